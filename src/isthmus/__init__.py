@@ -1,0 +1,1 @@
+"""Isthmus: Slurm and Kubernetes on the same nodes."""
