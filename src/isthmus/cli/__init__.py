@@ -1,0 +1,1 @@
+"""The command `isthmus`: one sub-command per tool."""
