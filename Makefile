@@ -1,0 +1,85 @@
+# Isthmus. `make` alone explains the targets; NAME=other works on a second test bed.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+export NAME ?= isthmus
+VENV := .venv
+BIN := $(VENV)/bin
+STATE := $(or $(XDG_STATE_HOME),$(HOME)/.local/state)/isthmus/$(NAME)
+# Debian's own Python, whatever a version manager put first on PATH.
+PYTHON ?= /usr/bin/python3
+PYTEST := $(BIN)/python -m pytest
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export ANSIBLE_FORCE_COLOR ?= $(if $(CI),0,1)
+
+.PHONY: help venv testbed teardown ssh lock format lint unit integration system site-tests test test-full bench verify
+
+help: ## Show this text
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(VENV)/.installed ## Install the pinned Python tools into .venv
+
+# The lock file is the whole environment: every package with its hash, none resolved here.
+$(VENV)/.installed: locks/deployer.txt pyproject.toml
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { \
+	  echo 'Installing python3-venv'; apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -y -qq python3 python3-venv >/dev/null; }
+	@echo 'Installing the Python tools (about half a minute)'
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r locks/deployer.txt \
+	  | awk '/^Collecting/{printf "."; fflush()} END{print " done"}'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --editable .
+	@touch $@
+
+testbed: venv ## Make the local test bed, install every layer, run the main job
+	$(BIN)/ansible-playbook site.yml $(ARGS)
+
+teardown: venv ## Remove the local test bed and all it made
+	$(BIN)/ansible-playbook playbooks/teardown.yml
+
+ssh: ## Open a shell on the login node as alice
+	@ssh -F $(STATE)/ssh/config alice@login
+
+verify: venv ## Run the system tests through playbooks/verify.yml
+	$(BIN)/ansible-playbook playbooks/verify.yml
+
+lint: venv ## Everything that reads the code without running it
+	ruff check
+	ruff format --check
+	mypy
+	lint-imports
+	yamllint --strict .
+	ansible-lint --offline --quiet
+	git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
+
+unit: venv ## Tests without root, network or nodes
+	$(PYTEST) tests/unit tests/repo -n 2
+
+integration: venv ## Tests against one real dependency at a time
+	$(PYTEST) tests/integration
+
+system: venv ## Tests on the running test bed
+	$(PYTEST) tests/system
+
+site-tests: venv ## Second run, day-2 playbooks, faults, and the alternative site in molecule
+	$(PYTEST) -s tests/site
+
+test: ## All of the above in turn; needs nothing done before
+	@tests/run lint unit integration testbed system site-tests
+
+test-full: test ## Also the molecule scenarios that `make test` leaves out
+	$(PYTEST) -s tests/full
+
+bench: venv ## Take the figures in docs/testing.md (results/*.json)
+	$(BIN)/python -m tests.bench.mpi_starts
+	$(BIN)/python -m tests.bench.site_times
+
+lock: venv ## Resolve the lock files anew
+	for group in 'deployer --group deployer --group test --group lock' 'runtime --constraint locks/deployer.txt'; do \
+	  uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
+	    --no-emit-find-links pyproject.toml $${group#* } --output-file locks/$${group%% *}.txt; done
+
+format: venv ## Rewrite the Python code as ruff wants it
+	ruff check --fix
+	ruff format

@@ -1,0 +1,71 @@
+"""The node image's recipe: where its packages come from and which hash names it.
+
+Package sources, proxies and dates come from the deployer's own apt, so that a site with mirrors needs no
+second configuration, and none stands in the tree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from isthmus.filters.errors import InputError
+
+DEBIAN_RELEASE = re.compile(r"^(?P<codename>bookworm|trixie|forky|sid)(?P<pocket>-updates|-security)?$")
+APT_OPTION = re.compile(r'^Acquire::(https?::\S*|Check-\S+) "[^"\n]*";$')
+
+
+def local_apt_sources(targets: str, suite: str) -> list[str]:
+    """Lines of a sources.list for `suite`, from the mirrors the deployer uses.
+
+    Args:
+        targets: `apt-get indextargets --format '$(RELEASE) $(REPO_URI) $(COMPONENT)'`, a line per index.
+        suite: code name of the release to install.
+
+    Returns:
+        The release itself first, then its updates and security updates where the deployer has them.
+
+    Raises:
+        InputError: the deployer's apt has no Debian mirror.
+    """
+    found: dict[str, str] = {}
+    for line in targets.splitlines():
+        release, uri, component = line.split()
+        match = DEBIAN_RELEASE.match(release)
+        if match and component == "main":
+            found.setdefault(match["pocket"] or "", uri)
+    if "" not in found:
+        raise InputError(
+            "this machine's apt names no Debian mirror",
+            "run on Debian 12 or 13, or add a mirror to /etc/apt/sources.list.d",
+        )
+    return [f"deb {found[pocket]} {suite}{pocket} main" for pocket in sorted(found)]
+
+
+def local_apt_options(dump: str) -> list[str]:
+    """Of `apt-config dump`, the proxies and date checks that a node must share with its deployer."""
+    return [line for line in dump.splitlines() if APT_OPTION.match(line)]
+
+
+def local_image_key(recipe: Mapping[str, Any]) -> str:
+    """Sixteen hex digits that name an image: equal recipes, equal key."""
+    return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def local_bootstrap_command(recipe: Mapping[str, Any], tar: str) -> list[str]:
+    """The mmdebstrap command for a recipe.
+
+    Args:
+        recipe: suite, packages, sources (lines), options (apt.conf lines).
+        tar: path of the image; it is written as `<tar>.part`, its last step is `<tar>.customize`.
+    """
+    return [
+        *("flock", f"{tar}.lock", "mmdebstrap", "--variant=apt", "--format=tar"),
+        f"--include={','.join(recipe['packages'])}",
+        *(f"--aptopt={option}" for option in recipe["options"]),
+        f"--customize-hook={tar}.customize",
+        *(recipe["suite"], f"{tar}.part", *recipe["sources"]),
+    ]
