@@ -1,0 +1,134 @@
+"""What the day-2 playbooks decide: which nodes are meant, and whose drain it is.
+
+A node may be drained by several people for several reasons, and Slurm keeps one reason for each node.
+So a drain of these playbooks begins with `isthmus: `, and only such a drain is ever replaced or lifted;
+everybody else's is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypedDict
+
+from ClusterShell.NodeSet import NodeSet, NodeSetException
+
+from isthmus.filters.errors import InputError
+
+OWNER = "isthmus: "
+# Flags that sinfo appends to a state: not responding, rebooting, powered down ...
+STATE_FLAGS = "*~#!%$@^-+"
+
+
+class NodeState(TypedDict):
+    """One node as sinfo tells it."""
+
+    state: str
+    reason: str
+
+
+class DrainPlan(TypedDict):
+    """Nodes to act on, and nodes to leave alone, each with the reason it already has."""
+
+    change: list[str]
+    keep: dict[str, str]
+
+
+def nodes_selected(wanted: str | Iterable[str], known: Iterable[str]) -> list[str]:
+    """Expand `c[1-3],c7` and refuse names that aren't in the inventory's group compute."""
+    known = list(known)
+    try:
+        names = list(NodeSet(wanted if isinstance(wanted, str) else ",".join(wanted)))
+    except NodeSetException as error:
+        raise InputError(f"nodes: {wanted!r} is no list of nodes", "write e.g. -e nodes=c[3-4],c7") from error
+    if not names:
+        raise InputError("no nodes are named", f"add -e nodes=NAMES; group compute has {_fold(known)}")
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise InputError(
+            f"{_fold(unknown)}: not in the inventory's group compute",
+            f"name some of {_fold(known)}, or add the host to the inventory first",
+        )
+    return names
+
+
+def nodes_remaining(selected: Iterable[str], compute: Iterable[str], controller: str) -> list[str]:
+    """Give the compute nodes that stay; the controller and the last node can't be removed."""
+    selected = set(selected)
+    remaining = [name for name in compute if name not in selected]
+    if controller in selected:
+        raise InputError(
+            f"{controller} is the controller", "remove other nodes; `make teardown` removes a test bed"
+        )
+    if not remaining:
+        raise InputError(
+            "no compute node would remain", "keep at least one; playbooks/drain.yml stops new jobs"
+        )
+    return remaining
+
+
+def nodes_drain_reason(text: str, admin: str) -> str:
+    """Make a reason that shows its owner and its author, on one line."""
+    words = " ".join(text.split())
+    if not words:
+        raise InputError("a drain needs a reason", "add -e 'drain_reason=why'")
+    return f"{OWNER}{admin}: {words}"
+
+
+def nodes_states(sinfo: str) -> dict[str, NodeState]:
+    """Parse `sinfo -N -h -o '%N|%T|%E'`; a node in several partitions has several equal lines."""
+    states: dict[str, NodeState] = {}
+    for line in filter(None, sinfo.splitlines()):
+        name, state, reason = line.split("|", 2)
+        states[name] = {"state": state.rstrip(STATE_FLAGS), "reason": "" if reason == "none" else reason}
+    return states
+
+
+def nodes_drain_plan(states: dict[str, NodeState], selected: Iterable[str], reason: str) -> DrainPlan:
+    """Drain what isn't drained; replace a drain of ours that says something else; keep others'."""
+    plan: DrainPlan = {"change": [], "keep": {}}
+    for name in selected:
+        state = _state(states, name)
+        if _drained(state) and (state["reason"] == reason or not _ours(state)):
+            plan["keep"][name] = state["reason"]
+        else:
+            plan["change"].append(name)
+    return plan
+
+
+def nodes_resume_plan(states: dict[str, NodeState], selected: Iterable[str]) -> DrainPlan:
+    """Lift drains of ours; a node drained by somebody else refuses the whole run."""
+    plan: DrainPlan = {"change": [], "keep": {}}
+    foreign = {}
+    for name in selected:
+        state = _state(states, name)
+        if not _drained(state):
+            plan["keep"][name] = state["state"]
+        elif _ours(state):
+            plan["change"].append(name)
+        else:
+            foreign[name] = state["reason"]
+    if foreign:
+        raise InputError(
+            "drained by somebody else: "
+            + ", ".join(f"{name} ({reason})" for name, reason in foreign.items()),
+            "ask them, or lift it by hand: scontrol update NodeName=... State=RESUME",
+        )
+    return plan
+
+
+def _state(states: dict[str, NodeState], name: str) -> NodeState:
+    if name not in states:
+        raise InputError(f"Slurm has no node {name}", "run playbooks/add_nodes.yml for it first")
+    return states[name]
+
+
+def _drained(state: NodeState) -> bool:
+    return state["state"].startswith("drain")
+
+
+def _ours(state: NodeState) -> bool:
+    return state["reason"].startswith(OWNER)
+
+
+def _fold(names: Iterable[str]) -> str:
+    return str(NodeSet.fromlist(list(names)))
