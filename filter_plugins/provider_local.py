@@ -9,4 +9,9 @@ class FilterModule:
     def filters(self):
         """Each public function of both modules whose name begins with local_."""
         modules = (image, local, podman)
-        return {name: getattr(module, name) for module in modules for name in vars(module) if name.startswith("local_")}
+        return {
+            name: getattr(module, name)
+            for module in modules
+            for name in vars(module)
+            if name.startswith("local_")
+        }

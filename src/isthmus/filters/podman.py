@@ -43,10 +43,9 @@ def local_engine(info: Mapping[str, Any], status: str, limits: str, runtime: str
     """
     raises = _may_raise_limits(status)
     plain = info["host"]["cgroupVersion"] == "v2" and raises
-    if runtime == "auto":
-        options = [] if plain else ["--runtime", "runc"]
-    else:
-        options = ["--runtime", runtime]
+    options = ["--runtime", "runc" if runtime == "auto" else runtime]
+    if plain and runtime == "auto":
+        options = []
     if not raises:
         for name, (row, ceiling) in CEILINGS.items():
             hard = _hard_limit(limits, row, ceiling)
@@ -54,7 +53,9 @@ def local_engine(info: Mapping[str, Any], status: str, limits: str, runtime: str
     return options
 
 
-def local_plan(containers: Sequence[Mapping[str, Any]], cluster: str, nodes: Sequence[str]) -> dict[str, list[str]]:
+def local_plan(
+    containers: Sequence[Mapping[str, Any]], cluster: str, nodes: Sequence[str]
+) -> dict[str, list[str]]:
     """What to do so that every node runs.
 
     Args:
@@ -68,7 +69,9 @@ def local_plan(containers: Sequence[Mapping[str, Any]], cluster: str, nodes: Seq
     states = {name: container["State"] for container in containers for name in container["Names"]}
     return {
         "create": [node for node in nodes if f"{cluster}-{node}" not in states],
-        "start": [f"{cluster}-{node}" for node in nodes if states.get(f"{cluster}-{node}", "running") != "running"],
+        "start": [
+            f"{cluster}-{node}" for node in nodes if states.get(f"{cluster}-{node}", "running") != "running"
+        ],
     }
 
 
