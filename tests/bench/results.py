@@ -1,0 +1,36 @@
+"""Keeps figures with the date and the machine they were taken on: a figure alone says nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from pathlib import Path
+
+RESULTS = Path(__file__).resolve().parents[2] / "results"
+SCHEMA = 1
+
+
+def save(name: str, **figures: object) -> Path:
+    """Write results/NAME.json and return its path."""
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.json"
+    head = {"schema": SCHEMA, "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "machine": machine()}
+    path.write_text(json.dumps(head | figures, indent=2) + "\n")
+    return path
+
+
+def machine() -> dict[str, object]:
+    """Describe this machine by what it can do, not by its name."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_mib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20,
+        "kernel": platform.release(),
+    }
+
+
+def _processor() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
