@@ -1,0 +1,22 @@
+"""The layer slurm: the table of its filters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from isthmus.filters.accounting import slurm_accounting_plan
+from isthmus.filters.accounting_state import slurm_accounting_queries
+from isthmus.filters.slurm_conf import slurm_conf, slurm_settings
+from isthmus.filters.slurm_nodes import slurm_fold, slurm_hardware, slurm_nodes
+from isthmus.filters.slurm_partitions import slurm_partitions
+
+FILTERS: dict[str, Callable[..., object]] = {
+    "slurm_accounting_plan": slurm_accounting_plan,
+    "slurm_accounting_queries": slurm_accounting_queries,
+    "slurm_conf": slurm_conf,
+    "slurm_fold": slurm_fold,
+    "slurm_hardware": slurm_hardware,
+    "slurm_nodes": slurm_nodes,
+    "slurm_partitions": slurm_partitions,
+    "slurm_settings": slurm_settings,
+}
