@@ -1,0 +1,52 @@
+"""Offline validation: every problem of a site at once, each with its file and its remedy.
+
+The checks read the inventory alone. What only a node can tell (its distribution, its real memory, secrets of
+a live cluster) is asked by each role's preflight, also before any change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from isthmus.filters.validate_hosts import host_problems
+from isthmus.filters.validate_names import name_problems
+from isthmus.filters.validate_site import Site
+from isthmus.filters.validate_slurm import slurm_problems
+from isthmus.filters.validate_sources import Sources
+from isthmus.filters.validate_users import user_problems
+
+CHECKS = (host_problems, name_problems, user_problems, slurm_problems)
+
+
+def cluster_problems(
+    hostvars: Mapping[str, Mapping[str, Any]],
+    groups: Mapping[str, list[str]],
+    role_specs: Mapping[str, Mapping[str, Any]],
+    inventory_files: Iterable[str],
+) -> list[str]:
+    """Return a line `file:line: what is wrong; what to do` per problem.
+
+    Args:
+        hostvars: Ansible's `hostvars`; only the variables that a check needs are read.
+        groups: Ansible's `groups`.
+        role_specs: role -> its parsed meta/argument_specs.yml.
+        inventory_files: the inventory sources, and inventories/common.
+    """
+    site = Site(hostvars, groups, role_specs, Sources(inventory_files))
+    return list(dict.fromkeys(problem for check in CHECKS for problem in check(site)))
+
+
+def cluster_role_specs(roles: str) -> dict[str, Any]:
+    """Return role -> parsed meta/argument_specs.yml for every role of the folder that has one."""
+    files = sorted(Path(roles).glob("*/meta/argument_specs.yml"))
+    return {file.parts[-3]: yaml.safe_load(file.read_text()) or {} for file in files}
+
+
+FILTERS: dict[str, Callable[..., object]] = {
+    "cluster_problems": cluster_problems,
+    "cluster_role_specs": cluster_role_specs,
+}

@@ -1,0 +1,117 @@
+"""Where in the inventory's files a key stands, so that a message names file and line.
+
+Ansible hands over merged values without their origin; the files are read a second time for their places
+alone. They are composed, not loaded: unknown tags such as `!vault` are no obstacle.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+UNPLACED = "inventory"
+_VARIABLE_FOLDERS = ("group_vars", "host_vars")
+_SUFFIXES = (".yml", ".yaml", ".json")
+# A default that is set, or shown in a comment.
+_DOCUMENTED = re.compile(r"^(?:# ?)?([a-z][a-z0-9_]*):", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A key of a mapping: its place, and its value where that is plain text."""
+
+    key: str
+    value: str
+    tag: str
+    place: str
+
+
+class Sources:
+    """The YAML files behind the inventory sources.
+
+    Args:
+        paths: inventory sources: files or folders; lists of hosts such as `a,b` have no file.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.files = tuple(dict.fromkeys(file for path in paths for file in _files(Path(path))))
+        self.entries = tuple(entry for file in self.files for entry in _entries(file))
+
+    def where(self, *keys: str, value: object = None) -> str:
+        """Return `file:line` of the first of the keys that stands somewhere.
+
+        Of several places the last is meant: defaults come first, and of two equal entries the second is
+        the one too many.
+
+        Args:
+            keys: keys, the most exact first.
+            value: the value that the first key must have there.
+        """
+        for key in keys:
+            wanted = str(value) if value is not None and key == keys[0] else None
+            for entry in reversed(self.entries):
+                if entry.key == key and wanted in (None, entry.value):
+                    return entry.place
+        return UNPLACED
+
+    def reads(self, name: str) -> bool:
+        """Tell whether a template in these files uses the variable."""
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        return any("{{" in entry.value and word.search(entry.value) for entry in self.entries)
+
+    def documented(self) -> set[str]:
+        """Return the variables that inventories/common sets or shows in a comment."""
+        texts = (file.read_text() for file in self.files if _is_common(file))
+        return {name for text in texts for name in _DOCUMENTED.findall(text)}
+
+
+def _files(source: Path) -> Iterator[Path]:
+    if source.is_file():
+        yield from filter(_is_yaml, [source])
+        for folder in _VARIABLE_FOLDERS:
+            yield from _walk(source.parent / folder)
+    else:
+        yield from _walk(source)
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(folder, followlinks=True):
+        folders.sort()
+        yield from filter(_is_yaml, (Path(parent, name) for name in sorted(names)))
+
+
+def _is_yaml(file: Path) -> bool:
+    # Files of group_vars may go without a suffix.
+    return file.suffix in _SUFFIXES or (not file.suffix and file.parts[-2:-1] != ("inventories",))
+
+
+def _is_common(file: Path) -> bool:
+    return "/inventories/common/" in str(file.resolve())
+
+
+def _entries(file: Path) -> Iterator[Entry]:
+    try:
+        root = yaml.compose(file.read_text(), Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, UnicodeDecodeError):
+        return  # Ansible has read it already, or names it as unparsed
+    shown = os.path.relpath(file)
+    shown = str(file) if shown.startswith("..") else shown
+    yield from _walk_node(root, shown)
+
+
+def _walk_node(node: yaml.Node | None, file: str) -> Iterator[Entry]:
+    if isinstance(node, yaml.SequenceNode):
+        for position, item in enumerate(node.value):
+            if isinstance(item, yaml.ScalarNode):
+                yield Entry(str(position), item.value, item.tag, f"{file}:{item.start_mark.line + 1}")
+            yield from _walk_node(item, file)
+    elif isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            text = value.value if isinstance(value, yaml.ScalarNode) else ""
+            yield Entry(str(key.value), text, value.tag, f"{file}:{key.start_mark.line + 1}")
+            yield from _walk_node(value, file)
