@@ -40,7 +40,7 @@ def slurm_accounting_plan(current: Mapping[str, str], desired: Mapping[str, Any]
         InputError: for unknown keys, accounts, QOS or limits, a parent chain without end, a name used
             twice, or output of other queries.
     """
-    check_keys("the accounting plan", desired, _DESIRED_KEYS)
+    check_keys("the accounting plan", desired, _DESIRED_KEYS, required=["cluster"])
     cluster = desired["cluster"]
     found = read_accounting(current, cluster)
     accounts, qos, users = (
@@ -63,7 +63,7 @@ def _by_name(
 ) -> dict[str, Mapping[str, Any]]:
     named: dict[str, Mapping[str, Any]] = {}
     for item in items:
-        check_keys(f"slurm_{kind}", item, keys)
+        check_keys(f"an entry of slurm_{kind}", item, keys, required=["name"])
         # slurmdbd keeps these names in lower case whatever it is given.
         name = str(item["name"]).lower()
         if name in named:
@@ -142,7 +142,7 @@ def _check_user(name: str, user: Mapping[str, Any], accounts: set[str], qos: set
         if each not in qos:
             raise unknown(f"QOS of user {name}", each, qos)
     if default_qos and allowed and default_qos not in allowed:
-        raise InputError(f"default_qos {default_qos} of user {name} is not in his qos", "add it there")
+        raise InputError(f"qos of user {name} lacks the default_qos {default_qos}", "add it there")
 
 
 def _accounts(user: Mapping[str, Any]) -> list[str]:

@@ -98,6 +98,7 @@ def slurm_nodes(hosts: Sequence[Mapping[str, Any]]) -> str:
     addresses: dict[str, str] = {}
     alike: defaultdict[Hardware, list[str]] = defaultdict(list)
     for host in hosts:
+        check_keys("a compute node", host, ("name", "address", *_KEYS), required=["name", "address"])
         name, address = str(host["name"]), str(host["address"])
         if name in addresses or address in addresses.values():
             raise InputError(
@@ -126,6 +127,10 @@ def _from_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
         "cores_per_socket": facts.get("processor_cores"),
         "threads_per_core": facts.get("processor_threads_per_core"),
     }
+    sockets, cores, threads = (found[key] or 1 for key in _LAYOUT)
+    if found["cpus"] != sockets * cores * threads:
+        # Some virtual machines report a layout that does not add up; Slurm does well without one.
+        found = {"cpus": found["cpus"]}
     if total := facts.get("memtotal_mb"):
         found["memory_mib"] = total - max(SYSTEM_MEMORY_MIN_MIB, int(total * SYSTEM_MEMORY_SHARE))
     return {key: value for key, value in found.items() if value is not None}

@@ -34,10 +34,12 @@ def slurm_partitions(
         InputError: for an unknown key, node or group (with those known), a node that is no compute node,
             a partition without nodes, a bad time or state, a name used twice, or two defaults.
     """
-    names = [str(partition.get("name", "")) for partition in partitions]
+    for partition in partitions:
+        check_keys("a partition", partition, _KEYS, required=["name"])
+    names = [str(partition["name"]) for partition in partitions]
     if doubles := sorted({name for name in names if names.count(name) > 1}):
         raise InputError(f"partition {doubles[0]!r} exists twice", "give each partition its own name")
-    defaults = [str(partition.get("name")) for partition in partitions if partition.get("default")]
+    defaults = [str(partition["name"]) for partition in partitions if partition.get("default")]
     if len(defaults) > 1:
         raise InputError(
             f"{' and '.join(defaults)} are both the default", "set default: true on one partition"
@@ -48,9 +50,8 @@ def slurm_partitions(
 def _line(
     partition: Mapping[str, Any], groups: Mapping[str, Sequence[str]], compute_names: Collection[str]
 ) -> str:
-    check_keys("a partition", partition, _KEYS)
     settings = {
-        "PartitionName": partition.get("name", ""),
+        "PartitionName": partition["name"],
         "Nodes": slurm_fold(_nodes(partition, groups, compute_names)),
         **({"Default": True} if partition.get("default") else {}),
         **_limits(partition),
@@ -84,7 +85,7 @@ def _options(partition: Mapping[str, Any]) -> dict[str, Any]:
 def _nodes(
     partition: Mapping[str, Any], groups: Mapping[str, Sequence[str]], compute_names: Collection[str]
 ) -> list[str]:
-    where = f"partition {partition.get('name')}"
+    where = f"partition {partition['name']}"
     nodes = list(_expand(partition.get("nodes") or (), groups, compute_names, where))
     if not nodes:
         raise InputError(f"{where} has no nodes", "name hosts or groups that have some under nodes")

@@ -8,7 +8,7 @@ from isthmus.filters.errors import InputError
 
 UNLIMITED = ("UNLIMITED", "INFINITE")
 _FORMS = tuple(
-    re.compile(form)
+    re.compile(form, re.ASCII)
     for form in (
         r"(?P<m>\d+)(:(?P<s>[0-5]\d))?",
         r"(?P<h>\d+):(?P<m>[0-5]\d):(?P<s>[0-5]\d)",

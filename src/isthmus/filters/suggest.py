@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 
 from isthmus.filters.errors import InputError
@@ -23,13 +23,18 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     return InputError(f"unknown {kind}: {name!r}", f"{guess}known: {', '.join(names) or 'none'}")
 
 
-def check_keys(kind: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse a dict with a key nobody reads.
+def check_keys(
+    kind: str, given: Mapping[str, object], known: Iterable[str], required: Iterable[str] = ()
+) -> None:
+    """Refuse a dict with a key nobody reads, or without one that is needed.
 
     Raises:
-        InputError: for the first unknown key.
+        InputError: for the first such key.
     """
     names = tuple(known)
     for key in given:
         if key not in names:
             raise unknown(f"key of {kind}", str(key), names)
+    for key in required:
+        if not given.get(key):
+            raise InputError(f"{kind} lacks {key}: {dict(given)}", f"set {key}")

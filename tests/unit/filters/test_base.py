@@ -1,0 +1,78 @@
+"""/etc/hosts is sorted and without doubles; password hashes are stable."""
+
+from __future__ import annotations
+
+import pytest
+from passlib.hash import sha512_crypt
+
+from isthmus.filters.base import base_hosts_file, base_password_hash
+from isthmus.filters.errors import InputError
+
+HOSTS = [{"name": "c10", "address": "10.0.0.20"}, {"name": "c2", "address": "10.0.0.3"}]
+
+
+@pytest.mark.parametrize(
+    ("domain", "lines"),
+    [
+        ("", ["10.0.0.3 c2", "10.0.0.20 c10"]),
+        ("demo.test", ["10.0.0.3 c2.demo.test c2", "10.0.0.20 c10.demo.test c10"]),
+    ],
+)
+def test_hosts_file(domain: str, lines: list[str]) -> None:
+    text = base_hosts_file(HOSTS, domain)
+    assert text.endswith("\n")
+    assert text.splitlines()[1:] == [
+        "127.0.0.1 localhost",
+        "::1 localhost ip6-localhost ip6-loopback",
+        *lines,
+    ]
+
+
+def test_hosts_file_says_who_owns_it() -> None:
+    assert base_hosts_file([], "").startswith("# Managed by Ansible")
+
+
+def test_hosts_file_puts_ipv6_last() -> None:
+    text = base_hosts_file([{"name": "a", "address": "fd00::1"}, *HOSTS], "")
+    assert text.splitlines()[-1] == "fd00::1 a"
+
+
+@pytest.mark.parametrize(
+    ("host", "message"),
+    [
+        ({"name": "c3", "address": "10.0.0.3"}, "c2 and c3 both have 10.0.0.3.*its own address"),
+        ({"name": "c2", "address": "10.0.0.4"}, "host c2 is listed twice"),
+        ({"name": "c3", "address": "10.0.0.300"}, "host c3 has no IP address but '10.0.0.300'.*base_address"),
+        ({"name": "c3", "address": ""}, "host c3 has no IP address"),
+        ({"name": "c 3", "address": "10.0.0.4"}, "'c 3' is no host name"),
+        ({"name": "c3\n10.0.0.1 ctl", "address": "10.0.0.4"}, "is no host name"),
+        ({"name": "", "address": "10.0.0.4"}, "'' is no host name"),
+    ],
+)
+def test_hosts_file_refuses(host: dict[str, str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        base_hosts_file([*HOSTS, host], "")
+
+
+def test_password_hash_is_stable_and_verifies() -> None:
+    hashed = base_password_hash("secret", "saltsalt")
+    assert hashed == base_password_hash("secret", "saltsalt")
+    assert hashed.startswith("$6$rounds=100000$saltsalt$")
+    assert sha512_crypt.verify("secret", hashed)
+
+
+@pytest.mark.parametrize(
+    ("clear", "salt", "message"),
+    [
+        ("", "saltsalt", "password is empty"),
+        ("sec\0ret", "saltsalt", "NUL"),
+        ("secret", "", "salt is not usable.*8 to 16"),
+        ("secret", "short", "salt is not usable"),
+        ("secret", "salt$salt", "salt is not usable"),
+        ("secret", "s" * 17, "salt is not usable"),
+    ],
+)
+def test_password_hash_refuses_and_keeps_the_secret(clear: str, salt: str, message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        base_password_hash(clear, salt)
+    assert "secret" not in str(caught.value)
