@@ -1,8 +1,8 @@
-"""Filters of `isthmus.filters.local` for Ansible."""
+"""Filters of `isthmus.filters.local`, `.podman` and `.image` for Ansible."""
 
 from collections.abc import Callable
 
-from isthmus.filters.local import FILTERS
+from isthmus.filters import image, local, podman
 
 
 class FilterModule:
@@ -10,4 +10,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., object]]:
         """Return the filters by name."""
-        return FILTERS
+        return image.FILTERS | local.FILTERS | podman.FILTERS

@@ -58,9 +58,7 @@ def slurm_accounting_plan(current: Mapping[str, str], desired: Mapping[str, Any]
     return [[*_SACCTMGR, *command] for command in plan]
 
 
-def _by_name(
-    kind: str, items: Sequence[Mapping[str, Any]], keys: Sequence[str]
-) -> dict[str, Mapping[str, Any]]:
+def _by_name(kind: str, items: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str, Mapping[str, Any]]:
     named: dict[str, Mapping[str, Any]] = {}
     for item in items:
         check_keys(f"an entry of slurm_{kind}", item, keys, required=["name"])

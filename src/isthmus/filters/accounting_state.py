@@ -51,9 +51,7 @@ def read_accounting(current: Mapping[str, str], cluster: str) -> Accounting:
     Raises:
         InputError: for a line with another number of fields, i.e. the output of another query.
     """
-    associations = [
-        row for row in _rows(current, "associations", ASSOCIATION_FIELDS) if row["Cluster"] == cluster
-    ]
+    associations = [row for row in _rows(current, "associations", ASSOCIATION_FIELDS) if row["Cluster"] == cluster]
     return Accounting(
         cluster_known=bool(associations),
         accounts={row["Account"]: row for row in _rows(current, "accounts", ACCOUNT_FIELDS)},

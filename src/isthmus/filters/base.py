@@ -39,17 +39,13 @@ def base_hosts_file(hosts: Iterable[Mapping[str, str]], domain: str = "") -> str
     for host in hosts:
         name, address = _checked_name(host["name"]), _checked_address(host)
         if address in names:
-            raise InputError(
-                f"{names[address]} and {name} both have {address}", "give each host its own address"
-            )
+            raise InputError(f"{names[address]} and {name} both have {address}", "give each host its own address")
         if name in names.values():
             raise InputError(f"host {name} is listed twice", "give each host its own name")
         names[address] = name
     suffix = f".{domain}" if domain else ""
     ordered = sorted(names.items(), key=lambda item: (item[0].version, int(item[0])))
-    return _HEADER + "".join(
-        f"{address} {name}{suffix}{f' {name}' if suffix else ''}\n" for address, name in ordered
-    )
+    return _HEADER + "".join(f"{address} {name}{suffix}{f' {name}' if suffix else ''}\n" for address, name in ordered)
 
 
 def base_password_hash(clear: str, salt: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from isthmus.filters.errors import InputError
@@ -69,3 +69,11 @@ def local_bootstrap_command(recipe: Mapping[str, Any], tar: str) -> list[str]:
         f"--customize-hook={tar}.customize",
         *(recipe["suite"], f"{tar}.part", *recipe["sources"]),
     ]
+
+
+FILTERS: dict[str, Callable[..., object]] = {
+    "local_apt_options": local_apt_options,
+    "local_apt_sources": local_apt_sources,
+    "local_bootstrap_command": local_bootstrap_command,
+    "local_image_key": local_image_key,
+}

@@ -35,9 +35,7 @@ def local_subnet(name: str, base: str = "10.231.0.0/16") -> str:
         raise InputError(f"{name!r} is no name for a test bed", "use lower case letters, digits and '-'")
     network = _network(base)
     if network.prefixlen != 16:
-        raise InputError(
-            f"{base} is a /{network.prefixlen}", "give a /16, or set provider_local_subnet itself"
-        )
+        raise InputError(f"{base} is a /{network.prefixlen}", "give a /16, or set provider_local_subnet itself")
     third = 0 if name == DEFAULT_NAME else int.from_bytes(sha256(name.encode()).digest()[:4]) % 254 + 1
     return f"{network.network_address + 256 * third}/24"
 

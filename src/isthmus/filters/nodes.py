@@ -56,13 +56,9 @@ def nodes_remaining(selected: Iterable[str], compute: Iterable[str], controller:
     selected = set(selected)
     remaining = [name for name in compute if name not in selected]
     if controller in selected:
-        raise InputError(
-            f"{controller} is the controller", "remove other nodes; `make teardown` removes a test bed"
-        )
+        raise InputError(f"{controller} is the controller", "remove other nodes; `make teardown` removes a test bed")
     if not remaining:
-        raise InputError(
-            "no compute node would remain", "keep at least one; playbooks/drain.yml stops new jobs"
-        )
+        raise InputError("no compute node would remain", "keep at least one; playbooks/drain.yml stops new jobs")
     return remaining
 
 
@@ -109,8 +105,7 @@ def nodes_resume_plan(states: dict[str, NodeState], selected: Iterable[str]) -> 
             foreign[name] = state["reason"]
     if foreign:
         raise InputError(
-            "drained by somebody else: "
-            + ", ".join(f"{name} ({reason})" for name, reason in foreign.items()),
+            "drained by somebody else: " + ", ".join(f"{name} ({reason})" for name, reason in foreign.items()),
             "ask them, or lift it by hand: scontrol update NodeName=... State=RESUME",
         )
     return plan

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from isthmus.filters.errors import InputError
@@ -53,9 +53,7 @@ def local_engine(info: Mapping[str, Any], status: str, limits: str, runtime: str
     return options
 
 
-def local_plan(
-    containers: Sequence[Mapping[str, Any]], cluster: str, nodes: Sequence[str]
-) -> dict[str, list[str]]:
+def local_plan(containers: Sequence[Mapping[str, Any]], cluster: str, nodes: Sequence[str]) -> dict[str, list[str]]:
     """What to do so that every node runs.
 
     Args:
@@ -69,9 +67,7 @@ def local_plan(
     states = {name: container["State"] for container in containers for name in container["Names"]}
     return {
         "create": [node for node in nodes if f"{cluster}-{node}" not in states],
-        "start": [
-            f"{cluster}-{node}" for node in nodes if states.get(f"{cluster}-{node}", "running") != "running"
-        ],
+        "start": [f"{cluster}-{node}" for node in nodes if states.get(f"{cluster}-{node}", "running") != "running"],
     }
 
 
@@ -105,9 +101,7 @@ def local_overlaps(routes: Sequence[Mapping[str, Any]], subnet: str) -> list[str
     try:
         wanted = ipaddress.IPv4Network(subnet)
     except ValueError as error:
-        raise InputError(
-            f"provider_local_subnet: {error}", "write an IPv4 network such as 10.231.0.0/24"
-        ) from error
+        raise InputError(f"provider_local_subnet: {error}", "write an IPv4 network such as 10.231.0.0/24") from error
     taken = (str(route["dst"]) for route in routes if route["dst"] != "default")
     return [dst for dst in taken if ipaddress.IPv4Network(dst, strict=False).overlaps(wanted)]
 
@@ -119,3 +113,12 @@ def local_mtu(links: Sequence[Mapping[str, Any]], routes: Sequence[Mapping[str, 
     """
     device = next((route["dev"] for route in routes if route["dst"] == "default"), None)
     return next((int(link["mtu"]) for link in links if link["ifname"] == device), 1500)
+
+
+FILTERS: dict[str, Callable[..., object]] = {
+    "local_engine": local_engine,
+    "local_mtu": local_mtu,
+    "local_overlaps": local_overlaps,
+    "local_plan": local_plan,
+    "local_run_command": local_run_command,
+}

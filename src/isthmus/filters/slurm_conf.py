@@ -69,9 +69,7 @@ def conf_value(key: str, value: object) -> str:
     elif isinstance(value, str | int | float):
         text = str(value)
     else:
-        raise InputError(
-            f"{key} is a {type(value).__name__}", "give text, a number, a bool or a list of these"
-        )
+        raise InputError(f"{key} is a {type(value).__name__}", "give text, a number, a bool or a list of these")
     if "\n" in text or "\r" in text:
         raise InputError(f"{key} has a line break in its value", "write the value on one line")
     if not text.strip():

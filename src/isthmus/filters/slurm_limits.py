@@ -17,9 +17,7 @@ from isthmus.filters.suggest import check_keys
 from isthmus.model.limits import LimitKind
 
 _UNSET = "-1"
-_TRES = re.compile(
-    r"(?P<name>[a-z]+(/[A-Za-z0-9_.:-]+)?)=(?P<number>-1|\d+(\.\d+)?)(?P<unit>[KMGTP]?)", re.ASCII
-)
+_TRES = re.compile(r"(?P<name>[a-z]+(/[A-Za-z0-9_.:-]+)?)=(?P<number>-1|\d+(\.\d+)?)(?P<unit>[KMGTP]?)", re.ASCII)
 _FACTOR = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5}
 
 

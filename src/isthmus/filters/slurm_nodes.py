@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet  # type: ignore[import-untyped]
+from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 
 from isthmus.filters.errors import InputError
 from isthmus.filters.slurm_conf import conf_value
@@ -101,9 +101,7 @@ def slurm_nodes(hosts: Sequence[Mapping[str, Any]]) -> str:
         check_keys("a compute node", host, ("name", "address", *_KEYS), required=["name", "address"])
         name, address = str(host["name"]), str(host["address"])
         if name in addresses or address in addresses.values():
-            raise InputError(
-                f"node {name} ({address}) has a name or address in use", "give each node its own"
-            )
+            raise InputError(f"node {name} ({address}) has a name or address in use", "give each node its own")
         addresses[name] = address
         alike[_hardware(host)].append(name)
     groups = sorted(alike.items(), key=lambda item: min(item[1]))
@@ -152,8 +150,8 @@ def _check_numbers(known: Mapping[str, Any]) -> None:
 
 def _hardware(host: Mapping[str, Any]) -> Hardware:
     known = slurm_hardware({}, {key: value for key, value in host.items() if key not in ("name", "address")})
-    words = {key: _words(known.pop(key, ())) for key in ("gres", "features")}
-    return Hardware(**known, **words)
+    gres, features = _words(known.pop("gres", ())), _words(known.pop("features", ()))
+    return Hardware(**known, gres=gres, features=features)
 
 
 def _words(value: str | Iterable[str]) -> tuple[str, ...]:
@@ -173,6 +171,4 @@ def _node_lines(names: Iterable[str], addresses: Mapping[str, str], hardware: Ha
         for key, slurm_key in _SLURM_KEYS.items()
         if (value := getattr(hardware, key)) not in (None, ())
     )
-    return "".join(
-        f"NodeName={name} NodeAddr={address} {settings} State=UNKNOWN\n" for name, address in pairs
-    )
+    return "".join(f"NodeName={name} NodeAddr={address} {settings} State=UNKNOWN\n" for name, address in pairs)

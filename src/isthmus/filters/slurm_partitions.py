@@ -41,15 +41,11 @@ def slurm_partitions(
         raise InputError(f"partition {doubles[0]!r} exists twice", "give each partition its own name")
     defaults = [str(partition["name"]) for partition in partitions if partition.get("default")]
     if len(defaults) > 1:
-        raise InputError(
-            f"{' and '.join(defaults)} are both the default", "set default: true on one partition"
-        )
+        raise InputError(f"{' and '.join(defaults)} are both the default", "set default: true on one partition")
     return "".join(_line(partition, groups, compute_names) for partition in partitions)
 
 
-def _line(
-    partition: Mapping[str, Any], groups: Mapping[str, Sequence[str]], compute_names: Collection[str]
-) -> str:
+def _line(partition: Mapping[str, Any], groups: Mapping[str, Sequence[str]], compute_names: Collection[str]) -> str:
     settings = {
         "PartitionName": partition["name"],
         "Nodes": slurm_fold(_nodes(partition, groups, compute_names)),

@@ -23,9 +23,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     return InputError(f"unknown {kind}: {name!r}", f"{guess}known: {', '.join(names) or 'none'}")
 
 
-def check_keys(
-    kind: str, given: Mapping[str, object], known: Iterable[str], required: Iterable[str] = ()
-) -> None:
+def check_keys(kind: str, given: Mapping[str, object], known: Iterable[str], required: Iterable[str] = ()) -> None:
     """Refuse a dict with a key nobody reads, or without one that is needed.
 
     Raises:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from ClusterShell.NodeSet import NodeSetException  # type: ignore[import-untyped]
+from ClusterShell.NodeSet import NodeSetException
 
 from isthmus.filters.errors import InputError
 from isthmus.filters.slurm_nodes import slurm_expand, slurm_hardware
