@@ -76,9 +76,7 @@ LIVE = {
 WANTED: dict[str, Any] = {
     "qos": [{"name": "high", "priority": 10, "limits": {"MaxTRESPerUser": "cpu=8"}}],
     "accounts": [{"name": "lab", "parent": "users"}, {"name": "users", "description": "All users"}],
-    "users": [
-        {"name": "alice", "account": "users", "accounts": ["lab"], "qos": ["high"], "default_qos": "high"}
-    ],
+    "users": [{"name": "alice", "account": "users", "accounts": ["lab"], "qos": ["high"], "default_qos": "high"}],
 }
 
 
@@ -120,11 +118,7 @@ def test_fresh_cluster_gets_everything_in_order() -> None:
         {"qos": [{"name": "high", "limits": {"MaxTRESPerUser": "mem=2G", "MaxWall": "1-0", "GrpJobs": "9"}}]},
         {"qos": [{"name": "high", "limits": {"GrpWall": -1, "GrpTRES": -1, "MaxJobsPerUser": "-1"}}]},
         {"qos": [{"name": "high", "limits": {"GrpWall": "UNLIMITED", "GrpTRES": "cpu=-1"}}]},
-        {
-            "accounts": [
-                {"name": "users", "description": "All Users", "organization": "Uni", "parent": "root"}
-            ]
-        },
+        {"accounts": [{"name": "users", "description": "All Users", "organization": "Uni", "parent": "root"}]},
         {"accounts": [{"name": "users", "limits": {"GrpTRES": "cpu=8", "Fairshare": 1}}]},
         {"users": [{"name": "alice", "account": "users", "qos": ["normal", "high"], "default_qos": "high"}]},
         {"users": [{"name": "bob", "state": "absent"}]},

@@ -75,9 +75,7 @@ def test_states_of_node_in_two_partitions():
 )
 def test_drain_plan_leaves_drains_of_others(state, changed):
     plan = nodes.nodes_drain_plan({"c1": state}, ["c1"], OURS["reason"])
-    assert plan == (
-        {"change": ["c1"], "keep": {}} if changed else {"change": [], "keep": {"c1": state["reason"]}}
-    )
+    assert plan == ({"change": ["c1"], "keep": {}} if changed else {"change": [], "keep": {"c1": state["reason"]}})
 
 
 def test_resume_plan_lifts_only_ours():

@@ -87,7 +87,4 @@ def test_overlaps_refuses_what_is_no_network():
 
 @pytest.mark.parametrize(("routes", "expected"), [(ROUTES, 1400), ([], 1500)])
 def test_mtu_is_that_of_the_default_route(routes, expected):
-    assert (
-        podman.local_mtu([{"ifname": "lo", "mtu": 65536}, {"ifname": "eth0", "mtu": 1400}], routes)
-        == expected
-    )
+    assert podman.local_mtu([{"ifname": "lo", "mtu": 65536}, {"ifname": "eth0", "mtu": 1400}], routes) == expected

@@ -19,9 +19,7 @@ from isthmus.filters.slurm_conf import slurm_conf, slurm_settings
         ({}, {"C": "omit"}, {}),
     ],
 )
-def test_settings_merge(
-    defaults: dict[str, object], extra: dict[str, object], merged: dict[str, object]
-) -> None:
+def test_settings_merge(defaults: dict[str, object], extra: dict[str, object], merged: dict[str, object]) -> None:
     assert slurm_settings(defaults, extra) == merged
 
 

@@ -90,9 +90,7 @@ def test_hardware_refuses(facts: dict[str, Any], declared: dict[str, Any], messa
 
 def test_nodes_of_equal_hardware_share_a_line() -> None:
     hosts = [node("c2", "10.231.0.12"), node("c1", "10.231.0.11")]
-    assert slurm_nodes(hosts) == (
-        "NodeName=c[1-2] NodeAddr=10.231.0.[11-12] CPUs=32 RealMemory=8192 State=UNKNOWN\n"
-    )
+    assert slurm_nodes(hosts) == ("NodeName=c[1-2] NodeAddr=10.231.0.[11-12] CPUs=32 RealMemory=8192 State=UNKNOWN\n")
 
 
 @pytest.mark.parametrize(
@@ -119,9 +117,7 @@ def test_nodes_of_many_subnets_keep_their_pairs() -> None:
 
 def test_nodes_write_all_they_are_told() -> None:
     layout = {"sockets": 2, "cores_per_socket": 4, "threads_per_core": 2, "weight": 5}
-    host = node(
-        "g1", "10.0.0.1", cpus=16, memory_mib=512, gres="gpu:a100:2", features=["big", "ib"], **layout
-    )
+    host = node("g1", "10.0.0.1", cpus=16, memory_mib=512, gres="gpu:a100:2", features=["big", "ib"], **layout)
     assert slurm_nodes([host]) == (
         "NodeName=g1 NodeAddr=10.0.0.1 CPUs=16 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 RealMemory=512 "
         "Gres=gpu:a100:2 Features=big,ib Weight=5 State=UNKNOWN\n"
