@@ -1,0 +1,56 @@
+"""What the texts name is there: files, make targets, playbooks, variables."""
+
+import re
+
+import pytest
+from tests.repo import tree
+
+from isthmus.filters.validate import cluster_role_specs
+from isthmus.filters.validate_sources import Sources
+
+PAGES = tree.files("*.md")
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+VARIABLE = re.compile(r"`((?:base|slurm|main_job|nodes|provider_local|cluster)_[a-z0-9_]+)`")
+
+
+def known_variables():
+    specs = cluster_role_specs(str(tree.ROOT / "roles"))
+    entries = [entry for spec in specs.values() for entry in spec["argument_specs"].values()]
+    filters = {name for path in tree.files("src/isthmus/filters/*.py") for name in defined(path)}
+    return {
+        *(option for entry in entries for option in entry.get("options") or {}),
+        *Sources([str(tree.ROOT / "inventories")]).documented(),
+        *(entry.key for entry in Sources([str(tree.ROOT / "inventories")]).entries),
+        *tree.names("roles"),
+        *filters,
+    }
+
+
+def defined(path):
+    return re.findall(r"^def (\w+)", path.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=tree.shown)
+def test_links_lead_somewhere(page):
+    links = [link for link in LINK.findall(page.read_text()) if "://" not in link]
+    assert not [link for link in links if not (page.parent / link).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=tree.shown)
+def test_make_targets_exist(page):
+    targets = re.findall(r"^([a-z][a-z-]*):", (tree.ROOT / "Makefile").read_text(), re.MULTILINE)
+    named = re.findall(r"\bmake ([a-z][a-z-]*)", " ".join(CODE.findall(page.read_text())))
+    assert set(named) <= set(targets)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=tree.shown)
+def test_playbooks_exist(page):
+    named = re.findall(r"\bplaybooks/\w+\.yml", page.read_text())
+    assert not [path for path in named if not (tree.ROOT / path).exists()]
+
+
+def test_variables_exist():
+    known = known_variables()
+    named = {(tree.shown(page), name) for page in PAGES for name in VARIABLE.findall(page.read_text())}
+    assert not sorted((page, name) for page, name in named if name not in known)

@@ -1,0 +1,61 @@
+"""A layer is one noun everywhere, or nowhere."""
+
+import re
+
+from tests.repo import tree
+
+from isthmus.filters.validate_names import HOST_GROUPS, LAYERS
+
+# Names that are no layer. A new one needs a reason.
+ROLES = {"provider_local", "main_job", "nodes"}
+PLAYBOOKS = {
+    "add_nodes",
+    "adopt_secrets",
+    "drain",
+    "local",
+    "main_job",
+    "remove_nodes",
+    "teardown",
+    "validate",
+    "verify",
+}
+SCENARIOS = {"default", "alternative", "existing", "adopted"}
+DOCS = {"architecture", "local", "testing"}
+
+
+def groups():
+    return tree.load(tree.ROOT / "inventories/common/groups.yml")["all"]["children"]
+
+
+def places():
+    return {
+        "role": tree.names("roles") - ROLES,
+        "playbook": tree.names("playbooks", "*.yml") - PLAYBOOKS,
+        "molecule scenario": tree.names("molecule") - SCENARIOS,
+        "system tests": {name for name in tree.names("tests/system") if name in LAYERS},
+        "docs page": tree.names("docs", "*.md") - DOCS,
+        "inventory group": set(groups()) - set(HOST_GROUPS),
+    }
+
+
+def test_layer_is_everywhere_or_nowhere():
+    begun = set.union(*places().values())
+    missing = [f"{layer} has no {kind}" for kind, found in places().items() for layer in begun - found]
+    assert not missing
+
+
+def test_other_names_are_listed():
+    unknown = [f"{kind} {name}" for kind, found in places().items() for name in found - set(LAYERS)]
+    assert not unknown
+
+
+def test_site_runs_layers_in_order():
+    imported = re.findall(r"playbooks/(\w+)\.yml", (tree.ROOT / "site.yml").read_text())
+    assert imported[0] == "validate"
+    assert [name for name in imported if name in LAYERS] == [name for name in LAYERS if name in groups()]
+
+
+def test_import_contracts_name_every_package():
+    packages = {path.parent.name for path in tree.files("src/isthmus/*/__init__.py")}
+    told = set(re.findall(r"^ +isthmus\.(\w+)$", (tree.ROOT / ".importlinter").read_text(), re.MULTILINE))
+    assert {path for path in packages if (tree.ROOT / "src/isthmus" / path).is_dir()} == told

@@ -1,0 +1,71 @@
+"""Nothing grows beyond what one can hold in mind: the limits of STYLE.md."""
+
+import ast
+import re
+from collections import Counter
+
+import pytest
+from tests.repo import tree
+
+FILES = {
+    "task file": (120, ("roles/*/tasks/*.yml",)),
+    "playbook": (60, ("playbooks/*.yml", "site.yml")),
+    "Python file": (400, ("src/*.py", "filter_plugins/*.py")),
+    "test file": (300, ("tests/*.py",)),
+    "C file": (400, ("src/*.c", "src/*.h")),
+    "template": (100, ("*.j2",)),
+    "docs page": (200, ("docs/*.md",)),
+}
+ROLE_LINES = 450
+FUNCTION_LINES = {"src": 50, "filter_plugins": 50, "tests": 30}
+C_FUNCTION_LINES = 70
+EXPRESSION_LINES = 3
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_files_are_short(kind):
+    limit, patterns = FILES[kind]
+    counted = {tree.shown(path): tree.lines(path) for path in tree.files(*patterns)}
+    assert not {path: count for path, count in counted.items() if count > limit}
+
+
+def test_roles_are_short():
+    """A role counts as a whole; where it has task folders, each folder does."""
+    foldered = {path.parts[-4] for path in tree.files("roles/*/tasks/*/*.yml") if path.parts[-3] == "tasks"}
+    counted: Counter[str] = Counter()
+    for path in tree.files("roles/*.yml"):
+        role = path.relative_to(tree.ROOT / "roles").parts[0]
+        counted[tree.shown(path.parent) if role in foldered else f"roles/{role}"] += tree.lines(path)
+    assert not {unit: count for unit, count in counted.items() if count > ROLE_LINES}
+
+
+@pytest.mark.parametrize("folder", FUNCTION_LINES)
+def test_python_functions_are_short(folder):
+    long = [
+        f"{tree.shown(path)}:{node.lineno} {node.name}"
+        for path in tree.files(f"{folder}/*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno >= FUNCTION_LINES[folder]
+    ]
+    assert not long
+
+
+def test_c_functions_are_short():
+    bodies = re.compile(r"^\{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+    counted = {
+        tree.shown(path): max((body.count("\n") for body in bodies.findall(path.read_text())), default=0)
+        for path in tree.files("src/*.c")
+    }
+    assert not {path: count for path, count in counted.items() if count > C_FUNCTION_LINES}
+
+
+def test_jinja_expressions_are_short():
+    expression = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+    long = [
+        f"{tree.shown(path)}: {found}"
+        for path in tree.files("*.yml", "*.j2")
+        for found in expression.findall(path.read_text())
+        if found.count("\n") >= EXPRESSION_LINES
+    ]
+    assert not long
