@@ -1,11 +1,13 @@
-"""Filters of the role nodes: which nodes are meant, and whose drain it is."""
+"""Filters of `isthmus.filters.nodes` for Ansible."""
 
-from isthmus.filters import nodes
+from collections.abc import Callable
+
+from isthmus.filters.nodes import FILTERS
 
 
 class FilterModule:
-    """Shim over isthmus.filters.nodes."""
+    """What Ansible looks for in this file."""
 
-    def filters(self):
-        """Each public function whose name begins with nodes_."""
-        return {name: getattr(nodes, name) for name in vars(nodes) if name.startswith("nodes_")}
+    def filters(self) -> dict[str, Callable[..., object]]:
+        """Return the filters by name."""
+        return FILTERS

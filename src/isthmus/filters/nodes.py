@@ -7,8 +7,8 @@ everybody else's is left alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypedDict
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypedDict
 
 from ClusterShell.NodeSet import NodeSet, NodeSetException
 
@@ -60,6 +60,26 @@ def nodes_remaining(selected: Iterable[str], compute: Iterable[str], controller:
     if not remaining:
         raise InputError("no compute node would remain", "keep at least one; playbooks/drain.yml stops new jobs")
     return remaining
+
+
+def nodes_partitions(
+    partitions: Iterable[Mapping[str, Any]], groups: Mapping[str, list[str]], removed: Iterable[str]
+) -> list[dict[str, Any]]:
+    """Name each partition's nodes one by one, without those removed; none may become empty."""
+    removed = set(removed)
+    if not removed:
+        return [dict(partition) for partition in partitions]
+    smaller = []
+    for partition in partitions:
+        names = [name for item in partition["nodes"] for name in groups.get(item) or NodeSet(item)]
+        left = [name for name in dict.fromkeys(names) if name not in removed]
+        if not left:
+            raise InputError(
+                f"partition {partition['name']} would have no node left",
+                "take it out of slurm_partitions first, or give it other nodes",
+            )
+        smaller.append({**partition, "nodes": left})
+    return smaller
 
 
 def nodes_drain_reason(text: str, admin: str) -> str:
@@ -127,3 +147,14 @@ def _ours(state: NodeState) -> bool:
 
 def _fold(names: Iterable[str]) -> str:
     return str(NodeSet.fromlist(list(names)))
+
+
+FILTERS: dict[str, Callable[..., object]] = {
+    "nodes_drain_plan": nodes_drain_plan,
+    "nodes_drain_reason": nodes_drain_reason,
+    "nodes_partitions": nodes_partitions,
+    "nodes_remaining": nodes_remaining,
+    "nodes_resume_plan": nodes_resume_plan,
+    "nodes_selected": nodes_selected,
+    "nodes_states": nodes_states,
+}

@@ -46,6 +46,24 @@ def test_remaining_refuses_last_node():
         nodes.nodes_remaining(KNOWN, KNOWN, "ctl")
 
 
+@pytest.mark.parametrize("named", [["compute"], ["c[1-3]"], ["c1", "compute", "c3"]])
+def test_partitions_lose_removed_nodes(named):
+    partitions = [{"name": "batch", "nodes": named, "default": True}]
+    assert nodes.nodes_partitions(partitions, {"compute": KNOWN}, ["c2"]) == [
+        {"name": "batch", "nodes": ["c1", "c3"], "default": True}
+    ]
+
+
+def test_partitions_stay_when_nothing_is_removed():
+    partitions = [{"name": "batch", "nodes": ["compute"]}]
+    assert nodes.nodes_partitions(partitions, {"compute": KNOWN}, []) == partitions
+
+
+def test_partitions_refuse_to_become_empty():
+    with pytest.raises(InputError, match="partition small would have no node left"):
+        nodes.nodes_partitions([{"name": "small", "nodes": ["c3"]}], {"compute": KNOWN}, ["c3"])
+
+
 def test_drain_reason_names_owner_and_admin():
     assert nodes.nodes_drain_reason("new\n disk", "ann") == "isthmus: ann: new disk"
 
