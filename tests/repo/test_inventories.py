@@ -25,8 +25,9 @@ def test_inventory_has_no_problem(inventory):
     assert result.returncode == 0, result.stdout
 
 
-def test_problem_stops_the_run():
-    result = run("ansible-playbook", "playbooks/validate.yml", "-e", "slurm_partitons=1")
+@pytest.mark.parametrize("limit", [[], ["--limit", "compute"]], ids=["all", "limit"])
+def test_problem_stops_the_run(limit):
+    result = run("ansible-playbook", "playbooks/validate.yml", "-e", "slurm_partitons=1", *limit)
     assert result.returncode != 0
     assert "unknown variable: ''slurm_partitons''" in result.stdout
 

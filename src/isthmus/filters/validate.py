@@ -6,7 +6,7 @@ a live cluster) is asked by each role's preflight, also before any change.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,11 @@ import yaml
 
 from isthmus.filters.validate_hosts import host_problems
 from isthmus.filters.validate_names import name_problems
+from isthmus.filters.validate_shapes import shape_problems
 from isthmus.filters.validate_site import Site
 from isthmus.filters.validate_slurm import slurm_problems
 from isthmus.filters.validate_sources import Sources
 from isthmus.filters.validate_users import user_problems
-
-CHECKS = (host_problems, name_problems, user_problems, slurm_problems)
 
 
 def cluster_problems(
@@ -37,13 +36,23 @@ def cluster_problems(
         inventory_files: the inventory sources, and inventories/common.
     """
     site = Site(hostvars, groups, role_specs, Sources(inventory_files))
-    return list(dict.fromkeys(problem for check in CHECKS for problem in check(site)))
+    return list(dict.fromkeys(_problems(site)))
 
 
 def cluster_role_specs(roles: str) -> dict[str, Any]:
     """Return role -> parsed meta/argument_specs.yml for every role of the folder that has one."""
     files = sorted(Path(roles).glob("*/meta/argument_specs.yml"))
     return {file.parts[-3]: yaml.safe_load(file.read_text()) or {} for file in files}
+
+
+def _problems(site: Site) -> Iterator[str]:
+    yield from host_problems(site)
+    misshaped = list(shape_problems(site))
+    yield from misshaped
+    if not misshaped:
+        yield from name_problems(site)
+        yield from user_problems(site)
+        yield from slurm_problems(site)
 
 
 FILTERS: dict[str, Callable[..., object]] = {

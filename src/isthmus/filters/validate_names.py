@@ -21,6 +21,7 @@ _WHERE_KNOWN = "the known ones stand in inventories/common and in each role's me
 def name_problems(site: Site) -> Iterator[str]:
     """Yield unknown groups and variables, with the name that was probably meant."""
     yield from _groups(site)
+    yield from _files(site)
     yield from _variables(site)
 
 
@@ -31,6 +32,15 @@ def _groups(site: Site) -> Iterator[str]:
     for group in sorted(set(site.groups) - known):
         error = unknown("group", group, ours)
         yield site.problem(error.problem, f"{error.remedy}; a group of your own goes into {SITE_GROUPS}", group)
+
+
+def _files(site: Site) -> Iterator[str]:
+    # Ansible reads a file of variables for nobody without a word.
+    for folder, names in (("group_vars", [*site.groups, *ANSIBLE_GROUPS]), ("host_vars", site.hosts)):
+        for owner, file in site.sources.owners(folder):
+            if owner not in names:
+                error = unknown("group or host with a file of variables", owner, names)
+                yield f"{file}: {error}"
 
 
 def _partition_groups(site: Site) -> set[str]:

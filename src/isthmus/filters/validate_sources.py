@@ -64,10 +64,22 @@ class Sources:
         word = re.compile(rf"\b{re.escape(name)}\b")
         return any("{{" in entry.value and word.search(entry.value) for entry in self.entries)
 
+    def owners(self, folder: str) -> Iterator[tuple[str, str]]:
+        """Yield the group or host that each file in group_vars or host_vars is for, and the file."""
+        for file in self.files:
+            if folder in file.parts[:-1]:
+                first = Path(file.parts[file.parts.index(folder) + 1])
+                yield first.stem if first.suffix in _SUFFIXES else first.name, _shown(file)
+
     def documented(self) -> set[str]:
         """Return the variables that inventories/common sets or shows in a comment."""
         texts = (file.read_text() for file in self.files if _is_common(file))
         return {name for text in texts for name in _DOCUMENTED.findall(text)}
+
+
+def _shown(file: Path) -> str:
+    shown = os.path.relpath(file)
+    return str(file) if shown.startswith("..") else shown
 
 
 def _files(source: Path) -> Iterator[Path]:
@@ -99,9 +111,7 @@ def _entries(file: Path) -> Iterator[Entry]:
         root = yaml.compose(file.read_text(), Loader=yaml.SafeLoader)
     except (yaml.YAMLError, UnicodeDecodeError):
         return  # Ansible has read it already, or names it as unparsed
-    shown = os.path.relpath(file)
-    shown = str(file) if shown.startswith("..") else shown
-    yield from _walk_node(root, shown)
+    yield from _walk_node(root, _shown(file))
 
 
 def _walk_node(node: yaml.Node | None, file: str) -> Iterator[Entry]:

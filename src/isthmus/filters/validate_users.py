@@ -49,7 +49,7 @@ def _name(site: Site, user: dict[str, Any]) -> Iterator[str]:
 
 def _uid(site: Site, user: dict[str, Any]) -> Iterator[str]:
     uid = user.get("uid")
-    if isinstance(uid, bool) or not isinstance(uid, int) or uid < UID_MIN:
+    if not isinstance(uid, int) or uid < UID_MIN:
         yield site.problem(
             f"user {user.get('name')} has uid {uid!r}",
             f"give a whole number of at least {UID_MIN}; lower ones are the system's",

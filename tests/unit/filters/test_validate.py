@@ -102,7 +102,7 @@ def test_wrong_host_is_refused(c1, message):
         (user(name="Alice"), "user name 'Alice' is not POSIX; use at most 32"),
         (user(name="slurm"), "user name 'slurm' is the system's; choose another"),
         (user(uid=999), "user alice has uid 999; give a whole number of at least 1000"),
-        (user(uid="2001"), "user alice has uid '2001'; give a whole number"),
+        (user(uid=None), "user alice has uid None; give a whole number"),
         (user(**{"password_hash": "secret"}), "password_hash of user alice is no hash; set password_hash to"),
         (user(**{"password": "secret"}), "user alice has a password in clear text; remove it"),
         ({"base_users": 2 * user()["base_users"]}, "users alice and alice share the name alice; give each"),
@@ -143,6 +143,21 @@ def test_wrong_slurm_is_refused(shared, message):
     assert message in "\n".join(problems(shared=shared, c1={"slurm_node": {"cpus": 4, "memory_mib": 256}}))
 
 
+@pytest.mark.parametrize(
+    ("shared", "message"),
+    [
+        (user(uid="2001"), "base_users[0].uid is text; write a whole number"),
+        (user(uid=True), "base_users[0].uid is true or false; write a whole number"),
+        ({"base_users": [{"uid": 2001}]}, "base_users[0].name is missing; write text"),
+        ({"base_users": {}}, "base_users is a dict; write a list"),
+        (partition(nodes="compute"), "slurm_partitions[0].nodes is text; write a list"),
+        ({"slurm_node": 4}, "slurm_node of host c1 is a whole number; write a dict"),
+    ],
+)
+def test_wrong_shape_is_refused(shared, message):
+    assert message in "\n".join(problems(shared=shared))
+
+
 def test_problem_names_file_and_line(tmp_path):
     users = [{"name": "bob", "uid": 2001}, {"name": "alice", "uid": 2001}]
     file = tmp_path / "group_vars" / "all.yml"
@@ -152,6 +167,15 @@ def test_problem_names_file_and_line(tmp_path):
     for source in (tmp_path, tmp_path / "hosts.yml"):
         (problem,) = problems(shared={"base_users": users}, files=[str(source)])
         assert problem.startswith(f"{file}:5: users bob and alice share the uid 2001;")
+
+
+@pytest.mark.parametrize("path", ["group_vars/comptue.yml", "group_vars/comptue/slurm.yml", "host_vars/c7"])
+def test_variables_of_nobody_are_refused(path, tmp_path):
+    file = tmp_path / path
+    file.parent.mkdir(parents=True)
+    file.write_text("slurm_node: {}\n")
+    (problem,) = problems(files=[str(tmp_path)])
+    assert problem.startswith(f"{file}: unknown group or host with a file of variables: ")
 
 
 def test_passwords_in_files_are_refused_unless_vaulted(tmp_path):
