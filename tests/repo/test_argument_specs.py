@@ -1,6 +1,7 @@
 """A role's arguments are its defaults: the same keys, the same values, for every entry point."""
 
 import pytest
+
 from tests.repo import tree
 
 SPECS = tree.files("roles/*/meta/argument_specs.yml")

@@ -3,10 +3,10 @@
 import re
 
 import pytest
-from tests.repo import tree
 
 from isthmus.filters.validate import cluster_role_specs
 from isthmus.filters.validate_sources import Sources
+from tests.repo import tree
 
 PAGES = tree.files("*.md")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")

@@ -4,6 +4,7 @@ import importlib.util
 from collections import Counter
 
 import pytest
+
 from tests.repo import tree
 
 SHIM_LINES = 15

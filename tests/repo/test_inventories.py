@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.repo import tree
 
 BIN = Path(sys.executable).parent
@@ -27,9 +28,9 @@ def test_inventory_has_no_problem(inventory):
 
 @pytest.mark.parametrize("limit", [[], ["--limit", "compute"]], ids=["all", "limit"])
 def test_problem_stops_the_run(limit):
-    result = run("ansible-playbook", "playbooks/validate.yml", "-e", "slurm_partitons=1", *limit)
+    result = run("ansible-playbook", "playbooks/validate.yml", "-e", "cluster_nam=1", *limit)
     assert result.returncode != 0
-    assert "unknown variable: ''slurm_partitons''" in result.stdout
+    assert "unknown variable: ''cluster_nam''" in result.stdout
 
 
 def test_unparsed_inventory_is_refused(tmp_path):

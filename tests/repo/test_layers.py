@@ -2,9 +2,8 @@
 
 import re
 
-from tests.repo import tree
-
 from isthmus.filters.validate_names import HOST_GROUPS, LAYERS
+from tests.repo import tree
 
 # Names that are no layer. A new one needs a reason.
 ROLES = {"provider_local", "main_job", "nodes"}

@@ -6,6 +6,7 @@ import tomllib
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
 from tests.repo import tree
 
 LOCKS = ("deployer", "runtime")

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 
 import pytest
+
 from tests.repo import tree
 
 FILES = {

@@ -12,8 +12,6 @@ from isthmus.filters.validate_site import Site
 LAYERS = ("base", "slurm", "apptainer", "network", "kubernetes", "workloads", "bench")
 HOST_GROUPS = ("controller", "login", "compute", "etcd")
 ANSIBLE_GROUPS = ("all", "ungrouped")
-# Variables that begin so are Isthmus's; others are the site's own affair.
-PREFIXES = ("base_", "slurm_", "provider_local_", "cluster_")
 SITE_GROUPS = "base_site_groups"
 _WHERE_KNOWN = "the known ones stand in inventories/common and in each role's meta/argument_specs.yml"
 
@@ -52,7 +50,9 @@ def _partition_groups(site: Site) -> set[str]:
 
 def _variables(site: Site) -> Iterator[str]:
     known = {SITE_GROUPS, *_arguments(site.role_specs), *site.sources.documented()}
-    used = {name for host in site.hosts for name in site.names(host) if name.startswith(PREFIXES)}
+    # Variables that begin with a role's name are Isthmus's; others are the site's own affair.
+    prefixes = ("cluster_", *(f"{role}_" for role in site.role_specs))
+    used = {name for host in site.hosts for name in site.names(host) if name.startswith(prefixes)}
     for name in sorted(used - known):
         # A variable that another value of the inventory reads is the site's own.
         if not site.sources.reads(name):
