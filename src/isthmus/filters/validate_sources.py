@@ -16,7 +16,8 @@ import yaml
 
 UNPLACED = "inventory"
 _VARIABLE_FOLDERS = ("group_vars", "host_vars")
-_SUFFIXES = (".yml", ".yaml", ".json")
+# Files of group_vars may go without a suffix.
+_SUFFIXES = ("", ".yml", ".yaml", ".json")
 # A default that is set, or shown in a comment.
 _DOCUMENTED = re.compile(r"^(?:# ?)?([a-z][a-z0-9_]*):", re.MULTILINE)
 
@@ -98,8 +99,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 
 def _is_yaml(file: Path) -> bool:
-    # Files of group_vars may go without a suffix.
-    return file.suffix in _SUFFIXES or (not file.suffix and file.parts[-2:-1] != ("inventories",))
+    return file.suffix in _SUFFIXES
 
 
 def _is_common(file: Path) -> bool:
