@@ -28,8 +28,10 @@ def test_every_role_has_argument_specs():
 
 @pytest.mark.parametrize(("role", "entry"), ENTRIES)
 def test_arguments_are_the_defaults(role, entry):
-    told = {key: option["default"] for key, option in options_of(role, entry).items() if "default" in option}
-    assert told == defaults_of(role)
+    """An entry point other than main may take no arguments at all."""
+    options = options_of(role, entry)
+    told = {key: option["default"] for key, option in options.items() if "default" in option}
+    assert told == (defaults_of(role) if options or entry == "main" else {})
 
 
 @pytest.mark.parametrize(("role", "entry"), ENTRIES)
