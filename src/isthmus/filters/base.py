@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any
 
 from passlib.hash import sha512_crypt
 
+from isthmus.filters import identity
 from isthmus.filters.errors import InputError
 
 # Far above crypt's old default of 5000, yet a login on a busy node stays below a tenth of a second.
@@ -48,6 +50,16 @@ def base_hosts_file(hosts: Iterable[Mapping[str, str]], domain: str = "") -> str
     return _HEADER + "".join(f"{address} {name}{suffix}{f' {name}' if suffix else ''}\n" for address, name in ordered)
 
 
+def base_addresses(names: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Name and base_address of each host, from the inventory alone: no host need be reachable."""
+    return [{"name": name, "address": str(hostvars[name]["base_address"])} for name in names]
+
+
+def base_users_in_state(users: Iterable[Mapping[str, Any]], state: str) -> list[Mapping[str, Any]]:
+    """Those of base_users that shall be `present` or `absent`; without a state they shall be present."""
+    return [user for user in users if user.get("state", "present") == state]
+
+
 def base_password_hash(clear: str, salt: str) -> str:
     """Hash a password for /etc/shadow (sha512-crypt); equal input gives an equal hash.
 
@@ -82,6 +94,11 @@ def _checked_address(host: Mapping[str, str]) -> IPv4Address | IPv6Address:
 
 
 FILTERS: dict[str, Callable[..., object]] = {
+    "base_addresses": base_addresses,
     "base_hosts_file": base_hosts_file,
     "base_password_hash": base_password_hash,
+    "base_users_in_state": base_users_in_state,
+    "base_identity_problems": identity.base_identity_problems,
+    "base_live_secrets": identity.base_live_secrets,
+    "base_program_key": identity.base_program_key,
 }

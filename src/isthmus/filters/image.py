@@ -52,7 +52,8 @@ def local_apt_options(dump: str) -> list[str]:
 
 def local_image_key(recipe: Mapping[str, Any]) -> str:
     """Sixteen hex digits that name an image: equal recipes, equal key."""
-    return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()[:16]
+    command = local_bootstrap_command(recipe, "")
+    return hashlib.sha256(json.dumps([command, recipe], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def local_bootstrap_command(recipe: Mapping[str, Any], tar: str) -> list[str]:
@@ -62,8 +63,9 @@ def local_bootstrap_command(recipe: Mapping[str, Any], tar: str) -> list[str]:
         recipe: suite, packages, sources (lines), options (apt.conf lines).
         tar: path of the image; it is written as `<tar>.part`, its last step is `<tar>.customize`.
     """
+    # An image keeps its package lists: their age is then what Ansible's apt module takes it for.
     return [
-        *("flock", f"{tar}.lock", "mmdebstrap", "--variant=apt", "--format=tar"),
+        *("flock", f"{tar}.lock", "mmdebstrap", "--variant=apt", "--format=tar", "--skip=cleanup/apt/lists"),
         f"--include={','.join(recipe['packages'])}",
         *(f"--aptopt={option}" for option in recipe["options"]),
         f"--customize-hook={tar}.customize",

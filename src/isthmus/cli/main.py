@@ -1,0 +1,48 @@
+"""The command `isthmus`: parses the command line and hands over to one tool.
+
+A tool is a module with `register(subparsers)`; each layer adds its own to TOOLS.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from isthmus.cli import completion, info
+from isthmus.cli.errors import CommandError
+
+TOOLS = (info, completion)
+EPILOG = """examples:
+  isthmus info                    which cluster is this, and which versions has it
+  isthmus info --json | jq .id    the same for a script
+  source <(isthmus completion bash)
+
+exit status: 0 done, 1 it could not be done (standard error says why), 2 wrong usage"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Build the command line of all tools."""
+    top = argparse.ArgumentParser(
+        prog="isthmus",
+        description="Slurm and Kubernetes on the same nodes: tools for the cluster's users.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"isthmus {version('isthmus')}")
+    subparsers = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for tool in TOOLS:
+        tool.register(subparsers)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status is argparse's 2 for wrong usage, 1 for a CommandError, else 0."""
+    options = parser().parse_args(arguments)
+    try:
+        options.run(options)
+    except CommandError as error:
+        print(f"isthmus: {error}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,80 @@
+"""Which cluster a deployer and a node belong to, and which version of the programs a node has.
+
+A cluster's identity is a random id: on the deployer beside the secrets, on each node in
+/etc/isthmus/cluster.json. Two that differ mean that somebody is about to rekey a live cluster.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from isthmus.filters.errors import InputError
+
+ADOPT = "playbooks/adopt_secrets.yml"
+
+
+def base_identity_problems(on_nodes: Iterable[str], on_deployer: str, path: str) -> list[str]:
+    """Compare the nodes' cluster.json with the deployer's id.
+
+    Args:
+        on_nodes: contents of /etc/isthmus/cluster.json, "" where a node has none.
+        on_deployer: the deployer's cluster.id, "" when it has none.
+        path: where the deployer keeps it, for the message.
+
+    Returns:
+        At most one problem with its remedy; empty when the deployer may go on.
+    """
+    found = {json.loads(text)["id"] for text in on_nodes if text.strip()}
+    if not found:
+        return []
+    if not on_deployer.strip():
+        return [f"the cluster is live but its secrets are not here ({path}); run {ADOPT} to bring them back"]
+    if found != {on_deployer.strip()}:
+        return [
+            f"the host belongs to another cluster than {path} names; set NAME or XDG_STATE_HOME to the deployer's"
+            f" folder of that cluster, or move {path} away and run {ADOPT}"
+        ]
+    return []
+
+
+def base_live_secrets(files: Sequence[str]) -> list[dict[str, str]]:
+    """What a deployer can take over from a live controller.
+
+    Args:
+        files: contents of cluster.json, munge.key and slurmdbd.conf, "" for those that are not there.
+
+    Returns:
+        One dict per secret: name (the file's on the deployer) and content.
+    """
+    cluster, munge, slurmdbd = files
+    password = re.search(r"^\s*StoragePass\s*=\s*(\S+)", slurmdbd, re.MULTILINE | re.IGNORECASE)
+    secrets = {
+        "cluster.id": json.loads(cluster)["id"],
+        "munge.key": munge,
+        "slurmdbd.password": password[1] if password else "",
+    }
+    return [{"name": name, "content": content} for name, content in secrets.items() if content]
+
+
+def base_program_key(root: str) -> str:
+    """Sixteen hex digits over everything the nodes' venv is made of: lock file, package and its sources.
+
+    Args:
+        root: the project's folder.
+
+    Raises:
+        InputError: when the folder holds no lock file.
+    """
+    top = Path(root)
+    lock = top / "locks" / "runtime.txt"
+    if not lock.is_file():
+        raise InputError(f"{lock} is missing", "restore it with git checkout, or make lock")
+    digest = sha256()
+    for path in (lock, top / "pyproject.toml", *sorted((top / "src" / "isthmus").rglob("*.py"))):
+        digest.update(f"{path.relative_to(top)}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
