@@ -32,6 +32,7 @@ VARIABLES = {
     "users": "base_users | default([]) | rejectattr('state', 'defined') | map(attribute='name') | list",
     "name": "cluster_name",
     "state_dir": "cluster_state_dir",
+    "slurm_node": "slurm_node | default({})",
     "slurm_manage": "slurm_manage | default(true)",
     "slurm_prefix": "slurm_prefix | default('/usr')",
     "slurm_conf_dir": "slurm_conf_dir | default('/etc/slurm')",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tests.support.cluster import Node
 from tests.support.waiting import wait

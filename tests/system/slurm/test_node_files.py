@@ -1,0 +1,50 @@
+import pytest
+
+pytestmark = pytest.mark.usefixtures("managed")
+MARK = "/run/isthmus-test-"
+
+
+@pytest.fixture(params=["prolog", "epilog"])
+def script(request, computes):
+    """A script in one of the folders that writes down its job's id; yields where."""
+    kind, node = request.param, computes[0]
+    path = f"/etc/slurm/{kind}.d/99-isthmus-test"
+    node.output(
+        f"printf '#!/bin/sh\\necho $SLURM_JOB_ID $SLURM_JOB_USER > {MARK}{kind}\\n' > {path} && chmod 755 {path}"
+    )
+    yield node, f"{MARK}{kind}"
+    node.run(f"rm -f {path} {MARK}{kind}")
+
+
+def test_scripts_of_the_folder_run(script, login, user):
+    node, mark = script
+    job = login.run_as(user, f"srun --nodelist={node.name} printenv SLURM_JOB_ID")
+    # The epilog runs after srun has returned.
+    seen = node.output(f"timeout 20 sh -c 'until [ -s {mark} ]; do sleep 0.2; done; cat {mark}'")
+    assert seen.split() == [job, user]
+
+
+def test_folders_are_roots(computes):
+    for node in computes:
+        for folder in ("prolog.d", "epilog.d"):
+            assert node.output(f"stat -c '%a %U' /etc/slurm/{folder}") == "755 root"
+
+
+def test_logrotate_is_valid(nodes):
+    for node in nodes.values():
+        tried = node.run("logrotate -d /etc/logrotate.conf")
+        assert tried.rc == 0, tried.stderr
+        assert "error:" not in tried.stderr
+        assert "/var/log/slurm" in node.output(
+            "cat /etc/logrotate.d/*slurm* /etc/logrotate.d/isthmus* 2>/dev/null || true"
+        )
+
+
+def test_services_run_and_are_enabled(controller, computes):
+    expected = [(controller, ["munge", "mariadb", "slurmdbd", "slurmctld"])]
+    expected += [(node, ["munge", "slurmd"]) for node in computes]
+    for node, services in expected:
+        for name in services:
+            service = node.host.service(name)
+            assert service.is_running, (node.name, name)
+            assert service.is_enabled, (node.name, name)
