@@ -1,0 +1,13 @@
+import pytest
+
+from tests.support import playbooks
+from tests.support.cluster import ROOT
+
+# `make test` has run this one.
+BEFORE = {"alternative"}
+SCENARIOS = sorted({path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml")} - BEFORE)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_scenario(scenario):
+    assert playbooks.run(f"molecule_{scenario}", "molecule", "test", "-s", scenario).rc == 0

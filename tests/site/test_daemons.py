@@ -1,0 +1,45 @@
+import pytest
+
+from tests.support import jobs
+from tests.support.waiting import wait
+
+QUEUE = 4
+
+
+@pytest.fixture
+def queue(login, controller, user, computes, whole):
+    """Jobs in the queue: one runs, the others want the same whole node."""
+    submitted = [
+        jobs.submit(login, user, f"--nodelist={computes[0].name} --exclusive --mem=100", "sleep 6")
+        for _ in range(QUEUE)
+    ]
+    jobs.wait_for_job(controller, submitted[0], "RUNNING")
+    yield submitted
+    jobs.cancel(controller, *submitted)
+
+
+def assert_all_complete(controller, queue):
+    for job in queue:
+        jobs.wait_for_job(controller, job, "COMPLETED", timeout_s=120)
+        restarts = controller.output(f"sacct --noheader --allocations --duplicates --parsable2 --format=JobID -j {job}")
+        assert restarts.split() == [job]
+
+
+@pytest.mark.parametrize("daemon", ["munge", "slurmctld", "slurmdbd", "mariadb"])
+def test_queue_survives_a_restart_on_the_controller(daemon, controller, queue):
+    controller.output(f"systemctl restart {daemon}")
+    wait(lambda: controller.run("scontrol ping && sacctmgr --noheader show cluster").rc == 0, timeout_s=60)
+    assert_all_complete(controller, queue)
+
+
+@pytest.mark.parametrize("daemon", ["munge", "slurmd"])
+def test_running_job_survives_a_restart_on_its_node(daemon, controller, computes, queue):
+    computes[0].output(f"systemctl restart {daemon}")
+    assert_all_complete(controller, queue)
+
+
+def test_crashed_slurmctld_loses_no_job(controller, queue):
+    controller.output("systemctl kill --signal=KILL slurmctld")
+    wait(lambda: controller.run("systemctl is-active --quiet slurmctld || systemctl start slurmctld").rc == 0)
+    wait(lambda: controller.run("scontrol ping | grep -q UP").rc == 0)
+    assert_all_complete(controller, queue)

@@ -1,0 +1,68 @@
+import pytest
+
+from tests.support import jobs, playbooks
+from tests.support.cluster import inventory_sources, load
+
+EXTRA = "tests/site/files/c3.yml"
+NEW = "c3"
+
+
+@pytest.fixture(scope="module")
+def job(login, controller, user):
+    """A job that runs on every node meanwhile."""
+    with jobs.running(login, controller, user, "--mem-per-cpu=10 --time=30", "sleep 1500") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def added(job):
+    """The new node, removed again even when a test fails."""
+    arguments = ("-i", EXTRA, "-e", f"nodes={NEW}")
+    yield playbooks.succeed("add_nodes", *arguments, "playbooks/add_nodes.yml")
+    playbooks.succeed("remove_nodes_after", *arguments, "-e", "remove_force=true", "playbooks/remove_nodes.yml")
+
+
+def test_adding_touches_the_new_node_and_the_controller_alone(added, controller):
+    assert set(added.recap) <= {"localhost", controller.name, NEW}
+
+
+def test_running_job_goes_on(added, controller, job):
+    assert jobs.state(controller, job) == "RUNNING"
+    assert jobs.fields(controller.output(f"scontrol show job {job}"))["Restarts"] == "0"
+
+
+def test_new_node_runs_jobs(added, controller, login, user):
+    jobs.wait_for_nodes(controller, NEW)
+    assert login.run_as(user, f"srun --nodelist={NEW} hostname") == NEW
+
+
+def test_new_node_has_users_and_home(added, cluster):
+    new = load([*inventory_sources(), EXTRA]).nodes[NEW]
+    assert new.output(f"id {cluster.users[0]}") == cluster.controller.output(f"id {cluster.users[0]}")
+
+
+def test_removing_waits_for_jobs_of_the_node(added, controller, login, user, job):
+    with jobs.running(login, controller, user, f"--nodelist={NEW} --mem=10", "sleep 10") as leaving:
+        arguments = ("-i", EXTRA, "-e", f"nodes={NEW}")
+        removed = playbooks.succeed("remove_nodes", *arguments, "playbooks/remove_nodes.yml")
+        assert jobs.state(controller, leaving) == "COMPLETED"
+    assert set(removed.recap) <= {"localhost", controller.name, NEW}
+    assert NEW not in jobs.node_states(controller)
+    assert jobs.state(controller, job) == "RUNNING"
+
+
+def test_drain_of_another_is_not_lifted(controller, computes):
+    name = computes[-1].name
+    controller.output(f"scontrol update NodeName={name} State=DRAIN Reason='disk fails'")
+    playbooks.play("resume", "-e", f"nodes={name}", "-e", "drain_state=resume", "playbooks/drain.yml")
+    assert "drain" in jobs.node_states(controller)[name]
+    controller.output(f"scontrol update NodeName={name} State=RESUME")
+    jobs.wait_for_nodes(controller, name)
+
+
+def test_own_drain_is_owned_and_lifted(controller, computes):
+    name = computes[-1].name
+    playbooks.succeed("drain", "-e", f"nodes={name}", "-e", "drain_reason=new-disk", "playbooks/drain.yml")
+    assert "Reason=isthmus: " in controller.output(f"scontrol show node {name}")
+    playbooks.succeed("resume_own", "-e", f"nodes={name}", "-e", "drain_state=resume", "playbooks/drain.yml")
+    jobs.wait_for_nodes(controller, name)

@@ -1,0 +1,15 @@
+from tests.support import jobs
+from tests.support.waiting import wait
+
+
+def test_slurm_comes_back_after_all_nodes_stopped(controller, login, user, nodes, whole, podman):
+    everything = list(nodes.values())
+    held = jobs.submit(login, user, "--hold --mem=10", "true")
+    podman("stop", "--time", "15", nodes=everything)
+    podman("start", nodes=everything)
+    wait(lambda: controller.run("scontrol ping | grep -q UP").rc == 0, timeout_s=120)
+    jobs.wait_for_nodes(controller, *whole, timeout_s=120)
+    assert login.run_as(user, "srun hostname") in whole
+    controller.output(f"scontrol release {held}")
+    jobs.wait_for_job(controller, held, "COMPLETED")
+    assert {node.output("stat -c %a /dev/fuse") for node in everything} == {"666"}
