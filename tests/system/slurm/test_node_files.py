@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 pytestmark = pytest.mark.usefixtures("managed")
@@ -30,7 +32,7 @@ def test_folders_are_roots(computes):
             assert node.output(f"stat -c '%a %U' /etc/slurm/{folder}") == "755 root"
 
 
-def test_logrotate_is_valid(nodes):
+def test_logrotate_is_valid_and_knows_slurm(nodes, settings):
     for node in nodes.values():
         tried = node.run("logrotate -d /etc/logrotate.conf")
         assert tried.rc == 0, tried.stderr
