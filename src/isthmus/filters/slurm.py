@@ -9,14 +9,28 @@ from isthmus.filters.accounting_state import slurm_accounting_queries
 from isthmus.filters.slurm_conf import slurm_conf, slurm_settings
 from isthmus.filters.slurm_nodes import slurm_fold, slurm_hardware, slurm_nodes
 from isthmus.filters.slurm_partitions import slurm_partitions
+from isthmus.filters.slurm_site import (
+    slurm_adopt_problems,
+    slurm_compute,
+    slurm_fair_memory,
+    slurm_missing,
+    slurm_undeclared,
+    slurm_users_of,
+)
 
 FILTERS: dict[str, Callable[..., object]] = {
     "slurm_accounting_plan": slurm_accounting_plan,
     "slurm_accounting_queries": slurm_accounting_queries,
+    "slurm_adopt_problems": slurm_adopt_problems,
+    "slurm_compute": slurm_compute,
     "slurm_conf": slurm_conf,
+    "slurm_fair_memory": slurm_fair_memory,
     "slurm_fold": slurm_fold,
     "slurm_hardware": slurm_hardware,
+    "slurm_missing": slurm_missing,
     "slurm_nodes": slurm_nodes,
     "slurm_partitions": slurm_partitions,
     "slurm_settings": slurm_settings,
+    "slurm_undeclared": slurm_undeclared,
+    "slurm_users_of": slurm_users_of,
 }

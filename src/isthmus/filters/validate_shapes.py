@@ -45,7 +45,7 @@ def _told(site: Site, variable: str, where: str, value: Any, shape: Any) -> Iter
 
 
 def _misfits(value: Any, shape: Any, where: str) -> Iterator[tuple[str, str, str]]:
-    kind = shape if isinstance(shape, type) else type(shape)
+    kind: Any = shape if isinstance(shape, type) else type(shape)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         yield where, _word(value), _WORDS[kind]
     elif isinstance(shape, list):
