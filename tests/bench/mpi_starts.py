@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rich.progress import Progress
+
 from tests.bench import testbed
 from tests.bench.results import save
 

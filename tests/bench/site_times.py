@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
+
 from tests.bench.results import save
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -1,4 +1,3 @@
-
 import pytest
 
 pytestmark = pytest.mark.usefixtures("managed")

@@ -1,0 +1,17 @@
+"""Molecule itself reads every scenario: a wrong one it passes over with a warning, and exits 0."""
+
+import os
+import subprocess
+
+from tests.support.cluster import BIN, ROOT
+
+FOLDERS = {path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml")}
+
+
+def test_molecule_reads_every_scenario():
+    environment = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}", "NO_COLOR": "1"}
+    told = subprocess.run(
+        ["molecule", "list", "--format", "yaml"], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+    print(told.stdout, told.stderr)
