@@ -50,7 +50,7 @@ lint: venv ## Everything that reads the code without running it
 	mypy
 	lint-imports
 	yamllint --strict .
-	ansible-lint --offline --quiet
+	ansible-lint --offline -q
 	git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
 
 unit: venv ## Tests without root, network or nodes

@@ -20,6 +20,8 @@ from testinfra.host import Host
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
+# No command of a user takes so long on a test bed.
+HANGS_S = 120
 VARIABLES = {
     "address": "ansible_host | default(inventory_hostname)",
     "port": "ansible_port | default(22)",
@@ -58,8 +60,8 @@ class Node:
         return succeeded(self.run(command))
 
     def try_as(self, user: str, command: str) -> CommandResult:
-        """Run a command in the user's login shell."""
-        return self.host.run(f"su - {user} -c {shlex.quote(command)}")
+        """Run a command in the user's login shell; one that hangs fails."""
+        return self.host.run(f"timeout --foreground {HANGS_S} su - {user} -c {shlex.quote(command)}")
 
     def run_as(self, user: str, command: str) -> str:
         """Run a command that must succeed in the user's login shell; return what it prints."""

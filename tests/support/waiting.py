@@ -29,12 +29,9 @@ def wait(
 
     Args:
         observe: Looks at the world once.
-        ready: Tells whether a state is the one waited for.
-        error: Tells whether a state can never become ready.
+        ready: Whether a state is the one waited for; `error`: whether it can never become that.
         timeout_s: When to give up.
-        interval_s: Pause between two looks.
-        sleep: Pauses; tests give their own.
-        clock: Tells the time; tests give their own.
+        interval_s: Pause between two looks; tests of this function bring their own `sleep` and `clock`.
     """
     deadline = clock() + timeout_s
     state: State | None = None

@@ -51,6 +51,11 @@ def nodes_selected(wanted: str | Iterable[str], known: Iterable[str]) -> list[st
     return names
 
 
+def nodes_pattern(wanted: str | Iterable[str], known: Iterable[str]) -> list[str]:
+    """Hosts of a play: as `nodes_selected`, but none where none are named, so that a playbook can be read without."""
+    return nodes_selected(wanted, known) if wanted else []
+
+
 def nodes_remaining(selected: Iterable[str], compute: Iterable[str], controller: str) -> list[str]:
     """Give the compute nodes that stay; the controller and the last node can't be removed."""
     selected = set(selected)
@@ -153,6 +158,7 @@ FILTERS: dict[str, Callable[..., object]] = {
     "nodes_drain_plan": nodes_drain_plan,
     "nodes_drain_reason": nodes_drain_reason,
     "nodes_partitions": nodes_partitions,
+    "nodes_pattern": nodes_pattern,
     "nodes_remaining": nodes_remaining,
     "nodes_resume_plan": nodes_resume_plan,
     "nodes_selected": nodes_selected,

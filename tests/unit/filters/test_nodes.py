@@ -17,6 +17,11 @@ def test_selected_expands_ranges(wanted, names):
     assert nodes.nodes_selected(wanted, KNOWN) == names
 
 
+def test_pattern_without_names_matches_no_host():
+    assert nodes.nodes_pattern("", []) == []
+    assert nodes.nodes_pattern("c[1-2]", KNOWN) == ["c1", "c2"]
+
+
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
