@@ -22,27 +22,26 @@ def wait(
     *,
     timeout_s: float = 60,
     interval_s: float = 0.5,
-    sleep: Callable[[float], None] = time.sleep,
-    clock: Callable[[], float] = time.monotonic,
 ) -> State:
     """Return the first observed state that is ready.
 
     Args:
         observe: Looks at the world once.
-        ready: Whether a state is the one waited for; `error`: whether it can never become that.
+        ready: Tells whether a state is the one waited for.
+        error: Tells whether a state can never become ready.
         timeout_s: When to give up.
-        interval_s: Pause between two looks; tests of this function bring their own `sleep` and `clock`.
+        interval_s: Pause between two looks.
     """
-    deadline = clock() + timeout_s
+    deadline = time.monotonic() + timeout_s
     state: State | None = None
     while True:
         before, state = state, observe()
         if state != before:
             LOG.info("%s", state)
-        if error(state):
-            raise WaitError(f"this will never become ready: {state}")
         if ready(state):
             return state
-        if clock() >= deadline:
+        if error(state):
+            raise WaitError(f"this will never become ready: {state}")
+        if time.monotonic() >= deadline:
             raise WaitError(f"not ready after {timeout_s} s: {state}")
-        sleep(interval_s)
+        time.sleep(interval_s)

@@ -51,7 +51,7 @@ def test_pmix_collects_in_a_ring(controller, managed):
 def test_compute_nodes_hold_no_configuration_of_their_own(computes, managed):
     for node in computes:
         assert not node.host.file("/etc/slurm/slurm.conf").exists
-        assert "--conf-server" in node.output("systemctl cat slurmd")
+        assert "--conf-server" in node.output("ps -C slurmd,slurmd-wlm -o args")
 
 
 def test_user_sees_the_same_cluster(login, user, settings):

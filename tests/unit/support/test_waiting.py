@@ -14,18 +14,19 @@ class Clock:
     def sleep(self, seconds):
         self.now += seconds
 
-    def __call__(self):
+    def monotonic(self):
         return self.now
 
 
 @pytest.fixture
-def waiting():
+def waiting(monkeypatch):
     clock = Clock()
+    monkeypatch.setattr("tests.support.waiting.time", clock)
 
     def run(states, **options):
         remaining = iter(states)
         last = states[-1]
-        return wait(lambda: next(remaining, last), sleep=clock.sleep, clock=clock, interval_s=1, **options), clock.now
+        return wait(lambda: next(remaining, last), interval_s=1, **options), clock.now
 
     return run
 
