@@ -15,7 +15,7 @@ def compute(computes, login, user):
 
 def ssh(login, user, node, command):
     # The tests' own connection would fail with 255; this one ends with 1.
-    return login.try_as(user, f"ssh -o BatchMode=yes -o LogLevel=ERROR {node.name} '{command}' || exit 1")
+    return login.try_as(user, f"ssh -o BatchMode=yes {node.name} '{command}' || exit 1")
 
 
 def test_ssh_without_a_job_is_refused(login, user, compute):
