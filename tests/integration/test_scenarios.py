@@ -1,6 +1,7 @@
-"""Molecule itself reads every scenario: a wrong one it passes over with a warning, and exits 0."""
+"""Molecule itself reads every scenario; one it cannot read must not go unnoticed."""
 
 import os
+import re
 import subprocess
 
 from tests.support.cluster import BIN, ROOT
@@ -14,4 +15,4 @@ def test_molecule_reads_every_scenario():
         ["molecule", "list", "--format", "yaml"], cwd=ROOT, env=environment, capture_output=True, text=True
     )
     assert told.returncode == 0, told.stdout + told.stderr
-    print(told.stdout, told.stderr)
+    assert set(re.findall(r"Scenario Name: (\S+)", told.stdout)) == FOLDERS
