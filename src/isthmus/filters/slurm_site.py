@@ -59,9 +59,9 @@ def slurm_users_of(users: Iterable[Mapping[str, Any]], account: str) -> list[dic
     return [{"name": user["name"], "account": account, "state": user.get("state", "present")} for user in users]
 
 
-def slurm_missing(path: str, remedies: Mapping[str, str]) -> str:
-    """One line for a file that an adopted Slurm lacks, with its remedy."""
-    return f"{path} is missing; {remedies[path]}"
+def slurm_missing(need: Mapping[str, str]) -> str:
+    """One line for a file (path, remedy) that an adopted Slurm lacks."""
+    return f"{need['path']} is missing; {need['remedy']}"
 
 
 def slurm_adopt_problems(answers: Sequence[str], conf_dir: str) -> list[str]:
@@ -79,7 +79,7 @@ def slurm_adopt_problems(answers: Sequence[str], conf_dir: str) -> list[str]:
     problems = []
     if version is None or (int(version[1]), int(version[2])) < OLDEST:
         problems.append(f"Slurm is {release.strip()!r}; upgrade it to {OLDEST[0]}.{OLDEST[1]} or later")
-    settings = {key: value for key, value in re.findall(r"^(\w+)\s*=\s*(.*?)\s*$", config, re.MULTILINE)}
+    settings = {key: value for key, value in re.findall(r"^(\w+)(?:\[0\])?\s*=\s*(.*?)\s*$", config, re.MULTILINE)}
     flags = settings.get("PrologFlags", "").lower().split(",")
     if "contain" not in flags and "alloc" not in flags:
         problems.append(
