@@ -8,7 +8,7 @@ from isthmus.filters.errors import InputError
 DECLARED = {"base_address": "10.0.0.1", "slurm_node": {"cpus": 4, "memory_mib": 4096}}
 FACTS = {"base_address": "10.0.0.2", "ansible_facts": {"processor_vcpus": 2, "memtotal_mb": 8192}}
 UNKNOWN = {"base_address": "10.0.0.3"}
-GOOD = "PrologFlags             = Alloc,Contain\nProlog[0]               = /opt/slurm/etc/prolog.d/*\nPlugStackConfig = /opt/p\n"
+GOOD = "PrologFlags = Alloc,Contain\nProlog[0]  = /opt/slurm/etc/prolog.d/*\nPlugStackConfig = /opt/p\n"
 
 
 def test_compute_takes_declared_hardware_and_facts():
