@@ -3,14 +3,14 @@ import pytest
 from tests.support import jobs
 from tests.support.waiting import wait
 
-QUEUE = 4
+QUEUE = 3
 
 
 @pytest.fixture
 def queue(login, controller, user, computes, whole):
     """Jobs in the queue: one runs, the others want the same whole node."""
     submitted = [
-        jobs.submit(login, user, f"--nodelist={computes[0].name} --exclusive --mem=100", "sleep 6")
+        jobs.submit(login, user, f"--nodelist={computes[0].name} --exclusive --mem=100", "sleep 4")
         for _ in range(QUEUE)
     ]
     jobs.wait_for_job(controller, submitted[0], "RUNNING")

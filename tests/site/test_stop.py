@@ -7,6 +7,7 @@ def test_slurm_comes_back_after_all_nodes_stopped(controller, login, user, nodes
     held = jobs.submit(login, user, "--hold --mem=10", "true")
     podman("stop", "--time", "15", nodes=everything)
     podman("start", nodes=everything)
+    wait(lambda: all(node.answers() for node in everything), timeout_s=90)
     wait(lambda: controller.run("scontrol ping | grep -q UP").rc == 0, timeout_s=120)
     jobs.wait_for_nodes(controller, *whole, timeout_s=120)
     assert login.run_as(user, "srun hostname") in whole

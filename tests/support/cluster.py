@@ -55,6 +55,13 @@ class Node:
         """Run a command as root."""
         return self.host.run(command)
 
+    def answers(self) -> bool:
+        """Tell whether the host can be reached."""
+        try:
+            return bool(self.run("true").rc == 0)
+        except RuntimeError:  # testinfra's word for ssh that ends with 255
+            return False
+
     def output(self, command: str) -> str:
         """Run a command as root that must succeed; return what it prints."""
         return succeeded(self.run(command))
