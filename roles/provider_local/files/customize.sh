@@ -9,7 +9,8 @@ root=$1
 rm -f "$root"/etc/ssh/ssh_host_*
 # A node is thrown away, never repaired: packages need not be flushed to disk one by one.
 echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/isthmus"
-# Timers that lock apt while a play installs packages.
-for unit in apt-daily.timer apt-daily-upgrade.timer; do
+# Timers that lock apt while a play installs packages; a mount that comes late over the /tmp podman gave, and
+# hides what a running module has there.
+for unit in apt-daily.timer apt-daily-upgrade.timer tmp.mount; do
     ln -sf /dev/null "$root/etc/systemd/system/$unit"
 done
