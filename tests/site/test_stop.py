@@ -1,10 +1,19 @@
+import pytest
+
 from tests.support import jobs
 from tests.support.waiting import wait
 
 
-def test_slurm_comes_back_after_all_nodes_stopped(controller, login, user, nodes, whole, podman):
+@pytest.fixture
+def held(controller, login, user):
+    """A job that waits until it is released."""
+    job = jobs.submit(login, user, "--hold --mem=10", "true")
+    yield job
+    controller.run(f"scancel {job}")
+
+
+def test_slurm_comes_back_after_all_nodes_stopped(controller, login, user, nodes, whole, podman, held):
     everything = list(nodes.values())
-    held = jobs.submit(login, user, "--hold --mem=10", "true")
     podman("stop", "--time", "15", nodes=everything)
     podman("start", nodes=everything)
     wait(lambda: all(node.answers() for node in everything), timeout_s=90)

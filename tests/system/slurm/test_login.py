@@ -9,7 +9,7 @@ MEMORY_MIB = 60
 @pytest.fixture
 def compute(computes, login, user):
     """A compute node on which the user has no job."""
-    assert login.run_as(user, "squeue --me --noheader") == ""
+    assert login.run_as(user, "squeue --me --noheader --states=RUNNING,COMPLETING") == ""
     return computes[0]
 
 
