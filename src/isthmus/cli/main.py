@@ -15,7 +15,7 @@ from isthmus.cli.errors import CommandError
 
 TOOLS = (info, completion)
 EPILOG = """examples:
-  isthmus info                    which cluster is this, and which versions has it
+  isthmus info                    which cluster is this, and which version of isthmus
   isthmus info --json | jq .id    the same for a script
   source <(isthmus completion bash)
 
