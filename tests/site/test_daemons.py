@@ -38,8 +38,17 @@ def test_running_job_survives_a_restart_on_its_node(daemon, controller, computes
     assert_all_complete(controller, queue)
 
 
-def test_crashed_slurmctld_loses_no_job(controller, queue):
+@pytest.fixture
+def saved(controller, queue):
+    """The queue, once slurmctld has written it down: it may take 5 s to do so (slurmctld's state save thread)."""
+    submitted = int(controller.output("date +%s"))
+    written = f"stat --format=%Y {jobs.settings(controller)['StateSaveLocation']}/job_state"
+    wait(lambda: int(controller.output(written)) > submitted, timeout_s=30)
+    return queue
+
+
+def test_crashed_slurmctld_loses_no_job(controller, saved):
     controller.output("systemctl kill --signal=KILL slurmctld")
     wait(lambda: controller.run("systemctl is-active --quiet slurmctld || systemctl start slurmctld").rc == 0)
     wait(lambda: controller.run("scontrol ping | grep -q UP").rc == 0)
-    assert_all_complete(controller, queue)
+    assert_all_complete(controller, saved)
