@@ -51,7 +51,7 @@ lint: venv ## Everything that reads the code without running it
 	lint-imports
 	yamllint --strict .
 	ansible-lint --offline -q
-	git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
+	git ls-files -z '*.sh' .ci/run tests/run | xargs -0 shellcheck
 
 unit: venv ## Tests without root, network or nodes
 	$(PYTEST) tests/unit tests/repo -n 2
