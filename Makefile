@@ -76,9 +76,9 @@ bench: venv ## Take the figures in docs/testing.md (results/*.json)
 	$(BIN)/python -m tests.bench.site_times
 
 lock: venv ## Resolve the lock files anew
-	for group in 'deployer --group deployer --group test --group lock' 'runtime --constraint locks/deployer.txt'; do \
+	for group in 'deployer pyproject.toml --group deployer --group test --group lock' 'runtime pyproject.toml --constraint locks/deployer.txt' 'build --group build'; do \
 	  uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
-	    --no-emit-find-links pyproject.toml $${group#* } --output-file locks/$${group%% *}.txt; done
+	    --no-emit-find-links $${group#* } --output-file locks/$${group%% *}.txt; done
 
 format: venv ## Rewrite the Python code as ruff wants it
 	ruff check --fix
