@@ -1,0 +1,11 @@
+//go:build tools
+
+// Package tools names the programs built with the versions of this go.mod.
+package tools
+
+import (
+	_ "github.com/containernetworking/plugins/plugins/main/bridge"
+	_ "github.com/containernetworking/plugins/plugins/main/loopback"
+	_ "github.com/containernetworking/plugins/plugins/ipam/host-local"
+	_ "github.com/containernetworking/plugins/plugins/meta/portmap"
+)

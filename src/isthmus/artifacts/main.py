@@ -1,0 +1,66 @@
+"""The composition root: from a task's arguments to programs in the cache, as Ansible's result."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from isthmus.artifacts import table
+from isthmus.artifacts.errors import ChecksumError
+from isthmus.artifacts.obtain import Site, missing, obtain
+from isthmus.artifacts.store import Store
+from isthmus.artifacts.ways import Mirror, Tell, Workshop
+from isthmus.clients.golang import Limits
+from isthmus.filters.errors import InputError
+from isthmus.filters.suggest import check_keys
+from isthmus.model.programs import Arch, Program, Way
+
+ARGUMENTS = ("table", "cache", "programs", "order", "mirror", "arch", "jobs", "memory_mib")
+
+
+def run(arguments: Mapping[str, Any], tell: Tell, *, dry: bool = False) -> dict[str, Any]:
+    """Obtain programs; return Ansible's result, with `programs`: name -> path, version, sha256, way, origin, took_s.
+
+    Args:
+        arguments: all of ARGUMENTS.
+        tell: takes a line of progress.
+        dry: change nothing but say whether something would change.
+    """
+    try:
+        check_keys("artifacts_obtain", arguments, ARGUMENTS)
+        known = table.load(Path(arguments["table"]))
+        programs = table.pick(known, arguments["programs"] or known)
+        site = _site(arguments)
+        if dry:
+            return {"changed": bool(missing(programs, site)), "programs": {}}
+        obtained = obtain(programs, site, tell)
+    except (InputError, ChecksumError, OSError) as error:
+        return {"failed": True, "msg": str(error)}
+    changed = any(one.way != Way.CACHE for one in obtained)
+    return {"changed": changed, "programs": {one.name: {**asdict(one), "path": str(one.path)} for one in obtained}}
+
+
+def check(arguments: Mapping[str, Any]) -> list[Program]:
+    """Read the table, the names and the order without touching anything else.
+
+    Raises:
+        InputError: one of them is wrong.
+    """
+    known = table.load(Path(arguments["table"]))
+    table.ways(arguments["order"])
+    return table.pick(known, arguments["programs"] or known)
+
+
+def _site(arguments: Mapping[str, Any]) -> Site:
+    cache = Path(arguments["cache"])
+    limits = Limits(int(arguments["jobs"]) or os.cpu_count() or 1, int(arguments["memory_mib"]))
+    return Site(
+        table.ways(arguments["order"]),
+        Store(cache / "programs"),
+        Workshop(Path(arguments["table"]).parent, cache / "go", limits),
+        Mirror.open(arguments["mirror"]) if arguments["mirror"] else None,
+        Arch(arguments["arch"]),
+    )

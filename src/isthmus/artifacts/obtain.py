@@ -1,0 +1,117 @@
+"""Obtain programs: the first way that works, in the site's order, one at a time.
+
+Builds share Go's cache and the machine's memory, so one goes on after the other; a lock per recipe makes a second
+run wait for the first and find its result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from filelock import FileLock
+
+from isthmus.artifacts.errors import ObtainError, WayError
+from isthmus.artifacts.store import Entry, Store
+from isthmus.artifacts.table import MODULES
+from isthmus.artifacts.ways import Mirror, Tell, Workshop, from_upstream
+from isthmus.model.programs import Arch, Obtained, Program, Way
+from isthmus.support.ticking import ticking
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where programs come from and go to.
+
+    Attributes:
+        order: the ways to try.
+        store: the cache.
+        workshop: where they are built.
+        mirror: the admin's, if there is one.
+        arch: the nodes' machine.
+    """
+
+    order: list[Way]
+    store: Store
+    workshop: Workshop
+    mirror: Mirror | None
+    arch: Arch
+
+
+def obtain(programs: Iterable[Program], site: Site, tell: Tell) -> list[Obtained]:
+    """Obtain programs, telling of each as it comes.
+
+    Raises:
+        ObtainError: no way gives one of them; what each way said is in the message.
+        ChecksumError: a file is not what was promised.
+    """
+    return [_obtain_one(program, site, tell) for program in programs]
+
+
+def missing(programs: Iterable[Program], site: Site) -> list[Program]:
+    """Return those that the cache does not give."""
+    return [program for program in programs if not _cached(recipe_key(program, site), site)]
+
+
+def recipe_key(program: Program, site: Site) -> str:
+    """Name everything that the content of a program may depend on, as 32 hex digits."""
+    told = {"arch": site.arch, **asdict(replace(program, licence="", source=""))}
+    if program.build:
+        folder = site.workshop.root / MODULES / program.build.module
+        files = [folder / name for name in ("go.mod", "go.sum", "tools.go")]
+        told["files"] = [file.read_text(encoding="utf-8") for file in (*files, site.workshop.root / "locks/build.txt")]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _cached(key: str, site: Site) -> Entry | None:
+    entry = site.store.find(key) if Way.CACHE in site.order else None
+    # What came a way that the site does not want is none of its programs.
+    return entry if entry and (entry.way in site.order or site.order == [Way.CACHE]) else None
+
+
+def _obtain_one(program: Program, site: Site, tell: Tell) -> Obtained:
+    started = time.monotonic()
+    key = recipe_key(program, site)
+    with site.store.lock(key):
+        way, entry = _first(program, key, site, tell)
+    took_s = time.monotonic() - started
+    tell(f"{program}: {way}, {took_s:.1f} s")
+    return Obtained(
+        program.name, program.version, site.store.blob(entry), entry.sha256, way, entry.way, round(took_s, 2)
+    )
+
+
+def _first(program: Program, key: str, site: Site, tell: Tell) -> tuple[Way, Entry]:
+    said = []
+    for way in site.order:
+        try:
+            if way == Way.CACHE:
+                entry = _cached(key, site)
+                if not entry:
+                    raise WayError("not there")
+                return way, entry
+            with site.store.workspace(program.name) as folder:
+                _carry_out(way, program, site, folder / program.name, tell)
+                return way, site.store.keep(key, program.name, way, folder / program.name)
+        except WayError as error:
+            said.append(f"{way}: {error}")
+    raise ObtainError(str(program), said)
+
+
+def _carry_out(way: Way, program: Program, site: Site, path: Path, tell: Tell) -> None:
+    if way == Way.MIRROR:
+        if not site.mirror:
+            raise WayError("artifacts_mirror is not set")
+        site.mirror.get(program, site.arch, path, tell)
+    elif way == Way.UPSTREAM:
+        from_upstream(program, site.arch, path, tell)
+    else:
+        with (
+            FileLock(site.store.root / "locks" / "go"),
+            ticking(lambda so_far_s: tell(f"{program}: building, {so_far_s:.0f} s")),
+        ):
+            site.workshop.get(program, site.arch, path)

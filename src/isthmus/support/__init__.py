@@ -1,0 +1,1 @@
+"""What every program of Isthmus needs and no outside system is part of."""

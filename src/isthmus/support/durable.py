@@ -1,0 +1,54 @@
+"""Files that are whole or not there: write, fsync, rename (rename(2), fsync(2))."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp, mkstemp
+
+
+def move(temporary: Path, path: Path) -> None:
+    """Give a written file its name; after a crash the name holds the old content or the new, never a part.
+
+    Args:
+        temporary: the whole content, on the same file system.
+        path: its name; what bears it already is replaced.
+    """
+    _sync(temporary)
+    temporary.replace(path)
+    _sync(path.parent)
+
+
+def write(path: Path, content: str, mode: int = 0o644) -> None:
+    """Write a small file in one step."""
+    descriptor, name = mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(content)
+        temporary.chmod(mode)
+        move(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def workspace(parent: Path, name: str) -> Iterator[Path]:
+    """Give a new folder below `parent`, which is made if missing; it is gone at the end, whatever happened."""
+    parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(mkdtemp(dir=parent, prefix=f".{name}."))
+    try:
+        yield folder
+    finally:
+        rmtree(folder, ignore_errors=True)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
