@@ -14,7 +14,16 @@ PYTEST := $(BIN)/python -m pytest
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export ANSIBLE_FORCE_COLOR ?= $(if $(CI),0,1)
 
-.PHONY: help venv testbed teardown ssh lock format lint unit integration system site-tests test test-full bench verify
+# BUNDLE=file: nothing comes from outside but what the bundle holds.
+ifdef BUNDLE
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/isthmus
+export ISTHMUS_BUNDLE := $(shell $(PYTHON) src/isthmus/artifacts/bundle.py unpack $(BUNDLE) $(CACHE)/bundles)
+$(if $(ISTHMUS_BUNDLE),,$(error BUNDLE=$(BUNDLE) cannot be used; see above))
+export PIP_NO_INDEX := 1
+export PIP_FIND_LINKS := $(ISTHMUS_BUNDLE)/wheels
+endif
+
+.PHONY: help venv testbed teardown ssh lock format lint unit integration system site-tests test test-full bench verify artifacts bundle
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +43,12 @@ $(VENV)/.installed: locks/deployer.txt pyproject.toml
 
 testbed: venv ## Make the local test bed, install every layer, run the main job
 	$(BIN)/ansible-playbook site.yml $(ARGS)
+
+artifacts: venv ## Obtain the third-party programs (from scratch about a quarter of an hour)
+	$(BIN)/ansible-playbook playbooks/artifacts.yml $(ARGS)
+
+bundle: venv ## Pack all that a site needs from outside, for `make testbed BUNDLE=file` (needs a running test bed)
+	$(BIN)/ansible-playbook playbooks/bundle.yml $(ARGS)
 
 teardown: venv ## Remove the local test bed and all it made
 	$(BIN)/ansible-playbook playbooks/teardown.yml

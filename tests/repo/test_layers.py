@@ -6,11 +6,12 @@ from isthmus.filters.validate_names import HOST_GROUPS, LAYERS
 from tests.repo import tree
 
 # Names that are no layer. A new one needs a reason.
-ROLES = {"artifacts", "provider_local", "main_job", "nodes"}
+ROLES = {"artifacts", "bundle", "provider_local", "main_job", "nodes"}
 PLAYBOOKS = {
     "add_nodes",
     "adopt_secrets",
     "artifacts",
+    "bundle",
     "drain",
     "local",
     "main_job",

@@ -1,0 +1,143 @@
+"""A bundle: one tar archive with everything a site needs from outside, and the project's tree.
+
+    manifest.json     what the bundle is for, and the sha256 of every file in it; the archive's first member
+    isthmus.tar       the project's tree
+    programs/         third-party programs and their programs.json: a mirror for the role `artifacts`
+    wheels/           Python packages of deployer and nodes
+    packages.tar      Debian packages of the nodes, with an index for apt
+    images/           container images as OCI archives
+
+Runs as a script too, with nothing but the standard library: a deployer without a way out has no venv before it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+SCHEMA = 1
+MANIFEST = "manifest.json"
+# A bundle fits a tree that wants the same things.
+WANTED = ("artifacts.yml", "locks/build.txt", "locks/deployer.txt", "locks/runtime.txt")
+ROOT = Path(__file__).parents[3]
+
+
+class BundleError(Exception):
+    """A bundle that cannot be made or used; the message has file and remedy."""
+
+
+def wanted(root: Path) -> str:
+    """Return a hash of what this tree needs from outside."""
+    texts = [(root / name).read_text(encoding="utf-8") for name in WANTED]
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+
+
+def pack(folder: Path, bundle: Path, root: Path = ROOT) -> None:
+    """Make a bundle of a folder; it bears its name only when it is whole."""
+    files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    sums = {name: _digest(folder / name) for name in files if name != MANIFEST}
+    manifest = {"schema": SCHEMA, "wanted": wanted(root), "files": sums}
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    part = bundle.with_name(f".{bundle.name}.part")
+    try:
+        with part.open("wb") as file:
+            with tarfile.open(fileobj=file, mode="w") as tar:
+                for name in [MANIFEST, *sums]:
+                    tar.add(folder / name, name, filter=_anonymous)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(bundle)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def unpack(bundle: Path, cache: Path, root: Path = ROOT) -> Path:
+    """Check a bundle and lay it out, once; return the folder.
+
+    Raises:
+        BundleError: it is none, is for another version of the project, or was changed.
+    """
+    try:
+        with tarfile.open(bundle) as tar:
+            first = tar.next()
+            text = tar.extractfile(first).read() if first and first.name == MANIFEST else b""  # type: ignore[union-attr]
+            manifest = json.loads(text)
+            schema, fits, sums = manifest["schema"], manifest["wanted"] == wanted(root), manifest["files"]
+            if schema != SCHEMA or not fits:
+                raise BundleError(f"{bundle} is of another version of Isthmus; make one with `make bundle` of this one")
+            folder = cache / hashlib.sha256(text).hexdigest()[:16]
+            if not folder.exists():
+                _lay_out(tar, sums, folder, bundle)
+    except (OSError, tarfile.TarError, ValueError, KeyError, TypeError) as error:
+        raise BundleError(f"{bundle} is no bundle: {error}; make one with `make bundle`") from error
+    return folder
+
+
+def _lay_out(tar: tarfile.TarFile, sums: dict[str, str], folder: Path, bundle: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+    try:
+        _extract(tar, sums, work)
+        for name, expected in sums.items():
+            found = _digest(work / name) if (work / name).is_file() else "no file"
+            if found != expected:
+                raise BundleError(f"{bundle}: {name}: sha256 is {found}, expected {expected}; copy the bundle again")
+        work.chmod(0o755)
+        work.rename(folder)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _extract(tar: tarfile.TarFile, sums: dict[str, str], work: Path) -> None:
+    """Write the files that the manifest names; Python before 3.11.4 has no filter that would keep others out."""
+    for info in tar:
+        if info.name == MANIFEST:
+            continue
+        path = (work / info.name).resolve()
+        content = tar.extractfile(info) if info.isreg() else None
+        if content is None or info.name not in sums or work.resolve() not in path.parents:
+            raise ValueError(f"its manifest does not name {info.name}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with content, path.open("wb") as file:
+            shutil.copyfileobj(content, file)
+
+
+def _anonymous(info: tarfile.TarInfo) -> tarfile.TarInfo:
+    info.uid = info.gid = 0
+    info.uname = info.gname = "root"
+    info.mtime = 0
+    return info
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def main() -> int:
+    """Pack or unpack from the command line; unpack prints the folder."""
+    parser = argparse.ArgumentParser(description="Make or lay out a bundle: all that a site needs from outside.")
+    parser.add_argument("verb", choices=["pack", "unpack"])
+    parser.add_argument("source", type=Path, help="pack: the folder; unpack: the bundle")
+    parser.add_argument("target", type=Path, help="pack: the bundle; unpack: the folder of laid out bundles")
+    options = parser.parse_args()
+    try:
+        if options.verb == "pack":
+            pack(options.source, options.target)
+        else:
+            print(unpack(options.source, options.target))
+    except BundleError as error:
+        print(f"bundle: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""Filters of the role bundle: which host gives which package, and the index of a mirror."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+INDEX_SCHEMA = 1
+
+
+def bundle_shares(hosts: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]], host: str) -> list[str]:
+    """Return the packages `name=version` that a host downloads: those that no host before it has.
+
+    Args:
+        hosts: all of them, in one order.
+        hostvars: Ansible's; `__bundle_installed.stdout_lines` holds lines `<state> <name>=<version>` of dpkg-query.
+        host: one of them.
+    """
+    before: set[str] = set()
+    for other in hosts:
+        has = _installed(hostvars[other]["__bundle_installed"]["stdout_lines"])
+        if other == host:
+            return sorted(has - before)
+        before |= has
+    return []
+
+
+def bundle_index(programs: Mapping[str, Mapping[str, Any]], arch: str) -> dict[str, Any]:
+    """Return programs.json, the index of a mirror whose files bear the programs' names."""
+    rows = [
+        {"name": name, "version": one["version"], "arch": arch, "file": name, "sha256": one["sha256"]}
+        for name, one in programs.items()
+    ]
+    return {"schema": INDEX_SCHEMA, "programs": rows}
+
+
+def _installed(lines: Sequence[str]) -> set[str]:
+    return {package for state, package in (line.split() for line in lines) if state == "installed"}
+
+
+FILTERS: dict[str, Callable[..., object]] = {"bundle_index": bundle_index, "bundle_shares": bundle_shares}
