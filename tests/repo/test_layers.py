@@ -21,7 +21,7 @@ PLAYBOOKS = {
     "verify",
 }
 SCENARIOS = {"default", "alternative", "existing", "adopted"}
-DOCS = {"architecture", "local", "testing"}
+DOCS = {"architecture", "artifacts", "local", "testing"}
 
 
 def groups():

@@ -1,0 +1,34 @@
+"""Each Go program built again, with nothing compiled yet, is the one in the cache."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from isthmus.artifacts import table
+from isthmus.artifacts.store import digest
+from isthmus.clients import golang
+from isthmus.model.programs import Arch
+from tests.support import playbooks
+from tests.support.cluster import ROOT
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "isthmus/go"
+PROGRAMS = table.load(ROOT / "artifacts.yml")
+
+
+@pytest.fixture(scope="module")
+def builder(tmp_path_factory):
+    """Go with a build cache of its own; modules come from the deployer's."""
+    assert playbooks.run("artifacts", "ansible-playbook", "playbooks/artifacts.yml").rc == 0
+    cache = tmp_path_factory.mktemp("go")
+    (cache / "modules").symlink_to(CACHE / "modules")
+    return golang.Go(golang.find(ROOT / "locks/build.txt", CACHE), cache, golang.Limits(jobs=2, memory_mib=6144))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program_is_built_to_the_same_bytes(name, builder, tmp_path):
+    program = PROGRAMS[name]
+    module = ROOT / "build/go" / program.build.module
+    builder.build(program.build, module, tmp_path / name, version=program.version, arch=Arch.AMD64)
+    kept = {blob.name for blob in (CACHE.parent / "programs/blobs").iterdir()}
+    assert digest(tmp_path / name) in kept
