@@ -89,9 +89,10 @@ test-full: test ## Also the molecule scenarios that `make test` leaves out
 bench: venv ## Take the figures in docs/testing.md (results/*.json)
 	$(BIN)/python -m tests.bench.mpi_starts
 	$(BIN)/python -m tests.bench.site_times
+	$(BIN)/python -m tests.bench.containers
 
 lock: venv ## Resolve the lock files anew
-	for group in 'deployer pyproject.toml --group deployer --group test --group lock' 'runtime pyproject.toml --constraint locks/deployer.txt' 'build --group build'; do \
+	for group in 'deployer pyproject.toml --group deployer --group test --group bench --group lock' 'runtime pyproject.toml --constraint locks/deployer.txt' 'build --group build'; do \
 	  uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
 	    --no-emit-find-links $${group#* } --output-file locks/$${group%% *}.txt; done
 
