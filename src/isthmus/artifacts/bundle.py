@@ -4,7 +4,7 @@
     isthmus.tar       the project's tree
     programs/         third-party programs and their programs.json: a mirror for the role `artifacts`
     wheels/           Python packages of deployer and nodes
-    packages.tar      Debian packages of the nodes, with an index for apt
+    packages.tar      Debian packages of the nodes, with an index for apt; laid out beside itself as packages/
     images/           container images as OCI archives
 
 Runs as a script too, with nothing but the standard library: a deployer without a way out has no venv before it.
@@ -24,6 +24,7 @@ from pathlib import Path
 
 SCHEMA = 1
 MANIFEST = "manifest.json"
+PACKAGES = "packages.tar"
 # A bundle fits a tree that wants the same things.
 WANTED = ("artifacts.yml", "locks/build.txt", "locks/deployer.txt", "locks/runtime.txt")
 ROOT = Path(__file__).parents[3]
@@ -89,21 +90,24 @@ def _lay_out(tar: tarfile.TarFile, sums: dict[str, str], folder: Path, bundle: P
             found = _digest(work / name) if (work / name).is_file() else "no file"
             if found != expected:
                 raise BundleError(f"{bundle}: {name}: sha256 is {found}, expected {expected}; copy the bundle again")
+        if PACKAGES in sums:
+            with tarfile.open(work / PACKAGES) as packages:
+                _extract(packages, None, work / "packages")
         work.chmod(0o755)
         work.rename(folder)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _extract(tar: tarfile.TarFile, sums: dict[str, str], work: Path) -> None:
-    """Write the files that the manifest names; Python before 3.11.4 has no filter that would keep others out."""
+def _extract(tar: tarfile.TarFile, sums: dict[str, str] | None, work: Path) -> None:
+    """Write the files of an archive, of `sums` alone; Python before 3.11.4 has no filter that would keep others out."""
     for info in tar:
-        if info.name == MANIFEST:
+        if info.name == MANIFEST or info.isdir():
             continue
         path = (work / info.name).resolve()
         content = tar.extractfile(info) if info.isreg() else None
-        if content is None or info.name not in sums or work.resolve() not in path.parents:
-            raise ValueError(f"its manifest does not name {info.name}")
+        if content is None or (sums is not None and info.name not in sums) or work.resolve() not in path.parents:
+            raise ValueError(f"{info.name} does not belong there")
         path.parent.mkdir(parents=True, exist_ok=True)
         with content, path.open("wb") as file:
             shutil.copyfileobj(content, file)

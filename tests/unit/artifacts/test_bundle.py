@@ -50,6 +50,15 @@ def test_bundle_is_laid_out_once(made, tmp_path, root):
     assert (folder / "isthmus.tar").stat().st_ino == before
 
 
+def test_packages_are_laid_out(tmp_path, root):
+    (tmp_path / "content").mkdir()
+    (tmp_path / "a.deb").write_text("deb")
+    with tarfile.open(tmp_path / "content/packages.tar", "w") as tar:
+        tar.add(tmp_path / "a.deb", "./a.deb")
+    bundle.pack(tmp_path / "content", tmp_path / "site.tar", root)
+    assert (bundle.unpack(tmp_path / "site.tar", tmp_path / "cache", root) / "packages/a.deb").read_text() == "deb"
+
+
 def test_equal_content_makes_equal_bundles(made, tmp_path, root):
     bundle.pack(tmp_path / "content", tmp_path / "again.tar", root)
     assert (tmp_path / "again.tar").read_bytes() == made.read_bytes()
