@@ -6,7 +6,7 @@ from isthmus.filters.validate_names import HOST_GROUPS, LAYERS
 from tests.repo import tree
 
 # Names that are no layer. A new one needs a reason.
-ROLES = {"artifacts", "bundle", "provider_local", "main_job", "nodes"}
+ROLES = {"artifacts", "bundle", "ca", "provider_local", "main_job", "nodes", "registry"}
 PLAYBOOKS = {
     "add_nodes",
     "adopt_secrets",
@@ -16,6 +16,7 @@ PLAYBOOKS = {
     "local",
     "main_job",
     "remove_nodes",
+    "renew_certificates",
     "teardown",
     "validate",
     "verify",

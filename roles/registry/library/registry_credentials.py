@@ -1,0 +1,135 @@
+"""The module `registry_credentials`: a registry's passwords in its users' homes, whatever else they keep there.
+
+Root would follow a link that a user made in his home. So each file is looked at and written with the user's own
+rights; all users are served in one go, for a site has hundreds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import stat
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkstemp
+
+from ansible.module_utils.basic import AnsibleModule
+
+FILE = ".apptainer/docker-config.json"
+LARGEST = 1 << 20
+
+
+class UnusableError(Exception):
+    """The user's file is none that can be kept."""
+
+
+@contextmanager
+def acting_as(account: pwd.struct_passwd) -> Iterator[None]:
+    """Touch files as this user."""
+    groups, uid, gid = os.getgroups(), os.geteuid(), os.getegid()
+    os.setgroups(os.getgrouplist(account.pw_name, account.pw_gid))
+    os.setegid(account.pw_gid)
+    os.seteuid(account.pw_uid)
+    try:
+        yield
+    finally:
+        os.seteuid(uid)
+        os.setegid(gid)
+        os.setgroups(groups)
+
+
+def merged(text: str, address: str, credential: str) -> str:
+    """Return a containers-auth.json(5) with the registry's credential; other entries stay.
+
+    Raises:
+        UnusableError: the text is no such file.
+    """
+    try:
+        content = json.loads(text or "{}")
+        auths = content.setdefault("auths", {})
+        auths[address] = {"auth": b64encode(credential.encode()).decode()}
+    except (ValueError, AttributeError, TypeError) as error:
+        raise UnusableError("it is no containers-auth.json") from error
+    return json.dumps(content, indent=2) + "\n"
+
+
+def read(path: Path) -> str:
+    """Return what a file holds, "" where there is none; a pipe would keep the reader waiting."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return ""
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise UnusableError("it is no file")
+        return file.read(LARGEST).decode(errors="replace")
+
+
+def write(path: Path, content: str) -> None:
+    """Write a file of the user's alone, whole or not at all."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    descriptor, temporary = mkstemp(dir=path.parent, prefix=f".{path.name}.")  # 0600
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        Path(temporary).replace(path)
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def closed(path: Path) -> bool:
+    """Tell whether nobody else can read the file."""
+    return path.exists() and not (path.stat().st_mode & 0o077 or path.parent.stat().st_mode & 0o077)
+
+
+def keep(path: Path, address: str, credential: str, *, dry: bool) -> bool:
+    """Let a user's file hold the credential; return whether it had to change."""
+    present = read(path)
+    wanted = merged(present, address, credential)
+    if json.loads(wanted) == json.loads(present or "{}") and closed(path):
+        return False
+    if not dry:
+        write(path, wanted)
+        path.parent.chmod(0o700)
+    return True
+
+
+def accounts(module: AnsibleModule) -> dict[str, pwd.struct_passwd]:
+    """Return the users that have an account; one without is refused, unless a check run would have made it."""
+    found = {account.pw_name: account for account in pwd.getpwall()}
+    for name in module.params["passwords"]:
+        try:
+            found[name] = pwd.getpwnam(name)  # also users that a directory service does not list
+        except KeyError:
+            if not module.check_mode:
+                module.fail_json(msg=f"user {name} is unknown here; make the account, or take it out of registry_users")
+    return {name: found[name] for name in module.params["passwords"] if name in found}
+
+
+def main() -> None:
+    """Serve every user; a file that cannot be kept is told and left alone."""
+    options = {
+        "address": {"type": "str", "required": True},
+        "passwords": {"type": "dict", "required": True, "no_log": True},
+    }
+    module = AnsibleModule(argument_spec=options, supports_check_mode=True)
+    changed = []
+    for name, account in accounts(module).items():
+        path = Path(account.pw_dir, FILE)
+        credential = f"{name}:{module.params['passwords'][name]}"
+        try:
+            with acting_as(account):
+                if keep(path, module.params["address"], credential, dry=module.check_mode):
+                    changed.append(name)
+        except (UnusableError, OSError) as error:
+            module.warn(f"{path} was left as it is ({error}); {name} must move it away before the next run")
+    module.exit_json(changed=bool(changed), users=changed)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""A recipe's key follows all it is made of; one that is wrong is told."""
+
+import pytest
+import yaml
+
+from isthmus.filters import recipes
+from isthmus.filters.errors import InputError
+from tests.repo import tree
+
+DATE = "2026-11-01"
+TARGETS = "bookworm https://mirror.test/debian main\n"
+APT = 'Acquire::http::Proxy "http://proxy.test";\nOther "x";\n'
+RECIPE = {"suite": "trixie", "variant": "apt", "packages": ["a", "b"], "command": "sh", "environment": {"HI": "1"}}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "build.sh").write_text("build")
+    write(tmp_path)
+    return tmp_path
+
+
+def write(folder, **changes):
+    recipe = {key: value for key, value in (RECIPE | changes).items() if value is not None}
+    (folder / "tiny/recipe.yml").write_text(yaml.safe_dump(recipe))
+
+
+def read(folder, date=DATE):
+    (recipe,) = recipes.registry_recipes(str(folder), ["tiny"], date, "/cache")
+    return recipe
+
+
+def test_recipe_is_named_by_its_key(folder):
+    recipe = read(folder)
+    assert len(recipe["key"]) == 16
+    assert recipe["tags"] == [recipe["key"], "latest"]
+    assert recipe["archive"] == f"/cache/tiny-{recipe['key']}.tar"
+    assert recipe["epoch"] == 1793491200  # date --utc --date=2026-11-01 +%s
+
+
+def test_key_follows_every_part(folder):
+    keys = {read(folder)["key"], read(folder, "2026-11-02")["key"]}
+    write(folder, packages=["a"])
+    keys.add(read(folder)["key"])
+    (folder / "tiny/customize.sh").write_text("true")
+    keys.add(read(folder)["key"])
+    (folder / "build.sh").write_text("other")
+    keys.add(read(folder)["key"])
+    assert len(keys) == 5
+
+
+def test_build_command_takes_this_machines_sources(folder):
+    recipe = read(folder)
+    command = recipes.registry_build_command(recipe, TARGETS, APT)
+    split = command.index("--")
+    assert command[1:split] == [recipe["archive"], "--config.cmd=sh", "--config.env=HI=1"]
+    assert {"--variant=apt", "--include=a,b", '--aptopt=Acquire::http::Proxy "http://proxy.test";'} <= {*command}
+    assert command[-3:] == ["trixie", "-", "deb https://mirror.test/debian trixie main"]
+
+
+@pytest.mark.parametrize(("variant", "hook"), [("apt", "customize"), ("extract", "extract")])
+def test_build_command_runs_the_hook(folder, variant, hook):
+    write(folder, variant=variant)
+    (folder / "tiny/customize.sh").write_text("true")
+    command = recipes.registry_build_command(read(folder), TARGETS, APT)
+    assert f"--{hook}-hook={folder}/tiny/customize.sh" in command
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"suite": None}, "lacks suite"),
+        ({"package": ["x"]}, "unknown key of .*recipe.yml: 'package'; did you mean 'packages'"),
+        ({"variant": "minimal"}, "unknown variant in .*recipe.yml: 'minimal'"),
+    ],
+)
+def test_wrong_recipe_is_refused(folder, changes, message):
+    write(folder, **changes)
+    with pytest.raises(InputError, match=message):
+        read(folder)
+
+
+def test_unknown_image_is_refused(folder):
+    with pytest.raises(InputError, match="unknown image in registry_images: 'tiney'; did you mean 'tiny'"):
+        recipes.registry_recipes(str(folder), ["tiney"], DATE, "/cache")
+
+
+@pytest.mark.parametrize("date", ["today", "2026-13-01", "20261101", ""])
+def test_wrong_date_is_refused(folder, date):
+    with pytest.raises(InputError, match="registry_images_date is"):
+        read(folder, date)
+
+
+def test_recipes_of_the_tree_are_right():
+    images = tree.ROOT / "build/images"
+    names = [path.parent.name for path in images.glob("*/recipe.yml")]
+    assert set(names) == set(tree.load(tree.ROOT / "roles/registry/defaults/main.yml")["registry_images"])
+    assert len(recipes.registry_recipes(str(images), names, DATE, "/cache")) == len(names)

@@ -1,0 +1,95 @@
+"""Who is let in, what is lacking, and addresses that are none."""
+
+import json
+from base64 import b64decode
+
+import bcrypt
+import pytest
+
+from isthmus.filters import registry
+from isthmus.filters.errors import InputError
+
+RECIPES = [{"name": name, "key": "k1", "tags": ["k1", "latest"]} for name in ("busybox", "mpi")]
+
+
+def found(**digests):
+    """Results of a registry where these names have these digests per tag; "" is not there."""
+    return [
+        {"item": {"name": name, "tag": tag}, "rc": 0 if digest else 1, "stdout": f"{digest}\n"}
+        for name, each in digests.items()
+        for tag, digest in zip(("k1", "latest"), each, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("address", ["ctl:5000", "registry.example.test:443", "10.0.0.1:65535"])
+def test_endpoint_is_host_and_port(address):
+    endpoint = registry.registry_endpoint(address)
+    assert f"{endpoint['host']}:{endpoint['port']}" == address
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("ctl", "'ctl' is no address of a registry; write host:port, without a scheme or a path"),
+        ("ctl:5000/isthmus", "without a scheme or a path"),
+        ("https://ctl:5000", "without a scheme or a path"),
+        ("ctl:", "is no address"),
+        ("ctl:0", "'ctl:0' has no usable port; write one from 1 to 65535"),
+        ("ctl:65536", "no usable port"),
+    ],
+)
+def test_endpoint_refuses_what_is_none(address, message):
+    with pytest.raises(InputError, match=message):
+        registry.registry_endpoint(address)
+
+
+def test_htpasswd_lets_the_accounts_in_and_no_other():
+    written = registry.registry_htpasswd({"bob": "two", "alice": "one"}, "carol:$2y$05$old\n")
+    entries = dict(line.split(":") for line in written.splitlines())
+    assert list(entries) == ["alice", "bob"]
+    assert bcrypt.checkpw(b"one", entries["alice"].encode())
+    assert not bcrypt.checkpw(b"one", entries["bob"].encode())
+
+
+def test_htpasswd_stays_while_passwords_do():
+    passwords = {"alice": "one", "bob": "two"}
+    written = registry.registry_htpasswd(passwords, "")
+    assert registry.registry_htpasswd(passwords, written) == written
+
+
+@pytest.mark.parametrize("present", ["alice:$apr1$x$y\n", "alice:plain\n", "alice\n", "alice:\n"])
+def test_htpasswd_replaces_other_hashes(present):
+    assert registry.registry_htpasswd({"alice": "one"}, present).startswith("alice:$2b$05$")
+
+
+def test_htpasswd_follows_a_new_password():
+    before = registry.registry_htpasswd({"alice": "one"}, "")
+    assert registry.registry_htpasswd({"alice": "new"}, before) != before
+
+
+def test_authfile_has_the_account_for_each_address():
+    written = json.loads(registry.registry_authfile(["ctl:5000", "localhost:5001"], {"isthmus": "secret"}))
+    assert {name: b64decode(entry["auth"]) for name, entry in written["auths"].items()} == {
+        "ctl:5000": b"isthmus:secret",
+        "localhost:5001": b"isthmus:secret",
+    }
+
+
+@pytest.mark.parametrize(
+    ("busybox", "lacking"),
+    [(("d", "d"), []), (("", ""), ["busybox"]), (("d", ""), ["busybox"]), (("d", "old"), ["busybox"])],
+)
+def test_lacking_is_what_is_not_there_under_both_tags(busybox, lacking):
+    asked = found(busybox=busybox, mpi=("e", "e"))
+    assert [recipe["name"] for recipe in registry.registry_lacking(RECIPES, asked)] == lacking
+
+
+def test_images_file_gives_reference_and_digest():
+    written = registry.registry_images_file(RECIPES, found(busybox=("d", "d"), mpi=("e", "e")), "ctl:5000")
+    assert json.loads(written) == {
+        "schema": 1,
+        "images": {
+            "busybox": {"reference": "ctl:5000/isthmus/busybox:k1", "digest": "d"},
+            "mpi": {"reference": "ctl:5000/isthmus/mpi:k1", "digest": "e"},
+        },
+    }
