@@ -7,9 +7,10 @@ daemons and users would believe certificates of the first.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from cryptography.x509 import load_pem_x509_certificate
+from cryptography.x509 import Certificate, load_pem_x509_certificate
 
 from isthmus.filters.errors import InputError
 
@@ -39,12 +40,26 @@ def ca_problems(on_host: str, on_deployer: str, key: str) -> list[str]:
     ]
 
 
+def ca_days_left(certificate: str) -> int:
+    """Whole days that a certificate (PEM) lasts from now, 0 for none and for one that has ended.
+
+    Raises:
+        InputError: for a certificate that cannot be read.
+    """
+    if not certificate.strip():
+        return 0
+    return max(0, (_read(certificate).not_valid_after_utc - datetime.now(UTC)).days)
+
+
 def _public_key(certificate: str) -> bytes:
+    return _read(certificate).public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+
+
+def _read(certificate: str) -> Certificate:
     try:
-        found = load_pem_x509_certificate(certificate.encode())
+        return load_pem_x509_certificate(certificate.encode())
     except ValueError as error:
         raise InputError("ca.crt holds no certificate", "bring it back from a backup, or from another host") from error
-    return found.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
-FILTERS: dict[str, Callable[..., object]] = {"ca_problems": ca_problems}
+FILTERS: dict[str, Callable[..., object]] = {"ca_days_left": ca_days_left, "ca_problems": ca_problems}

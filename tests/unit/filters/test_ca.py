@@ -8,15 +8,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from isthmus.filters.ca import ca_problems
+from isthmus.filters.ca import ca_days_left, ca_problems
 from isthmus.filters.errors import InputError
 
 KEY = "/state/ca/ca.key"
 
 
-def certificate(key, days=10):
+def certificate(key, days=10, start=datetime(2026, 1, 1, tzinfo=UTC)):
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "CA")])
-    start = datetime(2026, 1, 1, tzinfo=UTC)
     builder = x509.CertificateBuilder().subject_name(name).issuer_name(name).serial_number(1)
     builder = builder.not_valid_before(start).not_valid_after(start + timedelta(days=days))
     return builder.public_key(key.public_key()).sign(key, SHA256()).public_bytes(Encoding.PEM).decode()
@@ -51,3 +50,10 @@ def test_other_ca_is_refused_with_the_remedy(keys):
 def test_file_that_is_no_certificate_is_refused(keys):
     with pytest.raises(InputError, match="holds no certificate"):
         ca_problems("hello", certificate(keys[0]), KEY)
+
+
+def test_days_left_are_whole_days_from_now(keys):
+    now = datetime.now(UTC)
+    assert ca_days_left(certificate(keys[0], days=10, start=now - timedelta(hours=1))) == 9
+    assert ca_days_left(certificate(keys[0], days=10, start=now - timedelta(days=20))) == 0
+    assert ca_days_left("") == 0
