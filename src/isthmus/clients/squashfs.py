@@ -1,0 +1,24 @@
+"""mksquashfs: a folder as one compressed file that starts without being unpacked."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from isthmus.clients import process
+
+# Higher levels take longer and gain little: 3 is as fast as 1, and a twentieth smaller.
+LEVEL = 3
+# By default it takes a quarter of the machine, which a job does not have.
+MEMORY_MIB = 256
+
+
+def pack(folder: Path, file: Path) -> None:
+    """Write a new squashfs in which all files are root's.
+
+    Raises:
+        ProcessError: mksquashfs could not.
+    """
+    compression = ["-comp", "zstd", "-Xcompression-level", str(LEVEL)]
+    limits = ["-processors", str(len(os.sched_getaffinity(0))), "-mem", f"{MEMORY_MIB}M"]
+    process.run(["mksquashfs", folder, file, "-all-root", "-noappend", "-no-progress", "-quiet", *compression, *limits])

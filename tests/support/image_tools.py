@@ -1,0 +1,112 @@
+"""skopeo, Apptainer and mksquashfs for tests of pulls: strict, and with the real programs' own words.
+
+REFUSALS holds what a user may do wrong. The same cases run against these fakes and against a live cluster.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from isthmus.clients.process import Finished, ProcessError
+
+REGISTRY = "ctl:5000"
+MANIFEST = json.dumps({"schemaVersion": 2, "layers": []})
+DIGEST = f"sha256:{hashlib.sha256(MANIFEST.encode()).hexdigest()}"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A pull that must fail: which image, with whose credentials, and what the user then reads."""
+
+    image: str
+    authfile: str
+    told: str
+
+
+REFUSALS = {
+    "unknown name": Refusal("{registry}/isthmus/none", "", "there is no image docker://{registry}/isthmus/none:latest"),
+    "unknown tag": Refusal("{registry}/isthmus/busybox:none", "", "there is no image"),
+    "missing file": Refusal("oci-archive:none.tar", "", "there is no image oci-archive:none.tar"),
+    "wrong password": Refusal("{registry}/isthmus/busybox", "wrong.json", "to the credentials in wrong.json"),
+    "no registry": Refusal("{host}:1/isthmus/busybox", "", "{host}:1 cannot be reached"),
+}
+_UNKNOWN = "reading manifest none: manifest unknown"
+_SKOPEO = 'time="2026-01-01T00:00:00Z" level=fatal msg="Error parsing image name: {}"'
+
+
+@dataclass
+class FakeTools:
+    """Stands in for `process.run`: a registry with isthmus/busybox, and disks that may be full.
+
+    Attributes:
+        full: program names that find no space.
+        calls: the words of each program that was started.
+        while_packing: called when mksquashfs runs.
+    """
+
+    full: set[str] = field(default_factory=set)
+    calls: list[list[str]] = field(default_factory=list)
+    while_packing: Callable[[], object] = lambda: None
+
+    def __call__(self, argv: Sequence[str | Path], **_: Any) -> Finished:
+        """Do what the program would do."""
+        words = [str(word) for word in argv]
+        self.calls.append(words)
+        known = {
+            ("skopeo", "inspect"): self._inspect,
+            ("skopeo", "copy"): self._copy,
+            ("apptainer", "--quiet"): self._unpack,
+            ("mksquashfs", words[1]): self._pack,
+        }
+        if tuple(words[:2]) not in known:
+            raise AssertionError(f"nobody expects {words}")
+        known[words[0], words[1]](words)
+        return Finished(MANIFEST if words[1] == "inspect" else "", "")
+
+    def count(self, program: str, verb: str = "") -> int:
+        """Count how often a program was started, with this verb if there is one."""
+        return sum(words[0] == program and (not verb or verb in words) for words in self.calls)
+
+    def _inspect(self, words: list[str]) -> None:
+        image, rest = words[-1], " ".join(words)
+        if "wrong.json" in rest:
+            raise _failed(words, _SKOPEO.format("reading manifest latest: authentication required"))
+        if image.startswith("oci-archive:"):
+            raise _failed(words, _SKOPEO.format('archive file not found: \\"none.tar\\"'))
+        if not image.startswith(f"docker://{REGISTRY}/"):
+            raise _failed(words, _SKOPEO.format('Get \\"https://ctl:1/v2/\\": dial tcp: connect: connection refused'))
+        if "/busybox" not in image or image.endswith(":none"):
+            raise _failed(words, _SKOPEO.format(_UNKNOWN))
+
+    def _copy(self, words: list[str]) -> None:
+        assert words[-2].endswith(f"@{DIGEST}"), "what was resolved is what is copied"
+        layout = Path(words[-1].split(":")[1])
+        self._fail_when_full(words, "writing blob: write blob: no space left on device")
+        layout.mkdir()
+
+    def _unpack(self, words: list[str]) -> None:
+        assert Path(words[-1].removeprefix("oci:")).is_dir()
+        folder = Path(words[-2])
+        (folder / "closed").mkdir(parents=True)
+        (folder / "closed/file").touch()
+        (folder / "closed").chmod(0)
+        self._fail_when_full(words, "FATAL: error writing layer: no space left on device")
+
+    def _pack(self, words: list[str]) -> None:
+        Path(words[2]).write_text("half")
+        self.while_packing()
+        self._fail_when_full(words, "Write failed because No space left on device")
+        Path(words[2]).write_text("whole")
+
+    def _fail_when_full(self, words: list[str], stderr: str) -> None:
+        if words[0] in self.full:
+            raise _failed(words, stderr)
+
+
+def _failed(words: list[str], stderr: str) -> ProcessError:
+    return ProcessError(" ".join(words), 1, "ended with status 1", "", stderr)

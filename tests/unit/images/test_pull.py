@@ -1,0 +1,112 @@
+"""Pulls against strict fakes of the programs they start; tests/system/apptainer has the same cases live."""
+
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from isthmus.clients import process
+from isthmus.images import errors, pull
+from isthmus.model import images
+from tests.support.image_tools import DIGEST, REFUSALS, REGISTRY, FakeTools
+
+IMAGE = images.parse(f"{REGISTRY}/isthmus/busybox")
+
+
+@pytest.fixture
+def tools(monkeypatch):
+    fake = FakeTools()
+    monkeypatch.setattr(process, "run", fake)
+    yield fake
+    assert fake.calls, "nothing was asked of the fake"
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "scratch").mkdir()
+    return pull.Place(tmp_path / ".isthmus/images", tmp_path / "scratch", None, "amd64")
+
+
+def left(place):
+    """What lies in both folders, but for locks."""
+    names = [path.name for folder in (place.cache, place.scratch) for path in folder.iterdir()]
+    return [name for name in names if not name.endswith(".lock")]
+
+
+def quiet(_):
+    pass
+
+
+def test_image_becomes_one_file_of_its_owner(tools, place):
+    pulled = pull.pull(IMAGE, place, quiet)
+    assert (pulled.digest, pulled.cached, pulled.path.read_text()) == (DIGEST, False, "whole")
+    assert left(place) == [f"{DIGEST.replace(':', '-')}.squashfs"]
+    assert {path.stat().st_mode & 0o777 for path in (place.cache, place.cache.parent)} == {0o700}
+
+
+def test_second_pull_takes_what_is_there(tools, place):
+    first = pull.pull(IMAGE, place, quiet)
+    second = pull.pull(IMAGE, place, quiet)
+    assert (second.path, second.cached) == (first.path, True)
+    assert tools.count("mksquashfs") == 1
+
+
+def test_known_digest_needs_no_registry(tools, place):
+    pull.pull(IMAGE, place, quiet)
+    asked = len(tools.calls)
+    assert pull.pull(IMAGE.at(DIGEST), place, quiet).cached
+    assert len(tools.calls) == asked
+
+
+def test_pulls_at_once_work_once(tools, place):
+    words = []
+    with ThreadPoolExecutor(20) as pool:
+        pulled = list(pool.map(lambda _: pull.pull(IMAGE, place, words.append), range(20)))
+    assert sum(not each.cached for each in pulled) == 1
+    assert (tools.count("skopeo", "copy"), tools.count("mksquashfs")) == (1, 1)
+
+
+def test_other_processes_see_the_lock(tools, place):
+    lock = place.cache / f".{DIGEST.replace(':', '-')}.lock"
+    taken = ["flock", "--nonblock", lock, "true"]
+    seen = []
+    tools.while_packing = lambda: seen.append(subprocess.run(taken, check=False).returncode)
+    pull.pull(IMAGE, place, quiet)
+    assert seen == [1]
+    assert subprocess.run(taken, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("program", ["skopeo", "apptainer", "mksquashfs"])
+def test_full_disk_leaves_nothing(tools, place, program):
+    tools.full = {program}
+    with pytest.raises(errors.NoSpaceError, match=f"no space is left in {place.cache} or {place.scratch}"):
+        pull.pull(IMAGE, place, quiet)
+    assert left(place) == []
+    tools.full = set()
+    assert not pull.pull(IMAGE, place, quiet).cached
+
+
+def test_leftover_of_a_killed_pull_is_replaced(tools, place):
+    half = pull.Cache(place.cache).folder / f".{DIGEST.replace(':', '-')}.squashfs.part"
+    half.write_text("half")
+    assert pull.pull(IMAGE, place, quiet).path.read_text() == "whole"
+    assert not half.exists()
+
+
+@pytest.mark.parametrize("case", REFUSALS.values(), ids=REFUSALS)
+def test_refusal_tells_why(tools, place, case):
+    names = {"registry": REGISTRY, "host": "ctl"}
+    image = images.parse(case.image.format(**names))
+    with_authfile = pull.Place(place.cache, place.scratch, Path(case.authfile) if case.authfile else None, "amd64")
+    with pytest.raises(errors.ImageError) as refused:
+        pull.pull(image, with_authfile, quiet)
+    assert case.told.format(**names) in str(refused.value)
+    assert "; " in str(refused.value)
+    assert left(place) == []
+
+
+def test_folder_of_another_is_named(tmp_path):
+    (tmp_path / ".isthmus").touch()
+    with pytest.raises(errors.ImageError, match=r"\.isthmus: File exists"):
+        pull.pull(IMAGE, pull.Place(tmp_path / ".isthmus/images", tmp_path, None, "amd64"), quiet)
