@@ -12,8 +12,10 @@ from typing import Any
 
 import yaml
 
+from isthmus.filters.validate_apptainer import apptainer_problems
 from isthmus.filters.validate_hosts import host_problems
 from isthmus.filters.validate_names import name_problems
+from isthmus.filters.validate_registry import registry_problems
 from isthmus.filters.validate_shapes import shape_problems
 from isthmus.filters.validate_site import Site
 from isthmus.filters.validate_slurm import slurm_problems
@@ -53,6 +55,8 @@ def _problems(site: Site) -> Iterator[str]:
         yield from name_problems(site)
         yield from user_problems(site)
         yield from slurm_problems(site)
+        yield from apptainer_problems(site)
+        yield from registry_problems(site)
 
 
 FILTERS: dict[str, Callable[..., object]] = {

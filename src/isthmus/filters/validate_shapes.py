@@ -14,6 +14,9 @@ from isthmus.filters.validate_site import Site
 # A list's one item is the shape of all items; a dict's `name` must be there, other keys may.
 _LIMITED = [{"name": str, "limits": {}}]
 _SHAPES: dict[str, Any] = {
+    "apptainer_conf": {},
+    "apptainer_subid_count": int,
+    "apptainer_subids": [{"name": str, "start": int, "count": int}],
     "base_site_groups": [str],
     "base_users": [{"name": str, "uid": int, "password_hash": str}],
     "slurm_accounts": _LIMITED,
