@@ -11,7 +11,7 @@ from tests.repo import tree
 PAGES = tree.files("*.md")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
-VARIABLE = re.compile(r"`((?:base|slurm|main_job|nodes|provider_local|cluster)_[a-z0-9_]+)`")
+VARIABLE = re.compile(rf"`((?:{'|'.join(sorted({*tree.names('roles'), 'cluster'}))})_[a-z0-9_]+)`")
 
 
 def known_variables():
