@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from isthmus.filters.validate_apptainer import apptainer_problems
+from isthmus.filters.validate_artifacts import artifact_problems
 from isthmus.filters.validate_hosts import host_problems
 from isthmus.filters.validate_names import name_problems
 from isthmus.filters.validate_registry import registry_problems
@@ -56,6 +57,7 @@ def _problems(site: Site) -> Iterator[str]:
         yield from user_problems(site)
         yield from slurm_problems(site)
         yield from apptainer_problems(site)
+        yield from artifact_problems(site)
         yield from registry_problems(site)
 
 
