@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from tests.support import jobs, playbooks
@@ -34,6 +36,12 @@ def test_running_job_goes_on(added, controller, job):
 def test_new_node_runs_jobs(added, controller, login, user):
     jobs.wait_for_nodes(controller, NEW)
     assert login.run_as(user, f"srun --nodelist={NEW} hostname") == NEW
+
+
+def test_new_node_runs_containers(added, controller, login, user):
+    known = json.loads(controller.output("cat /etc/isthmus/images.json"))["images"]
+    image = login.run_as(user, f"isthmus pull {known['busybox']['reference']}")
+    assert login.run_as(user, f"srun --nodelist={NEW} apptainer --silent exec {image} hostname") == NEW
 
 
 def test_new_node_has_users_and_home(added, cluster):
