@@ -27,9 +27,9 @@ IMAGE = "mpi"
 def forms(cluster: testbed.TestBed, reference: str) -> dict[str, str]:
     """Bring the image in each form; return form -> path."""
     squashfs = cluster.run(f"isthmus pull docker://{reference}").strip()
-    build = f"apptainer --quiet build --force {FOLDER}"
-    cluster.run(f"mkdir -p {FOLDER} && {build}/image.sif docker://{reference}")
-    cluster.run(f"{build}/sandbox --sandbox {FOLDER}/image.sif 2>&1 || {build}/sandbox --sandbox docker://{reference}")
+    build = "apptainer --quiet build --force"
+    cluster.run(f"mkdir -p {FOLDER} && {build} {FOLDER}/image.sif docker://{reference}")
+    cluster.run(f"{build} --sandbox {FOLDER}/sandbox {FOLDER}/image.sif")
     return {"sandbox": f"{FOLDER}/sandbox", "SIF": f"{FOLDER}/image.sif", "squashfs": squashfs}
 
 

@@ -44,14 +44,19 @@ def podman(*arguments):
     return subprocess.run(["podman", *arguments], check=True, capture_output=True, text=True).stdout.strip()
 
 
+def ulimit(limit):
+    return f"--ulimit={limit['Name'].lower().removeprefix('rlimit_')}={limit['Soft']}:{limit['Hard']}"
+
+
 @pytest.fixture(scope="module")
 def deployer(bundle, nodes):
     """A plain Debian with the bundle and the admin's SSH key; a command in it comes back as podman's result."""
     [node] = json.loads(podman("inspect", f"{NAME}-ctl"))
     mounts = [f"--volume={bundle}:/bundle.tar:ro", f"--volume={STATE}/ssh:/root/.local/state/isthmus/{NAME}/ssh:ro"]
     options = ["--detach", f"--name={DEPLOYER}", f"--network={NAME}", f"--label=isthmus.cluster={NAME}"]
-    runtime = f"--runtime={node['OCIRuntime']}"
-    podman("run", runtime, *options, *mounts, node["ImageName"], "sleep", "infinity")
+    # What the nodes needed on this machine, the deployer needs too.
+    engine = [f"--runtime={node['OCIRuntime']}", *map(ulimit, node["HostConfig"]["Ulimits"])]
+    podman("run", *engine, *options, *mounts, node["ImageName"], "sleep", "infinity")
 
     def call(command):
         words = ["podman", "exec", "--env", f"NAME={NAME}", DEPLOYER, "bash", "-euo", "pipefail", "-c", command]
