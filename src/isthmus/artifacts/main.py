@@ -16,7 +16,7 @@ from isthmus.artifacts.ways import Mirror, Tell, Workshop
 from isthmus.clients.golang import Limits
 from isthmus.filters.errors import InputError
 from isthmus.filters.suggest import check_keys
-from isthmus.model.programs import Arch, Program, Way
+from isthmus.model.programs import Arch, Way
 
 ARGUMENTS = ("table", "cache", "programs", "order", "mirror", "arch", "jobs", "memory_mib")
 
@@ -41,17 +41,6 @@ def run(arguments: Mapping[str, Any], tell: Tell, *, dry: bool = False) -> dict[
         return {"failed": True, "msg": str(error)}
     changed = any(one.way != Way.CACHE for one in obtained)
     return {"changed": changed, "programs": {one.name: {**asdict(one), "path": str(one.path)} for one in obtained}}
-
-
-def check(arguments: Mapping[str, Any]) -> list[Program]:
-    """Read the table, the names and the order without touching anything else.
-
-    Raises:
-        InputError: one of them is wrong.
-    """
-    known = table.load(Path(arguments["table"]))
-    table.ways(arguments["order"])
-    return table.pick(known, arguments["programs"] or known)
 
 
 def _site(arguments: Mapping[str, Any]) -> Site:

@@ -17,10 +17,8 @@ from isthmus.clients import golang
 from isthmus.clients.download import DownloadError, fetch, read
 from isthmus.clients.process import ProcessError
 from isthmus.filters.errors import InputError
-from isthmus.model.programs import Arch, Program
+from isthmus.model.programs import MIRROR_INDEX, MIRROR_SCHEMA, Arch, Program
 
-MIRROR_INDEX = "programs.json"
-MIRROR_SCHEMA = 1
 Tell = Callable[[str], None]
 
 

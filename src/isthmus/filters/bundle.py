@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-INDEX_SCHEMA = 1
+from isthmus.model.programs import MIRROR_SCHEMA
 
 
 def bundle_shares(hosts: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]], host: str) -> list[str]:
@@ -31,7 +31,7 @@ def bundle_index(programs: Mapping[str, Mapping[str, Any]], arch: str) -> dict[s
         {"name": name, "version": one["version"], "arch": arch, "file": name, "sha256": one["sha256"]}
         for name, one in programs.items()
     ]
-    return {"schema": INDEX_SCHEMA, "programs": rows}
+    return {"schema": MIRROR_SCHEMA, "programs": rows}
 
 
 def _installed(lines: Sequence[str]) -> set[str]:

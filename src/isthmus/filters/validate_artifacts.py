@@ -7,9 +7,9 @@ from pathlib import Path
 
 from isthmus.filters.suggest import unknown
 from isthmus.filters.validate_site import Site
+from isthmus.model.programs import MIRROR_INDEX
 
 PROGRAMS, ORDER, MIRROR = "artifacts_programs", "artifacts_order", "artifacts_mirror"
-INDEX = "programs.json"
 
 
 def artifact_problems(site: Site) -> Iterator[str]:
@@ -24,5 +24,7 @@ def artifact_problems(site: Site) -> Iterator[str]:
     if isinstance(order, list) and (not order or len({*map(str, order)}) < len(order)):
         yield site.problem(f"{ORDER} is {order}", "name each way at most once, and at least one", ORDER)
     mirror = site.shared(MIRROR)
-    if mirror and "://" not in str(mirror) and not Path(str(mirror), INDEX).is_file():
-        yield site.problem(f"{MIRROR} {mirror} has no {INDEX}", "lay out a bundle there, or leave it empty", MIRROR)
+    if mirror and "://" not in str(mirror) and not Path(str(mirror), MIRROR_INDEX).is_file():
+        yield site.problem(
+            f"{MIRROR} {mirror} has no {MIRROR_INDEX}", "lay out a bundle there, or leave it empty", MIRROR
+        )

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+# What a mirror has at its top: a row per program with name, version, arch, file and sha256.
+MIRROR_INDEX = "programs.json"
+MIRROR_SCHEMA = 1
+
 
 class Way(StrEnum):
     """How a program may be had; the site orders them."""
