@@ -1,0 +1,137 @@
+"""The pod networks of the whole cluster, as etcd holds them.
+
+A user has one virtual network: a VXLAN network identifier (RFC 7348) and one or more blocks of the cluster's pod
+range. A job that asks for it has one address on each of its nodes; a node where the user has a pod, or holds a lease,
+has one more address of the user's, the leg's: the host's own interface in that network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from ipaddress import IPv4Address, IPv4Network
+
+
+class Driver(StrEnum):
+    """How a job's pods are connected; the values of `--pod-network`."""
+
+    PRIVATE = "private"
+    FLANNEL = "flannel"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranges:
+    """What addresses and identifiers are taken from; the same on every node.
+
+    Attributes:
+        pods: the range all blocks are cut from; overlaps neither nodes nor services.
+        block_prefix: prefix length of the smallest block; a request that needs more takes a larger block.
+        vni_first: the lowest VXLAN network identifier, of 24 bits.
+        vni_last: the highest.
+    """
+
+    pods: IPv4Network
+    block_prefix: int = 24
+    vni_first: int = 4096
+    vni_last: int = 2**24 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A member of the pod networks.
+
+    Attributes:
+        name: as Slurm names it, or the host name where Slurm does not know it.
+        address: where its VXLAN packets come from and go to (the VTEP).
+        mtu: of the interface that holds `address`, bytes.
+    """
+
+    name: str
+    address: IPv4Address
+    mtu: int = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user's network.
+
+    Attributes:
+        uid: whose it is.
+        name: the login name; a label of DNS names.
+        vni: identifier of the user's VXLAN.
+        blocks: the user's part of the pod range, in the order they were taken.
+        legs: node name -> address of the host there; kept while a job or a lease needs it.
+        reserved: name -> address kept for a service of that name (letters, digits, hyphens).
+        cursor: the address given last; the search goes on after it, so that a freed one rests for long.
+    """
+
+    uid: int
+    name: str
+    vni: int
+    blocks: tuple[IPv4Network, ...] = ()
+    legs: Mapping[str, IPv4Address] = field(default_factory=dict)
+    reserved: Mapping[str, IPv4Address] = field(default_factory=dict)
+    cursor: IPv4Address | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A Slurm job with a pod network; `addresses[i]` is the one on `nodes[i]`.
+
+    Attributes:
+        id: Slurm's job id.
+        uid: whose job it is.
+        name: the job's name.
+        driver: which network it has.
+        nodes: node names in Slurm's order.
+        addresses: of the pod on each node.
+        reservation: name whose address the pod on the first node has; empty for none.
+    """
+
+    id: int
+    uid: int
+    name: str
+    driver: Driver
+    nodes: tuple[str, ...]
+    addresses: tuple[IPv4Address, ...]
+    reservation: str = ""
+
+    def on(self, node: str) -> IPv4Address | None:
+        """Return the pod's address on a node, None where the job is not."""
+        return dict(zip(self.nodes, self.addresses, strict=True)).get(node)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A node's membership in a user's network without a pod there (`isthmus up` on a login node).
+
+    Attributes:
+        uid: whose network.
+        node: which node.
+        since_s: when it was taken, seconds since the epoch.
+    """
+
+    uid: int
+    node: str
+    since_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that etcd knows at one revision.
+
+    Attributes:
+        nodes: by name.
+        users: by uid.
+        jobs: by job id.
+        leases: by (uid, node name).
+        revision: etcd's, of which this is the state.
+    """
+
+    nodes: Mapping[str, Node] = field(default_factory=dict)
+    users: Mapping[int, User] = field(default_factory=dict)
+    jobs: Mapping[int, Job] = field(default_factory=dict)
+    leases: Mapping[tuple[int, str], Lease] = field(default_factory=dict)
+    revision: int = 0

@@ -1,0 +1,117 @@
+"""The pod networks of one node: what should exist in its kernel, or what was found there.
+
+Names are derived, never chosen, so that a daemon that lost its memory finds all it made:
+leg (bridge) `il<vni>`, VXLAN device `ix<vni>`, a pod's host end `iv<job>`, its namespace `isthmus-<job>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network
+
+LEG, VXLAN, VETH, NAMESPACE = "il", "ix", "iv", "isthmus-"
+POD_INTERFACE = "eth0"
+# RFC 7348 wants this port; Flannel keeps Linux's older 8472 for itself.
+VXLAN_PORT = 4789
+# Outer Ethernet, IPv4, UDP and VXLAN headers (RFC 7348, 5).
+VXLAN_OVERHEAD = 50
+# Where frames to everybody go (bridge(8): the default destination of a VXLAN device).
+FLOOD = "00:00:00:00:00:00"
+
+
+def mac(address: IPv4Address) -> str:
+    """Return the locally administered MAC of a pod or leg: 0a:58 and its address, as CNI's bridge plugin has it."""
+    return ":".join(["0a", "58", *(f"{byte:02x}" for byte in address.packed)])
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """A forwarding entry of a VXLAN device: frames to `mac` go to the node at `peer`; FLOOD is for everybody's."""
+
+    mac: str
+    peer: IPv4Address
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """A user's bridge, with the host's own address on it, and the VXLAN device that is its way to other nodes.
+
+    Attributes:
+        vni: identifier of the user's VXLAN.
+        uid: whose network.
+        address: the host's in it.
+        blocks: the user's part of the pod range: routes by this interface.
+        underlay: the node's own address, where VXLAN packets leave from.
+        mtu: of bridge and VXLAN device, bytes.
+        forwards: every pod and leg of the user on other nodes.
+    """
+
+    vni: int
+    uid: int
+    address: IPv4Address
+    blocks: tuple[IPv4Network, ...]
+    underlay: IPv4Address
+    mtu: int
+    forwards: frozenset[Forward] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """The interface's name; the bridge is the leg."""
+        return f"{LEG}{self.vni}"
+
+    @property
+    def vxlan(self) -> str:
+        """Name of the VXLAN device."""
+        return f"{VXLAN}{self.vni}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A job's network namespace on this node and the pair of interfaces that joins it to the user's leg.
+
+    Attributes:
+        job: Slurm's job id.
+        uid: whose job.
+        vni: which leg's bridge it is attached to.
+        address: the pod's; its MAC follows from it.
+        gateway: the leg's address here, the default route.
+        blocks: the user's part of the pod range: on the link.
+        mtu: bytes.
+        peers: the job's other nodes, as (node's address, address of the user's leg there): routes without which srun
+            inside a pod cannot be answered by the other nodes' slurmstepd.
+    """
+
+    job: int
+    uid: int
+    vni: int
+    address: IPv4Address
+    gateway: IPv4Address
+    blocks: tuple[IPv4Network, ...]
+    mtu: int
+    peers: frozenset[tuple[IPv4Address, IPv4Address]] = frozenset()
+
+    @property
+    def veth(self) -> str:
+        """Name of the host's end."""
+        return f"{VETH}{self.job}"
+
+    @property
+    def namespace(self) -> str:
+        """Name of the namespace, a file in /run/netns."""
+        return f"{NAMESPACE}{self.job}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlan:
+    """What should exist on a node, or what does.
+
+    Attributes:
+        legs: by VNI.
+        pods: by job id.
+        broken: names of interfaces and namespaces of ours that are half made; only found, never wished.
+    """
+
+    legs: Mapping[int, Leg] = field(default_factory=dict)
+    pods: Mapping[int, Pod] = field(default_factory=dict)
+    broken: frozenset[str] = frozenset()
