@@ -1,0 +1,113 @@
+"""Names of pods: what the node's CoreDNS is told.
+
+CoreDNS listens on each leg of the node with a server block of its own (plugin `bind`), so that who asks is known by
+where the question arrives: there it knows the names of that leg's user, forwards what is outside the cluster's
+domain, and denies the rest. Names come from a file in hosts(5) form per user, which CoreDNS reads again when it
+changed; blocks change only when a user's first pod comes to the node or the last one goes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+
+from isthmus.model.network import Driver, Job, State
+from isthmus.model.node_network import Leg
+
+# RFC 1035, 2.3.4: the longest label.
+_LABEL_MAX = 63
+
+
+@dataclass(frozen=True, slots=True)
+class DnsSettings:
+    """How names are made and asked for.
+
+    Attributes:
+        domain: the cluster's, e.g. `isthmus`.
+        upstreams: servers for all other names; none: other names do not resolve.
+        search: domains that pods search after the job's and the user's.
+        folder: where the files for CoreDNS and for pods lie.
+    """
+
+    domain: str
+    upstreams: tuple[IPv4Address, ...] = ()
+    search: tuple[str, ...] = ()
+    folder: Path = Path("/run/isthmus/dns")
+
+    def hosts(self, uid: int) -> Path:
+        """Name the file of a user's names."""
+        return self.folder / f"{uid}.hosts"
+
+
+def label(text: str) -> str:
+    """Make a DNS label of any name: lower case, what is no letter or digit becomes a hyphen; may be empty."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LABEL_MAX].strip("-")
+
+
+def hosts(state: State, uid: int, domain: str) -> str:
+    """Write a user's names in the form of hosts(5), one line an address.
+
+    `pod<n>.<job>`, and for all pods of a job `<job>`, `<job name>` (the newest job of that name), and the names of
+    reservations, each below `<user>.<domain>`. A reservation's name wins over a job's.
+    """
+    user = state.users.get(uid)
+    if user is None:
+        return ""
+    below = f"{label(user.name)}.{domain}"
+    jobs = sorted((job for job in state.jobs.values() if _has_names(job, uid)), key=lambda job: job.id)
+    newest = {label(job.name): job.id for job in jobs}
+    lines = [f"{address} {label(name)}.{below}" for name, address in sorted(user.reserved.items())]
+    for job in jobs:
+        words = _shared(job, newest, user.reserved)
+        for index, address in enumerate(job.addresses):
+            lines.append(" ".join([str(address), *(f"{word}.{below}" for word in (f"pod{index}.{job.id}", *words))]))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def corefile(legs: Iterable[Leg], settings: DnsSettings) -> str:
+    """Return CoreDNS's configuration: one server block per leg."""
+    return "".join(_block(leg, settings) for leg in sorted(legs, key=lambda leg: leg.vni))
+
+
+def resolv_conf(job: Job, user_name: str, leg: IPv4Address, settings: DnsSettings) -> str:
+    """Return the resolv.conf(5) of a job's pods."""
+    below = f"{label(user_name)}.{settings.domain}"
+    search = " ".join([f"{job.id}.{below}", below, *settings.search])
+    return f"nameserver {leg}\nsearch {search}\n"
+
+
+def reverse_zones(blocks: Sequence[IPv4Network]) -> tuple[str, ...]:
+    """Return the zones of in-addr.arpa that hold the blocks; one block may need several, as zones end at bytes."""
+    zones = [zone for block in blocks for zone in _zones(block)]
+    return tuple(dict.fromkeys(zones))
+
+
+def _zones(block: IPv4Network) -> list[str]:
+    length = min(24, -(-block.prefixlen // 8) * 8)
+    parts = block.subnets(new_prefix=length) if length > block.prefixlen else [block.supernet(new_prefix=length)]
+    return [
+        ".".join([*reversed(str(part.network_address).split(".")[: length // 8]), "in-addr.arpa"]) for part in parts
+    ]
+
+
+def _block(leg: Leg, settings: DnsSettings) -> str:
+    zones = " ".join([settings.domain, *reverse_zones(leg.blocks)])
+    forward = f"    forward . {' '.join(map(str, settings.upstreams))}\n    cache 30\n" if settings.upstreams else ""
+    return (
+        f".:53 {{\n    bind {leg.address}\n    hosts {settings.hosts(leg.uid)} {zones} {{\n"
+        f"        ttl 5\n        reload 500ms\n    }}\n{forward}    errors\n}}\n"
+    )
+
+
+def _has_names(job: Job, uid: int) -> bool:
+    return job.uid == uid and job.driver == Driver.PRIVATE
+
+
+def _shared(job: Job, newest: Mapping[str, int], reserved: Mapping[str, IPv4Address]) -> list[str]:
+    name = label(job.name)
+    # A name of digits alone would be taken for a job's id.
+    known = bool(name) and not name.isdecimal() and newest[name] == job.id and name not in map(label, reserved)
+    return [str(job.id), *([name] if known else [])]

@@ -1,0 +1,92 @@
+"""What CoreDNS is told of pods' names."""
+
+from ipaddress import IPv4Address, IPv4Network
+
+import pytest
+
+from isthmus.model.network import Driver, Job, State, User
+from isthmus.model.node_network import Leg
+from isthmus.network import dns
+
+ALICE = User(1001, "alice", 4096, (IPv4Network("10.64.0.0/24"),), reserved={"web": IPv4Address("10.64.0.200")})
+SETTINGS = dns.DnsSettings("cl", (IPv4Address("192.0.2.53"),), ("example.org",))
+
+
+def job(number, name="run", uid=1001, driver=Driver.PRIVATE, pods=1):
+    nodes = tuple(f"c{index}" for index in range(pods))
+    addresses = tuple(IPv4Address("10.64.0.10") + 10 * number + index for index in range(pods))
+    return Job(number, uid, name, driver, nodes, addresses)
+
+
+def lines(*jobs, user=ALICE):
+    state = State(users={1001: user}, jobs={each.id: each for each in jobs})
+    return dns.hosts(state, 1001, "cl").splitlines()
+
+
+def test_job_has_names_of_its_pods_and_of_all():
+    assert lines(job(1, pods=2))[1:] == [
+        "10.64.0.20 pod0.1.alice.cl 1.alice.cl run.alice.cl",
+        "10.64.0.21 pod1.1.alice.cl 1.alice.cl run.alice.cl",
+    ]
+
+
+def test_job_name_is_the_newest_jobs():
+    assert lines(job(2), job(1))[1:] == [
+        "10.64.0.20 pod0.1.alice.cl 1.alice.cl",
+        "10.64.0.30 pod0.2.alice.cl 2.alice.cl run.alice.cl",
+    ]
+
+
+def test_reservation_wins_over_a_jobs_name():
+    assert lines(job(1, "WEB")) == ["10.64.0.200 web.alice.cl", "10.64.0.20 pod0.1.alice.cl 1.alice.cl"]
+
+
+@pytest.mark.parametrize("name", ["7", "", "--", "\n", "*"])
+def test_name_that_is_no_label_is_left_out(name):
+    assert lines(job(1, name))[1:] == ["10.64.0.20 pod0.1.alice.cl 1.alice.cl"]
+
+
+def test_name_cannot_add_a_line():
+    assert lines(job(1, "a\n10.0.0.1 evil"))[1:] == ["10.64.0.20 pod0.1.alice.cl 1.alice.cl a-10-0-0-1-evil.alice.cl"]
+
+
+def test_other_users_and_drivers_have_no_names_here():
+    assert lines(job(1, uid=1002), job(2, driver=Driver.FLANNEL)) == ["10.64.0.200 web.alice.cl"]
+
+
+def test_user_without_network_has_no_names():
+    assert dns.hosts(State(), 1001, "cl") == ""
+
+
+@pytest.mark.parametrize(
+    ("block", "zones"),
+    [
+        ("10.64.3.0/24", ("3.64.10.in-addr.arpa",)),
+        ("10.64.2.0/23", ("2.64.10.in-addr.arpa", "3.64.10.in-addr.arpa")),
+        ("10.64.0.128/25", ("0.64.10.in-addr.arpa",)),
+        ("10.64.0.0/16", ("64.10.in-addr.arpa",)),
+    ],
+)
+def test_reverse_zones_end_at_bytes(block, zones):
+    assert dns.reverse_zones([IPv4Network(block)]) == zones
+
+
+def test_corefile_has_a_block_per_leg():
+    legs = [
+        Leg(number, 1000 + number, IPv4Address(f"10.64.{number}.1"), (), IPv4Address("10.0.0.1"), 1450)
+        for number in (2, 1)
+    ]
+    told = dns.corefile(legs, SETTINGS)
+    assert [line.split()[1] for line in told.splitlines() if "bind" in line] == ["10.64.1.1", "10.64.2.1"]
+    assert "hosts /run/isthmus/dns/1001.hosts cl" in told
+    assert "forward . 192.0.2.53" in told
+
+
+def test_corefile_without_upstreams_forwards_nothing():
+    leg = Leg(1, 1001, IPv4Address("10.64.1.1"), (), IPv4Address("10.0.0.1"), 1450)
+    assert "forward" not in dns.corefile([leg], dns.DnsSettings("cl"))
+
+
+def test_resolv_conf_searches_job_user_and_the_admins_list():
+    told = dns.resolv_conf(job(7), "alice", IPv4Address("10.64.0.1"), SETTINGS)
+    assert told == "nameserver 10.64.0.1\nsearch 7.alice.cl alice.cl example.org\n"
