@@ -1,0 +1,154 @@
+"""What a client goes through: members that stop, die, hang, or lose their leader; tokens that end."""
+
+import socket
+import threading
+import time
+
+import pytest
+import requests
+
+from isthmus.clients.etcd import Etcd, UnavailableError
+from isthmus.clients.etcd_wire import prefix_range
+from tests.support.etcd import PREFIX, new_cluster
+from tests.support.waiting import wait
+
+KEY = f"{PREFIX}a"
+
+
+@pytest.fixture
+def running(tmp_path):
+    """Start clusters; they are stopped in the end."""
+    started = []
+
+    def start(*flags, size=1):
+        cluster = new_cluster(tmp_path, size)
+        started.append(cluster)
+        cluster.start(*flags)
+        cluster.enable_auth()
+        return cluster
+
+    yield start
+    for cluster in started:
+        cluster.stop()
+
+
+@pytest.fixture
+def silent():
+    """An endpoint that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"https://127.0.0.1:{server.getsockname()[1]}"
+
+
+class Listener(threading.Thread):
+    """Keeps what a watch told, and why it ended."""
+
+    def __init__(self, watch):
+        super().__init__(daemon=True)
+        self.watch, self.events = watch, []
+        self.start()
+
+    def run(self):
+        for changes in self.watch:
+            self.events.extend(changes.events)
+
+    def values(self, *wanted):
+        """Wait for these values in this order."""
+        return wait(lambda: [event.value for event in self.events], lambda got: got == list(wanted), timeout_s=20)
+
+
+def test_endpoint_that_is_down_is_passed_over(running):
+    cluster = running()
+    down = "https://127.0.0.1:1"
+    etcd = Etcd(cluster.access(endpoints=(down, cluster.members[0].endpoint)))
+    assert etcd.put(KEY, "x")
+    begin = time.monotonic()
+    etcd.put(KEY, "y")
+    assert time.monotonic() - begin < 1
+
+
+def test_endpoint_that_hangs_leaves_time_for_another(running, silent):
+    cluster = running()
+    etcd = Etcd(cluster.access(endpoints=(silent, cluster.members[0].endpoint), timeout_s=3))
+    assert etcd.put(KEY, "x")
+
+
+@pytest.mark.parametrize("hanging", [True, False], ids=["hang", "refuse"])
+def test_no_endpoint_is_told_in_time(tmp_path, silent, hanging):
+    access = new_cluster(tmp_path).access(timeout_s=0.6, **({"endpoints": (silent, silent)} if hanging else {}))
+    begin = time.monotonic()
+    with pytest.raises(UnavailableError, match="no answer in time" if hanging else "refused"):
+        Etcd(access).get(KEY)
+    assert 0.3 < time.monotonic() - begin < 2
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["stop", "kill"])
+def test_watch_goes_on_after_a_restart(running, kill):
+    cluster = running()
+    etcd, said = Etcd(cluster.access()), []
+    watch = etcd.watch(PREFIX, etcd.put(KEY, "0"), said.append)
+    listener = Listener(watch)
+    etcd.put(KEY, "1")
+    listener.values("1")
+    cluster.members[0].stop(kill=kill)
+    wait(lambda: not watch.connected and said, timeout_s=10)
+    cluster.start()
+    etcd.put(KEY, "2")
+    listener.values("1", "2")
+    watch.close()
+    listener.join(5)
+    assert not listener.is_alive()
+    assert "broke off at revision" in said[0]
+
+
+def test_client_logs_in_again_when_its_token_has_ended(running):
+    cluster = running()
+    cluster.stop()
+    tls = cluster.folder / "tls"
+    cluster.start(f"--auth-token=jwt,pub-key={tls}/token.pub,priv-key={tls}/token.key,sign-method=ES256,ttl=1s")
+    etcd = Etcd(cluster.access())
+    watch = etcd.watch(PREFIX, etcd.put(KEY, "0"))
+    # A token that is younger than the client's.
+    younger = etcd.call("auth/authenticate", {"name": "networkd", "password": "networkds"})["token"]
+    wait(lambda: accepted(cluster, younger), ready=lambda yes: not yes, timeout_s=10)
+    listener = Listener(watch)
+    wait(lambda: watch.connected, timeout_s=10)
+    etcd.put(KEY, "1")
+    listener.values("1")
+    watch.close()
+
+
+def accepted(cluster, token):
+    """Whether etcd takes a token."""
+    access = cluster.access()
+    answer = requests.post(
+        f"{access.endpoints[0]}/v3/kv/range",
+        json=prefix_range(PREFIX),
+        headers={"Authorization": token},
+        verify=str(access.ca),
+        cert=(str(access.certificate), str(access.key)),
+        timeout=5,
+    )
+    return "invalid auth token" not in answer.text
+
+
+def test_of_three_members_one_may_die_and_two_may_not(running):
+    cluster = running(size=3)
+    etcd = Etcd(cluster.access(timeout_s=10))
+    watch = etcd.watch(PREFIX, etcd.put(KEY, "0"))
+    listener = Listener(watch)
+    wait(lambda: watch.connected, timeout_s=10)
+    cluster.members[0].stop(kill=True)
+    etcd.put(KEY, "1")
+    listener.values("1")
+    cluster.members[1].stop(kill=True)
+    # The one that is left has no leader: it neither writes nor keeps a watch in good faith.
+    wait(lambda: not watch.connected, timeout_s=20)
+    with pytest.raises(UnavailableError):
+        Etcd(cluster.access(timeout_s=2)).put(KEY, "lost")
+    cluster.members[0].start(cluster.known)
+    cluster.wait_for_leader()
+    etcd.put(KEY, "2")
+    got = wait(lambda: [event.value for event in listener.events], lambda values: "2" in values, timeout_s=20)
+    # The put that failed may have been carried out: nobody was there to say so.
+    assert [value for value in got if value != "lost"] == ["1", "2"]
+    watch.close()
