@@ -1,0 +1,106 @@
+"""What the node daemon is told by the admin: /etc/isthmus/network.json, written by the role `network`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Any
+
+from isthmus.clients.etcd import Access
+from isthmus.model.network import Node, Ranges
+from isthmus.network.dns import DnsSettings
+
+SCHEMA = 1
+FILE = Path("/etc/isthmus/network.json")
+
+
+class SettingsError(Exception):
+    """The file cannot be used; the message names it, the field, and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The daemon's settings.
+
+    Attributes:
+        cluster: the cluster's identity: two clusters may share an etcd.
+        node: this node's name, as Slurm has it.
+        address: this node's on the cluster's network: the VTEP.
+        ranges: what users' networks are cut from.
+        etcd: how the cluster's etcd is reached.
+        releases: whether this daemon gives the addresses of ended jobs back; one in the cluster does.
+        slurm_prefix: where Slurm's commands are.
+        dns: names of pods.
+        rules: what the packet filter is made of, as `rules.Settings` reads it.
+        socket: where requests come in.
+        lease_idle_s: how long after a user's last process here his lease is dropped.
+    """
+
+    cluster: str
+    node: str
+    address: IPv4Address
+    ranges: Ranges
+    etcd: Access
+    releases: bool
+    slurm_prefix: Path
+    dns: DnsSettings
+    rules: Mapping[str, Any]
+    socket: Path = Path("/run/isthmus/networkd.sock")
+    lease_idle_s: float = 3600
+
+    @property
+    def prefix(self) -> str:
+        """Where in etcd this cluster's pod networks are."""
+        return f"/isthmus/{self.cluster}/network/"
+
+    def self_node(self, mtu: int) -> Node:
+        """Return this node as other nodes shall know it."""
+        return Node(self.node, self.address, mtu)
+
+
+def read(path: Path = FILE) -> Settings:
+    """Read the settings.
+
+    Raises:
+        SettingsError: no such file, no JSON, a field is missing or of the wrong kind.
+    """
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if told["schema"] != SCHEMA:
+            raise SettingsError(
+                f"{path}: schema {told['schema']}, this version reads {SCHEMA}; run playbooks/network.yml"
+            )
+        return _settings(told)
+    except KeyError as error:
+        raise SettingsError(f"{path}: {error} is missing; run playbooks/network.yml") from error
+    except (OSError, ValueError, TypeError) as error:
+        raise SettingsError(f"{path}: {error}; run playbooks/network.yml") from error
+
+
+def _settings(told: Mapping[str, Any]) -> Settings:
+    dns = told["dns"]
+    return Settings(
+        cluster=told["cluster"],
+        node=told["node"],
+        address=IPv4Address(told["address"]),
+        ranges=_ranges(told["ranges"]),
+        etcd=_access(told["etcd"]),
+        releases=told["releases"],
+        slurm_prefix=Path(told["slurm_prefix"]),
+        dns=DnsSettings(dns["domain"], tuple(map(IPv4Address, dns["upstreams"])), tuple(dns["search"])),
+        rules=told["rules"],
+        lease_idle_s=float(told["lease_idle_s"]),
+    )
+
+
+def _ranges(told: Mapping[str, Any]) -> Ranges:
+    return Ranges(IPv4Network(told["pods"]), told["block_prefix"], told["vni_first"], told["vni_last"])
+
+
+def _access(told: Mapping[str, Any]) -> Access:
+    password = Path(told["password_file"]).read_text(encoding="utf-8").strip()
+    ca, certificate, key = (Path(told[name]) for name in ("ca", "certificate", "key"))
+    return Access(tuple(told["endpoints"]), ca, certificate, key, told["user"], password)
