@@ -12,7 +12,7 @@ from isthmus.model.network import Driver
 
 RANGE = "network_pod_range"
 BLOCK = "network_block_prefix"
-DRIVERS = (Driver.NONE, Driver.PRIVATE)
+DRIVERS = (str(Driver.NONE), str(Driver.PRIVATE))
 # RFC 791: what every host must take in one piece; RFC 7348 adds 50 bytes to each packet of a pod.
 MTU_MIN = 576
 MTU_MAX = 65_485

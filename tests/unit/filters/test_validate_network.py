@@ -19,8 +19,8 @@ def problems(**variables):
         },
         "c1": {"base_address": "10.231.0.21"},
     }
-    site = Site(hostvars, {"all": ["ctl", "c1"], "controller": ["ctl"]}, {}, Sources([]))
-    return list(network_problems(site))
+    seen = Site(hostvars, {"all": ["ctl", "c1"], "controller": ["ctl"]}, {}, Sources([]))
+    return list(network_problems(seen))
 
 
 @pytest.mark.parametrize(
