@@ -1,0 +1,141 @@
+"""Users, roles and rights on a real etcd: made from nothing, changed where they differ, else left alone."""
+
+import json
+
+import pytest
+
+from isthmus.clients.etcd import DeniedError, Etcd, load_access
+from isthmus.clients.etcd_access import Account, Permission, Right, settle
+from tests.support.etcd import PASSWORDS, PREFIX, new_cluster
+
+ROOT = Account("root", PASSWORDS["root"])
+NETWORKD = Account("networkd", PASSWORDS["networkd"], frozenset({Permission.below(PREFIX, Right.READWRITE)}))
+READER = Account("reader", "readers", frozenset({Permission.below(PREFIX, Right.READ)}))
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    cluster = new_cluster(tmp_path_factory.mktemp("etcd"))
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def bring(cluster):
+    """Bring accounts about; root is always among them. Begins with root and networkd."""
+    access = cluster.access("root")
+
+    def call(*accounts, dry=False):
+        return settle(access, [ROOT, *accounts], dry=dry)
+
+    call(NETWORKD)
+    return call
+
+
+@pytest.fixture
+def etcd(cluster):
+    def login(account):
+        return Etcd(cluster.access(account.name, password=account.password))
+
+    return login
+
+
+def test_first_run_lets_in_who_is_on_the_list_alone(cluster, bring, etcd):
+    etcd(NETWORKD).put(PREFIX, "")
+    with pytest.raises(DeniedError):
+        etcd(NETWORKD).put("/isthmus/test/flannel/", "")
+    with pytest.raises(DeniedError):
+        etcd(Account("stranger", "x")).get(PREFIX)
+    assert bring(NETWORKD) == []
+
+
+def test_dry_run_tells_and_changes_nothing(bring, etcd):
+    steps = ["add role reader", "grant read to role reader", "add user reader", "give user reader his role"]
+    assert bring(NETWORKD, READER, dry=True) == steps
+    with pytest.raises(DeniedError):
+        etcd(READER).get(PREFIX)
+    assert bring(NETWORKD, READER) == steps
+
+
+def test_reader_may_read_and_no_more(bring, etcd):
+    bring(NETWORKD, READER)
+    etcd(NETWORKD).put(PREFIX, "seen")
+    assert etcd(READER).get(PREFIX).value == "seen"
+    with pytest.raises(DeniedError):
+        etcd(READER).put(PREFIX, "")
+
+
+def test_user_not_on_the_list_goes(bring, etcd):
+    bring(NETWORKD, READER)
+    assert bring(NETWORKD) == ["remove user reader", "remove role reader"]
+    with pytest.raises(DeniedError):
+        etcd(READER).get(PREFIX)
+
+
+def test_new_password_is_set_and_the_old_one_ends(bring, etcd):
+    changed = Account("networkd", "changed", NETWORKD.permissions)
+    assert bring(changed) == ["set the password of user networkd"]
+    etcd(changed).put(PREFIX, "")
+    with pytest.raises(DeniedError):
+        etcd(NETWORKD).put(PREFIX, "")
+
+
+@pytest.mark.parametrize(
+    ("permissions", "steps"),
+    [
+        ({Permission.below(PREFIX, Right.READ)}, ["grant read to role networkd"]),
+        (set(), ["revoke a right of role networkd"]),
+        (
+            {Permission.below("/b/", Right.READWRITE)},
+            ["revoke a right of role networkd", "grant readwrite to role networkd"],
+        ),
+    ],
+    ids=["less", "none", "other"],
+)
+def test_right_follows_the_list(bring, permissions, steps):
+    changed = Account("networkd", NETWORKD.password, frozenset(permissions))
+    assert bring(changed) == steps
+    assert bring(changed) == []
+
+
+def test_role_given_by_hand_is_taken(cluster, bring, etcd):
+    etcd(ROOT).call("auth/user/grant", {"user": "networkd", "role": "root"})
+    assert bring(NETWORKD) == ["take role root from user networkd"]
+
+
+def test_run_that_was_cut_off_is_finished(tmp_path):
+    cluster = new_cluster(tmp_path)
+    try:
+        cluster.start()
+        begun = Etcd(cluster.access(user=""))
+        begun.call("auth/user/add", {"name": "networkd", "password": "of an earlier try"})
+        steps = settle(cluster.access("root"), [ROOT, NETWORKD])
+        assert "set the password of user networkd" in steps
+        assert steps[-1] == "turn authentication on"
+        assert Etcd(cluster.access()).put(PREFIX, "")
+    finally:
+        cluster.stop()
+
+
+def test_other_root_password_is_refused_and_changes_nothing(cluster, bring):
+    with pytest.raises(DeniedError):
+        settle(cluster.access("root", password=READER.password), [ROOT, NETWORKD, READER])
+    assert bring(NETWORKD) == []
+
+
+def test_access_file_leads_to_etcd(cluster, bring, tmp_path):
+    access = cluster.access()
+    told = {"endpoints": access.endpoints, "user": access.user, "password": access.password}
+    told |= {name: str(getattr(access, name)) for name in ("ca", "certificate", "key")}
+    (tmp_path / "networkd.json").write_text(json.dumps({"schema": 1, **told}))
+    assert load_access(tmp_path / "networkd.json") == access
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"endpoints": 1}'])
+def test_file_that_is_none_is_refused_with_its_name(tmp_path, text):
+    (tmp_path / "networkd.json").write_text(text)
+    with pytest.raises(ValueError, match=r"networkd\.json does not tell how etcd is reached"):
+        load_access(tmp_path / "networkd.json")
