@@ -1,0 +1,90 @@
+/* An option without a value means private. Slurm turns the missing value into NULL in slurmstepd, "" in an
+ * environment, and "(null)" in the prolog's, so all three are read as none given. */
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+#include "settings.h"
+
+/* Name of the user's reservation; plugstack.conf(5) has no option for it, and sbatch's environment reaches the prolog. */
+#define RESERVATION "ISTHMUS_RESERVATION"
+
+static int take(int val, const char *value, int remote);
+
+static struct choice given;
+static struct spank_option option = {
+    .name = "pod-network",
+    .arginfo = "[private|flannel|none]",
+    .usage = "give the job a network namespace of its own on each node: in a network that only its user reaches"
+             " (private, also without a value), in one for all (flannel), or not at all (none)",
+    .has_arg = optional_argument,
+    .cb = take,
+};
+
+static struct choice choice_read(const char *value)
+{
+    struct choice choice = {.given = true, .valid = true, .driver = DRIVER_PRIVATE};
+
+    if (value && *value && strcmp(value, "(null)") != 0) {
+        choice.valid = driver_read(value, &choice.driver);
+        (void)snprintf(choice.text, sizeof(choice.text), "%s", value);
+    }
+    return choice;
+}
+
+static int take(int val, const char *value, int remote)
+{
+    int rc = 0;
+
+    (void)val;
+    given = choice_read(value);
+    if (!given.valid && !remote) {
+        log_error("--pod-network=%s: there is no such network; choose " DRIVER_CHOICES, value);
+        rc = -1;
+    }
+    return rc;
+}
+
+void options_register(spank_t spank)
+{
+    if (spank_option_register(spank, &option) != ESPANK_SUCCESS) {
+        log_error("Slurm refused the option --pod-network");
+    }
+}
+
+const struct choice *options_given(void)
+{
+    return &given;
+}
+
+struct choice options_of_job(spank_t spank)
+{
+    struct choice choice = {.given = false};
+    char *value = NULL;
+
+    if (spank_option_getopt(spank, &option, &value) == ESPANK_SUCCESS) {
+        choice = choice_read(value);
+    }
+    return choice;
+}
+
+int options_submit(spank_t spank, int ac, char **av)
+{
+    const char *reservation = getenv(RESERVATION);
+    struct settings settings;
+    struct problem problem;
+    int rc = 0;
+
+    if (!settings_read(&settings, ac, av, &problem) && given.given && given.driver != DRIVER_NONE) {
+        log_error("--pod-network: the plugin is off until an administrator corrects %s", problem.text);
+        rc = -1;
+    } else if (reservation && *reservation) {
+        (void)spank_job_control_setenv(spank, RESERVATION, reservation, 1);
+    }
+    return rc;
+}

@@ -1,0 +1,25 @@
+/* The user's word: --pod-network[=private|flannel|none] of srun, sbatch and salloc. */
+#pragma once
+
+#include <slurm/spank.h>
+
+#include "driver.h"
+
+struct choice {
+    bool given;
+    bool valid;
+    enum driver driver;
+    char text[32]; /* as it was given, perhaps cut */
+};
+
+/* Makes the option known, in srun, sbatch, salloc and slurmstepd alike. */
+void options_register(spank_t spank);
+
+/* What was given to this program or step; filled once Slurm has processed the options. */
+const struct choice *options_given(void);
+
+/* What was given to the job, asked in its prolog or epilog. */
+struct choice options_of_job(spank_t spank);
+
+/* In srun, sbatch and salloc, after all options: refuses what can only fail later. Returns what Slurm wants: 0 or -1. */
+int options_submit(spank_t spank, int ac, char **av);

@@ -1,0 +1,92 @@
+/* What Slurm sees: which of its calls, in which of its programs, leads where. All else in the plugin is hidden. */
+#pragma GCC visibility push(default)
+#include <slurm/spank.h>
+SPANK_PLUGIN(isthmus, 1)
+#pragma GCC visibility pop
+
+#include "epilog.h"
+#include "log.h"
+#include "options.h"
+#include "prolog.h"
+#include "settings.h"
+#include "step.h"
+#include "task.h"
+
+/* In slurmd: once, so that its log tells of a wrong line before a job meets it. */
+static void report_settings(int ac, char **av)
+{
+    struct settings settings;
+    struct problem problem;
+
+    if (!settings_read(&settings, ac, av, &problem)) {
+        log_error("the plugin is off until an administrator corrects %s", problem.text);
+    }
+}
+
+int slurm_spank_init(spank_t spank, int ac, char **av)
+{
+    switch (spank_context()) {
+    case S_CTX_LOCAL:
+    case S_CTX_ALLOCATOR:
+    case S_CTX_REMOTE:
+        options_register(spank);
+        break;
+    case S_CTX_SLURMD:
+        report_settings(ac, av);
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+int slurm_spank_init_post_opt(spank_t spank, int ac, char **av)
+{
+    int rc = 0;
+
+    switch (spank_context()) {
+    case S_CTX_LOCAL:
+    case S_CTX_ALLOCATOR:
+        rc = options_submit(spank, ac, av);
+        break;
+    case S_CTX_REMOTE:
+        rc = step_start(spank, ac, av);
+        break;
+    default:
+        break;
+    }
+    return rc;
+}
+
+int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
+{
+    return prolog_run(spank, ac, av);
+}
+
+int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
+{
+    (void)ac;
+    (void)av;
+    return task_enter(spank);
+}
+
+int slurm_spank_task_init(spank_t spank, int ac, char **av)
+{
+    (void)ac;
+    (void)av;
+    return task_check(spank);
+}
+
+int slurm_spank_exit(spank_t spank, int ac, char **av)
+{
+    (void)spank;
+    (void)ac;
+    (void)av;
+    step_end();
+    return 0;
+}
+
+int slurm_spank_job_epilog(spank_t spank, int ac, char **av)
+{
+    return epilog_run(spank, ac, av);
+}

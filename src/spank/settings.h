@@ -1,0 +1,24 @@
+/* The words after the plugin's path in plugstack.conf:
+ *
+ *   default=none socket=/run/isthmus/networkd.sock timeout_s=30 partition=<name>:<driver> user=<name>:<driver>
+ *
+ * The last two may be repeated. Nothing is copied: Slurm keeps the words as long as the plugin. */
+#pragma once
+
+#include "driver.h"
+#include "problem.h"
+
+struct settings {
+    enum driver fallback; /* of jobs that no option and no rule speaks of */
+    const char *socket;
+    int timeout_s; /* a job that asks waits no longer for the daemon, in the prolog and again in each step */
+    int ac;
+    char **av;
+};
+
+/* On a wrong word the settings are the built-in ones, but for a right socket, beside which a job's records lie; the
+ * problem names the first such word. */
+bool settings_read(struct settings *settings, int ac, char **av, struct problem *problem);
+
+/* Returns whether a rule of this kind ("partition" or "user") speaks of the name; a missing name has none. */
+bool settings_rule(const struct settings *settings, const char *kind, const char *name, enum driver *driver);

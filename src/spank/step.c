@@ -1,0 +1,147 @@
+/* slurmstepd itself stays in the host's network; only its tasks, forked later, enter. The namespace is opened here,
+ * where the node's own /run is seen whatever a job container does to the tasks' mounts. */
+#include "step.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/nsfs.h>
+#include <sched.h>
+#include <slurm/slurm.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "options.h"
+#include "record.h"
+
+enum { POLL_PAUSE_MS = 100 };
+
+static struct step step = {.netns = -1};
+
+struct step *step_of_this_process(void)
+{
+    return &step;
+}
+
+/* Another kind of file, say one left where a namespace was mounted, does not know the ioctl. */
+static bool open_namespace(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    bool network = fd >= 0 && ioctl(fd, NS_GET_NSTYPE) == CLONE_NEWNET;
+
+    if (network) {
+        step.netns = fd;
+    } else if (fd >= 0) {
+        (void)close(fd);
+        (void)problem_set(&step.problem, "%s is no network namespace; see isthmus-networkd's log", path);
+    } else {
+        (void)problem_set(&step.problem, "%s cannot be opened: %s", path, strerror(errno));
+    }
+    return network;
+}
+
+/* The PMIx server of this process listens where the tasks can reach it: on the host's end of the job's own network. */
+static void enter_later(const struct network *network)
+{
+    if (open_namespace(network->netns)) {
+        memcpy(step.resolv_conf, network->resolv_conf, sizeof(step.resolv_conf));
+        if (setenv("PMIX_MCA_ptl_base_if_include", network->leg, 1) != 0) {
+            (void)problem_set(&step.problem, "PMIx cannot be told of %s: %s", network->leg, strerror(errno));
+        }
+    }
+}
+
+/* The daemon does not know the job: the prolog could not ask it, or had no reason to. */
+static void judge_absent(const struct settings *settings, bool certain)
+{
+    if (record_read_error(settings, step.job, &step.problem)) {
+        log_debug("job %u: the prolog left an error", step.job);
+    } else if (certain) {
+        (void)problem_set(&step.problem, "none was made for it when it began; give --pod-network to sbatch or salloc, "
+                                         "not to a step alone (administrators: is PrologFlags=Alloc set?)");
+    } else {
+        log_info("job %u began without a pod network, though the default is one", step.job);
+        step.wanted = false;
+    }
+}
+
+static void find_network(const struct settings *settings, bool certain)
+{
+    struct deadline deadline = deadline_in(settings->timeout_s);
+    struct network network = {.state = NETWORK_PREPARING};
+    bool known, again;
+
+    do {
+        known = daemon_get(settings, step.job, &deadline, &network, &step.problem);
+        again = known && network.state == NETWORK_PREPARING && deadline_pause(&deadline, POLL_PAUSE_MS);
+    } while (again);
+    if (known) {
+        switch (network.state) {
+        case NETWORK_READY:
+            enter_later(&network);
+            break;
+        case NETWORK_ABSENT:
+            judge_absent(settings, certain);
+            break;
+        case NETWORK_FAILED:
+            step.problem = network.error;
+            break;
+        case NETWORK_PREPARING:
+            (void)problem_set(&step.problem, "it was not ready within %d s; try again", settings->timeout_s);
+            break;
+        }
+    }
+}
+
+/* The step's own option wins, then what the prolog noted, then the default, which may be newer than the job. */
+static void start(const struct settings *settings, const struct problem *off)
+{
+    const struct choice *choice = options_given();
+    enum driver driver = settings->fallback, noted = DRIVER_NONE;
+    bool is_noted = record_read_driver(settings, step.job, &noted);
+
+    if (choice->given || is_noted) {
+        driver = choice->given ? choice->driver : noted;
+    }
+    step.wanted = driver != DRIVER_NONE;
+    if (choice->given && !choice->valid) {
+        (void)problem_set(&step.problem, "there is no network %s; choose " DRIVER_CHOICES, choice->text);
+    } else if (step.wanted && off) {
+        (void)problem_set(&step.problem, "the plugin is off until an administrator corrects %s", off->text);
+    } else if (step.wanted && noted != DRIVER_NONE && noted != driver) {
+        (void)problem_set(&step.problem, "its network is %s, and a step cannot have %s; leave the option out",
+                          driver_name(noted), driver_name(driver));
+    } else if (step.wanted) {
+        find_network(settings, choice->given || is_noted);
+    }
+}
+
+int step_start(spank_t spank, int ac, char **av)
+{
+    struct settings settings;
+    struct problem problem;
+    uint32_t id = SLURM_EXTERN_CONT;
+
+    if (spank_get_item(spank, S_JOB_ID, &step.job) != ESPANK_SUCCESS ||
+        spank_get_item(spank, S_JOB_STEPID, &id) != ESPANK_SUCCESS) {
+        log_error("Slurm does not tell which step this is");
+    } else if (id != SLURM_EXTERN_CONT) {
+        bool valid = settings_read(&settings, ac, av, &problem);
+
+        start(&settings, valid ? NULL : &problem);
+        if (*step.problem.text) {
+            log_error("job %u: its tasks will fail: %s", step.job, step.problem.text);
+        }
+    }
+    return 0;
+}
+
+void step_end(void)
+{
+    if (step.netns >= 0) {
+        (void)close(step.netns);
+        step.netns = -1;
+    }
+}

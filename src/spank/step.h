@@ -1,0 +1,20 @@
+/* A step on one node, in slurmstepd: find the job's network before PMIx and the tasks start. */
+#pragma once
+
+#include <slurm/spank.h>
+
+#include "daemon.h"
+
+struct step {
+    uint32_t job;
+    bool wanted;            /* whether its tasks belong into a pod network */
+    int netns;              /* open namespace; -1 where there is none */
+    struct problem problem; /* why there is none; empty when all is well */
+    char resolv_conf[PATH_MAX];
+};
+
+/* Returns 0 whatever happens: slurmstepd's failure drains the node, so tasks fail instead. */
+int step_start(spank_t spank, int ac, char **av);
+void step_end(void);
+
+struct step *step_of_this_process(void);
