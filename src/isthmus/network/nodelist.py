@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import chain, groupby, product
+from itertools import groupby, product
 from math import prod
 
 from isthmus.network.bounds import is_node_name
@@ -62,8 +62,9 @@ def fold(names: Iterable[str]) -> str:
     checked = _checked(list(names))
     if not checked:
         raise NodeListError("no nodes")
-    parts = ((prefix, list(group)) for prefix, group in groupby(map(_split, checked), key=lambda part: part[0]))
-    return ",".join(chain.from_iterable(_folded(prefix, [digits for _, digits in group]) for prefix, group in parts))
+    # `c` and `c1` begin alike, but only one of them counts.
+    groups = groupby(map(_split, checked), key=lambda part: (part[0], part[1] != ""))
+    return ",".join(_folded(prefix, [digits for _, digits in group]) for (prefix, _), group in groups)
 
 
 def _checked(names: list[str]) -> tuple[str, ...]:
@@ -108,13 +109,10 @@ def _split(name: str) -> tuple[str, str]:
     return (prefix, digits) if len(digits) <= _DIGITS_MAX else (name, "")
 
 
-def _folded(prefix: str, numbers: list[str]) -> list[str]:
-    if not numbers[0]:
-        return [prefix] * len(numbers)
-    runs = _runs(numbers)
+def _folded(prefix: str, numbers: list[str]) -> str:
     if len(numbers) == 1:
-        return [prefix + numbers[0]]
-    return [f"{prefix}[{','.join(first if first == last else f'{first}-{last}' for first, last in runs)}]"]
+        return prefix + numbers[0]
+    return f"{prefix}[{','.join(first if first == last else f'{first}-{last}' for first, last in _runs(numbers))}]"
 
 
 def _runs(numbers: list[str]) -> list[tuple[str, str]]:

@@ -1,0 +1,70 @@
+"""Keys of etcd."""
+
+import pytest
+
+from isthmus.network.keys import JobKey, Keys, LeaseKey, NodeKey, RangesKey, StoredError, UserKey
+
+KEYS = Keys("blue")
+
+
+@pytest.mark.parametrize(
+    ("key", "path"),
+    [
+        (NodeKey("c1.example"), "nodes/c1.example"),
+        (UserKey(0), "users/0"),
+        (UserKey(4294967294), "users/4294967294"),
+        (JobKey(7), "jobs/7"),
+        (LeaseKey(1001, "login"), "leases/1001/login"),
+        (RangesKey(), "ranges"),
+    ],
+)
+def test_key_has_one_path(key, path):
+    assert KEYS.path(key) == f"/isthmus/blue/network/{path}"
+    assert KEYS.parse(KEYS.path(key)) == key
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "jobs",
+        "jobs/",
+        "jobs/0",
+        "jobs/07",
+        "jobs/+7",
+        "jobs/7/",
+        "jobs/4294967294",
+        "jobs/٧",
+        "jobs/a",
+        "jobs/7/8",
+        "jobs/" + "9" * 5000,
+        "users/-1",
+        "users/4294967295",
+        "nodes/",
+        "nodes/a/b",
+        "nodes/..",
+        "nodes/a b",
+        "ranges/",
+        "leases/1",
+        "leases/1/",
+        "leases/a/c1",
+        "leases/1/c1/x",
+        "other/1",
+    ],
+)
+def test_other_paths_are_refused_by_name(path):
+    with pytest.raises(StoredError) as caught:
+        KEYS.parse(KEYS.prefix + path)
+    assert caught.value.key == KEYS.prefix + path
+    assert KEYS.prefix + path in str(caught.value)
+
+
+def test_another_clusters_key_is_refused():
+    with pytest.raises(StoredError):
+        KEYS.parse(Keys("green").path(JobKey(7)))
+
+
+@pytest.mark.parametrize("cluster", ["", "a/b", "a b", "..", "-"])
+def test_cluster_that_makes_other_keys_is_refused(cluster):
+    with pytest.raises(ValueError, match="cluster id"):
+        Keys(cluster)
