@@ -1,0 +1,93 @@
+"""Layer network: what a host must have, the plugin's key in the deployer's cache, and its words in plugstack.conf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Any
+
+from isthmus.filters.errors import InputError
+from isthmus.filters.validate_network import MTU_MIN
+from isthmus.model.node_network import VXLAN_OVERHEAD
+
+# Hex digits of a key: enough that no two builds share one.
+_KEY_DIGITS = 16
+
+
+def network_host_problems(facts: Mapping[str, Any], address: str, pod_range: str, mtu: int) -> list[str]:
+    """Tell why a host cannot be a member of pod networks.
+
+    Args:
+        facts: Ansible's, of its interfaces.
+        address: the host's on the cluster's network.
+        pod_range: all addresses of pods, CIDR.
+        mtu: wished for pods, 0 for what the host carries.
+    """
+    pods = IPv4Network(pod_range)
+    found = [interface for interface in map(facts.get, map(_fact, facts.get("interfaces", ()))) if interface]
+    problems = [_overlap(each, pods) for each in found]
+    carrying = [each for each in found if (each.get("ipv4") or {}).get("address") == address]
+    if not carrying:
+        problems.append(f"no interface has {address}; set base_address to the host's address on the cluster's network")
+    for each in carrying:
+        room = int(each["mtu"]) - VXLAN_OVERHEAD
+        if room < max(mtu, MTU_MIN):
+            problems.append(
+                f"{each['device']} carries {each['mtu']} bytes, {room} for a pod, and"
+                f" {max(mtu, MTU_MIN)} are wanted; lower network_mtu, or raise the interface's"
+            )
+    return [problem for problem in problems if problem]
+
+
+def network_plugin_key(folder: str, slurm: str, release: str) -> str:
+    """Return the key of the plugin built from a folder against a Slurm on a release of the distribution.
+
+    Raises:
+        InputError: there is no source.
+    """
+    files = sorted(path for pattern in ("*.c", "*.h", "Makefile") for path in Path(folder).glob(pattern))
+    if not files:
+        raise InputError(f"{folder} has no source of the SPANK plugin", "run from a whole checkout of Isthmus")
+    digest = sha256(f"{slurm}\n{release}\n".encode())
+    for path in files:
+        digest.update(f"{path.name}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:_KEY_DIGITS]
+
+
+def network_plugin_words(
+    default: str, partitions: Mapping[str, str], users: Mapping[str, str], timeout_s: int
+) -> list[str]:
+    """Return the plugin's words in plugstack.conf."""
+    rules = [
+        f"{kind}={name}:{given[name]}"
+        for kind, given in (("partition", partitions), ("user", users))
+        for name in sorted(given)
+    ]
+    return [f"default={default}", f"timeout_s={timeout_s}", *rules]
+
+
+def _fact(interface: str) -> str:
+    """Return the name under which Ansible has an interface."""
+    return interface.replace("-", "_").replace(".", "_").replace(":", "_")
+
+
+def _overlap(interface: Mapping[str, Any], pods: IPv4Network) -> str:
+    told = interface.get("ipv4") or {}
+    # Ours are named for their network's number and lie in the range by right.
+    if not told.get("address") or str(interface.get("device", "")).startswith("il"):
+        return ""
+    own = IPv4Network(f"{told['address']}/{told.get('prefix', 32)}", strict=False)
+    if not own.overlaps(pods):
+        return ""
+    return (
+        f"{interface['device']} ({IPv4Address(told['address'])}) lies in network_pod_range {pods}; choose another range"
+    )
+
+
+FILTERS: dict[str, Callable[..., object]] = {
+    "network_host_problems": network_host_problems,
+    "network_plugin_key": network_plugin_key,
+    "network_plugin_words": network_plugin_words,
+}

@@ -1,0 +1,76 @@
+"""What a host must have for pod networks, and what Slurm is told of the plugin."""
+
+import shutil
+
+import pytest
+
+from isthmus.filters.errors import InputError
+from isthmus.filters.network import network_host_problems, network_plugin_key, network_plugin_words
+from tests.repo import tree
+
+SPANK = tree.ROOT / "src/spank"
+
+
+def facts(mtu=1500, device="eth0", address="10.231.0.10", prefix="24"):
+    interface = {"device": device, "mtu": mtu, "ipv4": {"address": address, "prefix": prefix}}
+    return {"interfaces": ["lo", device], device.replace("-", "_"): interface}
+
+
+def problems(**interface):
+    return network_host_problems(facts(**interface), "10.231.0.10", "10.64.0.0/10", 0)
+
+
+def test_plain_host_is_a_member():
+    assert problems() == []
+
+
+@pytest.mark.parametrize(("carried", "wanted"), [(1500, 1450), (626, 0)])
+def test_mtu_that_just_fits_is_taken(carried, wanted):
+    assert network_host_problems(facts(mtu=carried), "10.231.0.10", "10.64.0.0/10", wanted) == []
+
+
+@pytest.mark.parametrize(("carried", "wanted"), [(1500, 1451), (625, 0)])
+def test_mtu_that_does_not_fit_is_refused(carried, wanted):
+    (problem,) = network_host_problems(facts(mtu=carried), "10.231.0.10", "10.64.0.0/10", wanted)
+    assert problem.startswith(f"eth0 carries {carried} bytes, {carried - 50} for a pod")
+
+
+def test_host_without_the_clusters_address_is_refused():
+    (problem,) = problems(address="192.0.2.1")
+    assert problem.startswith("no interface has 10.231.0.10")
+
+
+def test_site_network_within_the_pods_range_is_refused():
+    found = facts() | {"interfaces": ["eth0", "eth-1"]} | {"eth_1": facts(device="eth-1", address="10.70.0.1")["eth_1"]}
+    (problem,) = network_host_problems(found, "10.231.0.10", "10.64.0.0/10", 0)
+    assert problem.startswith("eth-1 (10.70.0.1) lies in network_pod_range 10.64.0.0/10")
+
+
+def test_leg_of_a_user_is_no_site_network():
+    found = facts() | {
+        "interfaces": ["eth0", "il4096"],
+        "il4096": facts(device="il4096", address="10.64.0.1")["il4096"],
+    }
+    assert network_host_problems(found, "10.231.0.10", "10.64.0.0/10", 0) == []
+
+
+def test_plugin_key_follows_source_slurm_and_release(tmp_path):
+    copy = tmp_path / "spank"
+    shutil.copytree(SPANK, copy)
+    key = network_plugin_key(str(copy), "slurm 24.11.5", "13")
+    assert key == network_plugin_key(str(SPANK), "slurm 24.11.5", "13")
+    (copy / "plugin.c").write_text("")
+    others = [(copy, "slurm 24.11.5", "13"), (SPANK, "slurm 25.05.0", "13"), (SPANK, "slurm 24.11.5", "12")]
+    keys = {network_plugin_key(str(folder), *rest) for folder, *rest in others}
+    assert len(keys) == 3
+    assert key not in keys
+
+
+def test_plugin_key_without_source_is_refused(tmp_path):
+    with pytest.raises(InputError, match="has no source"):
+        network_plugin_key(str(tmp_path), "slurm 24.11.5", "13")
+
+
+def test_plugin_words_name_default_and_rules():
+    words = network_plugin_words("none", {"debug": "private"}, {"bob": "none", "alice": "private"}, 30)
+    assert words == ["default=none", "timeout_s=30", "partition=debug:private", "user=alice:private", "user=bob:none"]
