@@ -14,6 +14,7 @@ import yaml
 
 from isthmus.filters.validate_apptainer import apptainer_problems
 from isthmus.filters.validate_artifacts import artifact_problems
+from isthmus.filters.validate_etcd import etcd_problems
 from isthmus.filters.validate_hosts import host_problems
 from isthmus.filters.validate_names import name_problems
 from isthmus.filters.validate_registry import registry_problems
@@ -59,6 +60,7 @@ def _problems(site: Site) -> Iterator[str]:
         yield from apptainer_problems(site)
         yield from artifact_problems(site)
         yield from registry_problems(site)
+        yield from etcd_problems(site)
 
 
 FILTERS: dict[str, Callable[..., object]] = {

@@ -19,6 +19,8 @@ _SHAPES: dict[str, Any] = {
     "apptainer_subids": [{"name": str, "start": int, "count": int}],
     "base_site_groups": [str],
     "base_users": [{"name": str, "uid": int, "password_hash": str}],
+    "etcd_conf_extra": {},
+    "etcd_users": [{"name": str, "grants": [{}]}],
     "slurm_accounts": _LIMITED,
     "slurm_conf_extra": {},
     "slurm_partitions": [{"name": str, "nodes": [str], "options": {}}],

@@ -1,0 +1,85 @@
+"""etcd: how members find one another, who may read and write what, and members that are not what they were.
+
+The members are computed from the inventory, so a run with `--limit` tells each of them the same. etcd reads this only
+when it begins without data; a cluster that has data keeps its members, whatever the inventory says, so a
+difference is refused before anything is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import yaml
+
+from isthmus.filters.errors import InputError
+
+ROOT = "root"
+_RESTORE = "back etcd up (playbooks/backup.yml) and restore it with the new members (playbooks/restore.yml)"
+
+
+def etcd_urls(members: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], port: int | str) -> dict[str, str]:
+    """Return the address of each member; member -> https URL."""
+    return {member: f"https://{hostvars[member]['base_address']}:{port}" for member in sorted(members)}
+
+
+def etcd_initial_cluster(urls: Mapping[str, str]) -> str:
+    """Write `initial-cluster` from what `etcd_urls` gave for peers."""
+    return ",".join(f"{member}={url}" for member, url in urls.items())
+
+
+def etcd_accounts(
+    users: Iterable[Mapping[str, Any]], prefix: str, passwords: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return what the module etcd_access brings about: root, and each user with his keys below the prefix.
+
+    Args:
+        users: etcd_users.
+        prefix: of all keys of this cluster.
+        passwords: user -> password, root's too.
+    """
+    grants = {
+        user["name"]: [{"prefix": f"{prefix}{grant['prefix']}", "access": grant["access"]} for grant in user["grants"]]
+        for user in users
+    }
+    return [
+        {"name": name, "password": passwords[name], "grants": granted}
+        for name, granted in ({ROOT: []} | grants).items()
+    ]
+
+
+def etcd_member_problems(found: Sequence[Mapping[str, Any]], wanted: Mapping[str, str]) -> list[str]:
+    """Compare the members that have data with those of the inventory.
+
+    Args:
+        found: per member of the inventory `member`, `settings` (text of its etcd.yml, "" for none) and `data` (bool).
+        wanted: member -> URL for peers, as the inventory has it.
+
+    Returns:
+        At most one problem with its remedy; empty when all may start.
+    """
+    for one in found:
+        present = _members(one["settings"]) if one["data"] else None
+        if present is not None and present != set(wanted.items()):
+            before = etcd_initial_cluster(dict(sorted(present))) or "nobody knows which"
+            return [f"{one['member']} has the data of a cluster with other members ({before}); {_RESTORE}"]
+    return []
+
+
+def _members(settings: str) -> set[tuple[str, str]]:
+    try:
+        told = yaml.safe_load(settings) or {}
+        pairs = [word.partition("=") for word in told.get("initial-cluster", "").split(",") if word]
+    except (yaml.YAMLError, AttributeError) as error:
+        raise InputError(
+            "etcd.yml of a live member cannot be read", "restore it, or restore etcd from a backup"
+        ) from error
+    return {(name, url) for name, _, url in pairs}
+
+
+FILTERS: dict[str, Callable[..., object]] = {
+    "etcd_accounts": etcd_accounts,
+    "etcd_initial_cluster": etcd_initial_cluster,
+    "etcd_member_problems": etcd_member_problems,
+    "etcd_urls": etcd_urls,
+}
