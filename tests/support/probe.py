@@ -1,0 +1,59 @@
+"""One end of a connection, as a program of the standard library alone: tests bring it to nodes and into pods.
+
+probe.py serve PORT            answer TCP and UDP on all addresses
+probe.py tcp|udp HOST PORT     print what the server says, within two seconds
+probe.py icmp HOST             an echo, without rights (ping_group_range)
+"""
+
+import os
+import socket
+import struct
+import sys
+import threading
+
+TIMEOUT_S = 2
+
+
+def serve(port):
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.bind(("", port))
+    tcp = socket.create_server(("", port))
+    print("ready", flush=True)
+
+    def answer_udp():
+        while True:
+            _, peer = udp.recvfrom(100)
+            udp.sendto(f"{socket.gethostname()} {peer[0]}".encode(), peer)
+
+    threading.Thread(target=answer_udp, daemon=True).start()
+    while True:
+        connection, peer = tcp.accept()
+        with connection:
+            connection.sendall(f"{socket.gethostname()} {peer[0]}".encode())
+
+
+def tcp(host, port):
+    with socket.create_connection((host, int(port)), TIMEOUT_S) as connection:
+        return connection.recv(100)
+
+
+def udp(host, port):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(TIMEOUT_S)
+        client.sendto(b"?", (host, int(port)))
+        return client.recv(100)
+
+
+def icmp(host):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP) as client:
+        client.settimeout(TIMEOUT_S)
+        # RFC 792: an echo request; the kernel fills in identifier and checksum.
+        client.sendto(struct.pack("!BBHHH", 8, 0, 0, 0, os.getpid() & 0xFFFF), (host, 0))
+        return client.recv(100) and b"echo"
+
+
+if __name__ == "__main__":
+    kind, *words = sys.argv[1:]
+    if kind == "serve":
+        serve(int(words[0]))
+    print({"tcp": tcp, "udp": udp, "icmp": icmp}[kind](*words).decode())

@@ -1,0 +1,74 @@
+"""Pods of two users on two nodes, each with a server, and ways to ask from any of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+
+from tests.support import jobs
+from tests.support.cluster import ROOT, Node
+from tests.support.waiting import wait
+
+PLACE = "/usr/local/lib/isthmus-test-probe.py"
+PORT = 8080
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A job's pod on one node."""
+
+    login: Node
+    user: str
+    job: str
+    node: str
+    address: str
+
+    def try_run(self, command):
+        """Run a command in the pod; it may fail."""
+        step = f"srun --overlap --jobid={self.job} --nodelist={self.node} --nodes=1 --ntasks=1 --mem=20"
+        return self.login.try_as(self.user, f"{step} sh -c {json.dumps(command)}")
+
+    def run(self, command):
+        """Run a command in the pod that must succeed; return what it prints."""
+        done = self.try_run(command)
+        assert done.rc == 0, done.stdout + done.stderr
+        return done.stdout.strip()
+
+
+def pods(login, user, job, names):
+    shown = json.loads(login.run_as(user, "isthmus network list --json"))
+    (mine,) = [each for each in shown["jobs"] if each["id"] == int(job)]
+    by_node = dict(zip(mine["nodes"], mine["addresses"], strict=True))
+    return {name: Pod(login, user, job, name, by_node[name]) for name in names}
+
+
+@pytest.fixture(scope="module")
+def probe(nodes):
+    """The probe on every node; what runs it in a pod sees the node's files."""
+    source = (ROOT / "tests/support/probe.py").read_text()
+    for node in nodes.values():
+        node.output(f"cat > {PLACE} <<'END'\n{source}\nEND")
+    yield f"python3 {PLACE}"
+    for node in nodes.values():
+        node.output(f"rm -f {PLACE}")
+
+
+@pytest.fixture(scope="module")
+def serving(login, controller, user, other_user, two_computes, probe):
+    """(user, node) -> pod that serves, one job of each user on both nodes; and a second job of the first user."""
+    names = [node.name for node in two_computes]
+    options = f"--pod-network --nodes=2 --ntasks-per-node=1 --nodelist={','.join(names)} --mem=100"
+    started = [
+        (each, jobs.submit(login, each, options, f"srun --mem=50 {probe} serve {PORT}"))
+        for each in (user, user, other_user)
+    ]
+    try:
+        for _, job in started:
+            jobs.wait_for_job(controller, job, "RUNNING")
+        for each, job in started:
+            wait(lambda e=each, j=job: jobs.output(login, e, j).count("ready"), lambda count: count == 2)
+        yield [pods(login, each, job, names) for each, job in started]
+    finally:
+        jobs.cancel(controller, *(job for _, job in started))
