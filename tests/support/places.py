@@ -1,0 +1,171 @@
+"""Network namespaces for tests on the real kernel: each a thread that lives in one, and in mounts of its own.
+
+Nothing has a name on this machine and nothing is left behind, not even after kill -9: what the threads hold ends with
+the process. A socket opened, or a program started, by a place's thread is in that place.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+from threading import Thread, get_native_id
+
+import pytest
+
+from isthmus.clients.netlink import Kernel
+
+NEWNS, NEWNET = 0x20000, 0x40000000
+REC, PRIVATE = 0x4000, 0x40000
+LIBC = ctypes.CDLL(None, use_errno=True)
+TCP, UDP = socket.SOCK_STREAM, socket.SOCK_DGRAM
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="making network namespaces needs root")
+
+PROBE = """
+import socket, sys
+kind, address, port, source, wait_s = sys.argv[1:]
+probe = socket.socket(socket.AF_INET, int(kind))
+probe.settimeout(float(wait_s))
+if source:
+    probe.bind((source, 0))
+probe.connect((address, int(port)))
+probe.send(b"ping")
+sys.exit(probe.recv(9) != b"ping")
+"""
+
+
+def checked(result: int) -> None:
+    if result:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+class Place:
+    """A network namespace: a new one, or the one a path leads to as another place sees it."""
+
+    def __init__(self, path: str = "", seen_by: Place | None = None) -> None:
+        self._worker = ThreadPoolExecutor(1)
+        self.thread = self._worker.submit(get_native_id).result()
+        if path:
+            handle = (seen_by or self).do(os.open, path, os.O_RDONLY)
+            self.do(lambda: checked(LIBC.setns(handle, NEWNET)))
+            os.close(handle)
+        else:
+            self.do(self._unshare)
+            self.ip("link set lo up")
+
+    def _unshare(self) -> None:
+        checked(LIBC.unshare(NEWNS | NEWNET))
+        checked(LIBC.mount(b"none", b"/", None, REC | PRIVATE, None))
+        os.makedirs("/run/netns", exist_ok=True)
+        checked(LIBC.mount(b"none", b"/run/netns", b"tmpfs", 0, None))
+
+    def do(self, work: Callable, *arguments):
+        """Call a function here."""
+        return self._worker.submit(work, *arguments).result()
+
+    def close(self) -> None:
+        """Leave; the namespace ends with the last that holds it."""
+        self._worker.shutdown()
+
+    def run(self, *argv: str, user: int | None = None, check: bool = True) -> subprocess.CompletedProcess:
+        """Run a program here, as another user if told to."""
+        groups = {} if user is None else {"user": user, "group": user, "extra_groups": []}
+        return self.do(
+            lambda: subprocess.run(argv, check=check, capture_output=True, text=True, timeout=20, cwd="/", **groups)
+        )
+
+    def ip(self, command: str) -> str:
+        """Run ip(8)."""
+        return self.run("ip", *command.split()).stdout
+
+    def open(self, kind: int, address: object = "", port: int = 0) -> socket.socket:
+        """Open a socket here, bound to an address."""
+        opened = self.do(socket.socket, socket.AF_INET, kind)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind((str(address), port))
+        return opened
+
+    def serve(self, address: object, port: int, kind: int = TCP) -> socket.socket:
+        """Answer everything at an address with itself."""
+        server = self.open(kind, address, port)
+        if kind == TCP:
+            server.listen()
+        Thread(target=_answer_all, args=(server, kind), daemon=True).start()
+        return server
+
+    def reaches(
+        self, address: object, port: int, kind: int = TCP, user: int | None = None, source: str = "", wait_s: float = 2
+    ) -> bool:
+        """Tell whether a server answers a process of this place."""
+        script = [sys.executable, "-ISc", PROBE, str(int(kind)), str(address), str(port), source, str(wait_s)]
+        return self.run(*script, user=user, check=False).returncode == 0
+
+    def pings(self, address: object, wait_s: float = 2) -> bool:
+        """Tell whether an address answers an ICMP echo request, sent as ordinary users may."""
+        with self.do(socket.socket, socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP) as probe:
+            probe.settimeout(wait_s)
+            try:
+                probe.sendto(b"\x08\0\0\0\0\0\0\1", (str(address), 0))
+                return probe.recv(99)[0] == 0
+            except OSError:
+                return False
+
+
+def _answer_all(server: socket.socket, kind: int) -> None:
+    try:
+        while True:
+            if kind == UDP:
+                server.sendto(*server.recvfrom(99))
+                continue
+            with server.accept()[0] as client:
+                client.settimeout(1)
+                client.send(client.recv(99))
+    except OSError:
+        return
+
+
+@dataclass
+class Nodes:
+    """Machines on one network, 192.0.2.0/24, each in a place of its own."""
+
+    stack: ExitStack
+    switch: Place
+    places: dict[str, Place] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, stack: ExitStack, *names: str) -> Nodes:
+        switch = stack.enter_context(closing(Place()))
+        switch.ip("link add switch up type bridge")
+        nodes = cls(stack, switch)
+        for name in names:
+            nodes.add(name)
+        return nodes
+
+    def add(self, name: str) -> Place:
+        """Plug in one more machine."""
+        place = self.stack.enter_context(closing(Place()))
+        self.places[name] = place
+        self.switch.ip(f"link add {name} master switch up type veth peer name eth0 netns {place.thread}")
+        place.ip(f"addr add {self.address(name)}/24 dev eth0")
+        place.ip("link set eth0 up")
+        return place
+
+    def address(self, name: str) -> IPv4Address:
+        """Return a machine's address."""
+        return IPv4Address("192.0.2.1") + list(self.places).index(name)
+
+    def kernel(self, name: str) -> Kernel:
+        """Return what makes pod networks on a machine; its methods must run there (`Place.do`)."""
+        return self.places[name].do(Kernel)
+
+    def pod(self, name: str, job: int) -> Place:
+        """Enter a pod."""
+        return self.stack.enter_context(closing(Place(f"/run/netns/isthmus-{job}", self.places[name])))
