@@ -1,7 +1,6 @@
 /* A word that is wrong makes all of them worth nothing: half a configuration could put a job in the wrong network. */
 #include "settings.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
@@ -39,7 +38,7 @@ static bool read_timeout(struct settings *settings, const char *value, struct pr
 
 static bool read_rule(struct settings *settings, const char *value, struct problem *problem)
 {
-    const char *colon = strrchr(value, ':');
+    const char *colon = strchr(value, ':');
     enum driver driver = DRIVER_NONE;
 
     (void)settings;
@@ -66,7 +65,7 @@ static bool read_word(struct settings *settings, const char *word, size_t *ident
 
         if (strncmp(word, keys[i].key, length) == 0) {
             valid = keys[i].read(settings, word + length, &why);
-            *identity = keys[i].rule && valid ? (size_t)(strrchr(word, ':') - word) + 1 : length;
+            *identity = keys[i].rule && valid ? (size_t)(strchr(word, ':') - word) + 1 : length;
         }
     }
     return valid || problem_set(problem, "plugstack.conf: %s: %s", word, why.text);
@@ -118,7 +117,7 @@ bool settings_rule(const struct settings *settings, const char *kind, const char
 
         found = strncmp(word, kind, kind_length) == 0 && word[kind_length] == '=' &&
                 strncmp(word + kind_length + 1, name, name_length) == 0 &&
-                strrchr(word, ':') == word + kind_length + 1 + name_length && driver_read(strrchr(word, ':') + 1, driver);
+                word[kind_length + 1 + name_length] == ':' && driver_read(word + kind_length + name_length + 2, driver);
     }
     return found;
 }

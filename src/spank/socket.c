@@ -41,7 +41,7 @@ bool deadline_pause(const struct deadline *deadline, int pause_ms)
     int left = left_ms(deadline);
 
     (void)poll(NULL, 0, left < pause_ms ? left : pause_ms);
-    return left > 0;
+    return left_ms(deadline) > 0;
 }
 
 static bool failed(struct problem *problem, const char *path, const char *why)

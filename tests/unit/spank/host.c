@@ -1,0 +1,239 @@
+/* Stands in for Slurm's programs: loads the plugin as they do and calls it in their order.
+ *
+ *   host PLUGIN slurmd|srun|sbatch|step|prolog|epilog [words of plugstack.conf...]
+ *
+ * HOST_OPTION is what the user gave to --pod-network ("" for no value; unset: not given), HOST_JOB, HOST_UID and
+ * HOST_STEP are ids, HOST_TASKS counts tasks, and HOST_COMMAND is what a task runs. With HOST_FAKE, calls that need
+ * root are only told, and the one that HOST_FAIL names fails. What came of it is on standard output, what the plugin
+ * logged on standard error. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
+#include <slurm/slurm.h>
+#include <slurm/spank.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct spank_handle {
+    bool init, job_script;
+    int task;
+};
+
+static void *library;
+static spank_context_t context;
+static struct spank_option *registered;
+
+static void must(bool condition, const char *what)
+{
+    if (!condition) {
+        fprintf(stderr, "host: %s\n", what);
+        exit(99);
+    }
+}
+
+static void tell(const char *level, const char *format, va_list arguments)
+{
+    fprintf(stderr, "%s: ", level);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+}
+
+#define LOGGER(level)                          \
+    void slurm_##level(const char *format, ...) \
+    {                                          \
+        va_list arguments;                     \
+        va_start(arguments, format);           \
+        tell(#level, format, arguments);       \
+        va_end(arguments);                     \
+    }
+LOGGER(error)
+LOGGER(info)
+LOGGER(debug)
+
+spank_context_t spank_context(void)
+{
+    return context;
+}
+
+spank_err_t spank_option_register(spank_t spank, struct spank_option *option)
+{
+    must(spank->init && !registered, "options are registered once, in slurm_spank_init");
+    registered = option;
+    return getenv("HOST_REFUSES") ? ESPANK_BAD_ARG : ESPANK_SUCCESS;
+}
+
+spank_err_t spank_option_getopt(spank_t spank, struct spank_option *option, char **value)
+{
+    must(spank->job_script && strcmp(option->name, "pod-network") == 0, "getopt is asked in prolog and epilog");
+    *value = getenv("HOST_OPTION");
+    return *value ? ESPANK_SUCCESS : ESPANK_ERROR;
+}
+
+static uint32_t number(const char *name, uint32_t otherwise)
+{
+    return getenv(name) ? (uint32_t)strtoul(getenv(name), NULL, 10) : otherwise;
+}
+
+spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
+{
+    va_list arguments;
+    uint32_t *value;
+
+    va_start(arguments, item);
+    value = va_arg(arguments, uint32_t *);
+    va_end(arguments);
+    must(spank->job_script || context == S_CTX_REMOTE, "items are asked where there are some");
+    must(!spank->job_script || item == S_JOB_ID || item == S_JOB_UID, "a prolog has job, uid and gid only");
+    *value = item == S_JOB_ID       ? number("HOST_JOB", 7)
+             : item == S_JOB_UID    ? number("HOST_UID", 1001)
+             : item == S_JOB_STEPID ? number("HOST_STEP", 0)
+                                    : (uint32_t)spank->task;
+    return getenv("HOST_REFUSES") ? ESPANK_BAD_ARG : ESPANK_SUCCESS;
+}
+
+spank_err_t spank_job_control_setenv(spank_t spank, const char *name, const char *value, int overwrite)
+{
+    (void)spank;
+    printf("control %s=%s %d\n", name, value, overwrite);
+    return ESPANK_SUCCESS;
+}
+
+static int fake(const char *name, long really)
+{
+    bool fails = getenv("HOST_FAIL") && strcmp(getenv("HOST_FAIL"), name) == 0;
+
+    errno = fails ? EPERM : errno;
+    return fails ? -1 : (int)really;
+}
+
+int unshare(int flags)
+{
+    printf("unshare %s\n", flags == CLONE_NEWNS ? "mounts" : "else");
+    return fake("unshare", getenv("HOST_FAKE") ? 0 : syscall(SYS_unshare, flags));
+}
+
+int setns(int fd, int type)
+{
+    printf("setns %s\n", type == CLONE_NEWNET ? "net" : "else");
+    return fake("setns", getenv("HOST_FAKE") ? 0 : syscall(SYS_setns, fd, type));
+}
+
+int mount(const char *source, const char *target, const char *type, unsigned long flags, const void *data)
+{
+    const char *name = flags & MS_SLAVE ? "slave" : flags & MS_BIND ? "bind" : type;
+
+    printf("mount %s %s\n", name, target);
+    return fake(name, getenv("HOST_FAKE") ? 0 : syscall(SYS_mount, source, target, type, flags, data));
+}
+
+static int call(const char *name, struct spank_handle *spank, int ac, char **av)
+{
+    spank_f *function;
+
+    *(void **)&function = dlsym(library, name);
+    return function ? function(spank, ac, av) : 0;
+}
+
+static void run_task(int index, int ac, char **av)
+{
+    struct spank_handle spank = {.task = index};
+    const char *command = getenv("HOST_COMMAND");
+
+    must(call("slurm_spank_task_init_privileged", &spank, ac, av) == 0, "a failure as root drains the node");
+    fflush(stdout);
+    (void)call("slurm_spank_task_init", &spank, ac, av);
+    fflush(stdout);
+    if (command) {
+        execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+    }
+    _exit(0);
+}
+
+static void run_tasks(int ac, char **av)
+{
+    for (int index = 0; index < (int)number("HOST_TASKS", 1); index++) {
+        pid_t pid;
+        int status;
+
+        fflush(stdout);
+        pid = fork();
+        if (pid == 0) {
+            run_task(index, ac, av);
+        }
+        must(waitpid(pid, &status, 0) == pid && WIFEXITED(status), "a task ends by itself");
+        printf("task=%d\n", WEXITSTATUS(status));
+    }
+}
+
+static int give_option(void)
+{
+    const char *value = getenv("HOST_OPTION");
+    int remote = context == S_CTX_REMOTE;
+
+    return value ? registered->cb(registered->val, *value ? value : NULL, remote) : 0;
+}
+
+static void run_program(int ac, char **av)
+{
+    struct spank_handle spank = {.init = true};
+    int rc = call("slurm_spank_init", &spank, ac, av);
+
+    spank.init = false;
+    printf("init=%d\n", rc);
+    if (context != S_CTX_SLURMD) {
+        rc = give_option();
+        printf("option=%d\n", rc);
+        rc = rc ? rc : call("slurm_spank_init_post_opt", &spank, ac, av);
+        printf("post_opt=%d\n", rc);
+    }
+    if (context == S_CTX_REMOTE && rc == 0) {
+        const char *interface = getenv("PMIX_MCA_ptl_base_if_include");
+
+        printf("pmix=%s\n", interface ? interface : "");
+        run_tasks(ac, av);
+    }
+    printf("exit=%d\n", call("slurm_spank_exit", &spank, ac, av));
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        spank_context_t context;
+        const char *script;
+    } programs[] = {
+        {"slurmd", S_CTX_SLURMD, NULL},
+        {"srun", S_CTX_LOCAL, NULL},
+        {"sbatch", S_CTX_ALLOCATOR, NULL},
+        {"step", S_CTX_REMOTE, NULL},
+        {"prolog", S_CTX_JOB_SCRIPT, "slurm_spank_job_prolog"},
+        {"epilog", S_CTX_JOB_SCRIPT, "slurm_spank_job_epilog"},
+    };
+    struct spank_handle script = {.job_script = true};
+    bool known = false;
+
+    must(argc >= 3, "usage: host PLUGIN PROGRAM [WORD...]");
+    library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    must(library != NULL, "the plugin cannot be loaded");
+    for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
+        if (strcmp(argv[2], programs[i].name) == 0) {
+            known = true;
+            context = programs[i].context;
+            if (programs[i].script) {
+                printf("rc=%d\n", call(programs[i].script, &script, argc - 3, argv + 3));
+            } else {
+                run_program(argc - 3, argv + 3);
+            }
+        }
+    }
+    must(known, "no such program");
+    return 0;
+}
