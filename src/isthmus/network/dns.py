@@ -3,7 +3,8 @@
 CoreDNS listens on each leg of the node with a server block of its own (plugin `bind`), so that who asks is known by
 where the question arrives: there it knows the names of that leg's user, forwards what is outside the cluster's
 domain, and denies the rest. Names come from a file in hosts(5) form per user, which CoreDNS reads again when it
-changed; blocks change only when a user's first pod comes to the node or the last one goes.
+changed; blocks change only when a user's first pod comes to the node or the last one goes. One more block listens on
+a loopback address for the host's own processes and knows the names of all users: on hosts they are no secret.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from isthmus.model.node_network import Leg
 
 # RFC 1035, 2.3.4: the longest label.
 _LABEL_MAX = 63
+# Where a host's own processes may ask; not .53, which is systemd-resolved's.
+HOST_ADDRESS = IPv4Address("127.0.0.153")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,11 @@ class DnsSettings:
         """Name the file of a user's names."""
         return self.folder / f"{uid}.hosts"
 
+    @property
+    def all_hosts(self) -> Path:
+        """Name the file of all users' names."""
+        return self.folder / "all.hosts"
+
 
 def label(text: str) -> str:
     """Make a DNS label of any name: lower case, what is no letter or digit becomes a hyphen; may be empty."""
@@ -48,7 +56,7 @@ def label(text: str) -> str:
 
 
 def hosts(state: State, uid: int, domain: str) -> str:
-    """Write a user's names in the form of hosts(5), one line an address.
+    """Give the names of a user: lines as in /etc/hosts, one an address.
 
     `pod<n>.<job>`, and for all pods of a job `<job>`, `<job name>` (the newest job of that name), and the names of
     reservations, each below `<user>.<domain>`. A reservation's name wins over a job's.
@@ -68,8 +76,13 @@ def hosts(state: State, uid: int, domain: str) -> str:
 
 
 def corefile(legs: Iterable[Leg], settings: DnsSettings) -> str:
-    """Return CoreDNS's configuration: one server block per leg."""
-    return "".join(_block(leg, settings) for leg in sorted(legs, key=lambda leg: leg.vni))
+    """Return CoreDNS's configuration: a server block for the host itself, and one per leg."""
+    here = _block(HOST_ADDRESS, settings.all_hosts, [settings.domain], settings)
+    ordered = sorted(legs, key=lambda leg: leg.vni)
+    return here + "".join(
+        _block(leg.address, settings.hosts(leg.uid), [settings.domain, *reverse_zones(leg.blocks)], settings)
+        for leg in ordered
+    )
 
 
 def resolv_conf(job: Job, user_name: str, leg: IPv4Address, settings: DnsSettings) -> str:
@@ -93,11 +106,10 @@ def _zones(block: IPv4Network) -> list[str]:
     ]
 
 
-def _block(leg: Leg, settings: DnsSettings) -> str:
-    zones = " ".join([settings.domain, *reverse_zones(leg.blocks)])
+def _block(address: IPv4Address, file: Path, zones: Iterable[str], settings: DnsSettings) -> str:
     forward = f"    forward . {' '.join(map(str, settings.upstreams))}\n    cache 30\n" if settings.upstreams else ""
     return (
-        f".:53 {{\n    bind {leg.address}\n    hosts {settings.hosts(leg.uid)} {zones} {{\n"
+        f".:53 {{\n    bind {address}\n    hosts {file} {' '.join(zones)} {{\n"
         f"        ttl 5\n        reload 500ms\n    }}\n{forward}    errors\n}}\n"
     )
 

@@ -1,0 +1,73 @@
+"""The files that CoreDNS and pods read."""
+
+from ipaddress import IPv4Address, IPv4Network
+
+import pytest
+
+from isthmus.model.network import Driver, Job, Node, State, User
+from isthmus.network.dns import DnsSettings
+from isthmus.network.names import NodeNames
+from isthmus.network.plan import desired
+
+
+def state(*jobs):
+    nodes = {"c1": Node("c1", IPv4Address("10.0.0.1"))}
+    legs = {"c1": IPv4Address("10.64.0.1")} if jobs else {}
+    alice = User(1001, "alice", 4096, (IPv4Network("10.64.0.0/24"),), legs)
+    known = {job: Job(job, 1001, "run", Driver.PRIVATE, ("c1",), (IPv4Address("10.64.0.0") + job,)) for job in jobs}
+    return State(nodes, {1001: alice}, known)
+
+
+@pytest.fixture
+def follow(tmp_path):
+    """Bring the files to a state; return their names, and count the reloads."""
+    reloads = []
+    names = NodeNames(DnsSettings("cl", folder=tmp_path), lambda: reloads.append(1))
+
+    def call(now):
+        names.follow(desired(now, "c1"), now)
+        return sorted(path.name for path in tmp_path.iterdir()), len(reloads)
+
+    return call
+
+
+def test_node_without_pods_has_names_for_the_host_alone(follow):
+    assert follow(state()) == (["Corefile", "all.hosts"], 1)
+
+
+def test_first_pod_of_a_user_reloads_and_the_next_does_not(follow):
+    follow(state())
+    assert follow(state(7)) == (["1001.hosts", "7.resolv", "Corefile", "all.hosts"], 2)
+    assert follow(state(7, 8)) == (["1001.hosts", "7.resolv", "8.resolv", "Corefile", "all.hosts"], 2)
+
+
+def test_last_pod_takes_its_files_along(follow):
+    follow(state(7))
+    assert follow(state()) == (["Corefile", "all.hosts"], 2)
+
+
+def test_names_are_read_by_the_group_alone(follow, tmp_path):
+    follow(state(7))
+    assert (tmp_path / "1001.hosts").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "7.resolv").stat().st_mode & 0o777 == 0o644
+
+
+def test_file_of_a_killed_daemon_is_replaced(follow, tmp_path):
+    (tmp_path / "1001.hosts").write_text("10.9.9.9 old\n")
+    follow(state(7))
+    assert "old" not in (tmp_path / "1001.hosts").read_text()
+
+
+def test_reload_that_failed_is_tried_again(tmp_path):
+    answers = iter([OSError("no"), None])
+
+    def reload():
+        error = next(answers)
+        if error:
+            raise error
+
+    names = NodeNames(DnsSettings("cl", folder=tmp_path), reload)
+    with pytest.raises(OSError, match="no"):
+        names.follow(desired(state(), "c1"), state())
+    names.follow(desired(state(), "c1"), state())
+    assert next(answers, "used up") == "used up"
