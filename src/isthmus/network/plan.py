@@ -1,0 +1,169 @@
+"""What one node's kernel should hold: a function of etcd's state and the node's name.
+
+A user has a leg here while a pod of his is here or he holds a lease here; a node with neither wants nothing at all.
+The leg's VXLAN device knows the way to each of the user's pods and legs on other nodes, and floods to the nodes that
+have one. Nothing else goes out: an address that nobody has is nobody's packet.
+
+Pods live while etcd says so. A state that does not fit this node is therefore refused and never read as "nothing is
+wanted", which would cut off live jobs: the daemon then leaves the kernel as it is and says why.
+
+A user with 4,000 nodes has 12,000 forwarding entries on each, and his next small job changes a few of them, so a
+Planner keeps what it worked out for each job and leg and only does what is new. Its memory makes it faster, never
+different: `desired` is the same without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from ipaddress import IPv4Address
+from typing import Any, TypeVar
+
+from isthmus.model.network import Driver, Job, Node, State, User
+from isthmus.model.node_network import FLOOD, VXLAN_OVERHEAD, Forward, Leg, NodePlan, Pod, mac
+from isthmus.network.steps import Step, difference
+
+__all__ = ["PlanError", "Planner", "Step", "desired", "difference", "unconnected"]
+
+S = TypeVar("S")
+T = TypeVar("T")
+Forwards = frozenset[Forward]
+
+
+class PlanError(Exception):
+    """The state cannot be this node's; nothing may be changed by it."""
+
+
+def desired(state: State, node: str) -> NodePlan:
+    """Return what a node should have.
+
+    Raises:
+        PlanError: the node is not among the members, or two users share a VNI.
+    """
+    return Planner(node).plan(state)
+
+
+def unconnected(state: State, node: str) -> tuple[int, ...]:
+    """Return jobs on a node that no plan can hold, as etcd does not know their user's leg there: it was damaged."""
+    users = state.users
+    jobs = (job for job in state.jobs.values() if job.driver == Driver.PRIVATE and node in job.nodes)
+    return tuple(sorted(job.id for job in jobs if job.uid not in users or node not in users[job.uid].legs))
+
+
+class Planner:
+    """Plans of one node, of one state after another; states share what did not change."""
+
+    def __init__(self, node: str) -> None:
+        self._node = node
+        self._nodes: Mapping[str, Node] = {}
+        self._memory = _Memory()
+        self._jobs: dict[int, tuple[Job, bool]] = {}
+
+    def plan(self, state: State) -> NodePlan:
+        """Return what the node should have.
+
+        Raises:
+            PlanError: the node is not among the members, or two users share a VNI.
+        """
+        _check(state, self._node)
+        if self._nodes != state.nodes:
+            # Rare, and everything depends on where nodes are.
+            self._nodes, self._memory = state.nodes, _Memory()
+        mtu = min(node.mtu for node in self._nodes.values()) - VXLAN_OVERHEAD
+        here = self._here(state)
+        uids = {job.uid for job in here} | {uid for uid, node in state.leases if node == self._node}
+        users = [state.users[uid] for uid in sorted(uids & state.users.keys()) if self._node in state.users[uid].legs]
+        legs = {user.vni: self._leg(user, jobs, mtu) for user, jobs in _by_user(users, state)}
+        pods = {job.id: self._pod(user, job, mtu) for user in users for job in here if job.uid == user.uid}
+        self._memory.turn()
+        return NodePlan(legs, pods)
+
+    def _here(self, state: State) -> list[Job]:
+        known = self._jobs
+        self._jobs = {
+            number: had if (had := known.get(number)) is not None and had[0] is job else (job, self._node in job.nodes)
+            for number, job in state.jobs.items()
+        }
+        return [job for job, is_here in self._jobs.values() if is_here and job.driver == Driver.PRIVATE]
+
+    def _leg(self, user: User, jobs: Iterable[Job], mtu: int) -> Leg:
+        recall = self._memory.recall
+        ways = recall(("legs", user.uid), user.legs, self._ways_to_legs, user)
+        pods = [recall(("pods", job.id), job, self._ways_to_pods, job) for job in jobs]
+        underlay = self._nodes[self._node].address
+        return Leg(user.vni, user.uid, user.legs[self._node], user.blocks, underlay, mtu, ways.union(*pods))
+
+    def _ways_to_legs(self, user: User) -> Forwards:
+        return frozenset().union(
+            *(
+                self._memory.recall(("leg", user.uid, node), address, self._ways_to_leg, (node, address))
+                for node, address in user.legs.items()
+                if self._is_peer(node)
+            )
+        )
+
+    def _ways_to_leg(self, leg: tuple[str, IPv4Address]) -> Forwards:
+        peer = self._nodes[leg[0]].address
+        return frozenset({Forward(FLOOD, peer), Forward(mac(leg[1]), peer)})
+
+    def _ways_to_pods(self, job: Job) -> Forwards:
+        return frozenset(
+            Forward(mac(address), self._nodes[node].address)
+            for node, address in zip(job.nodes, job.addresses, strict=True)
+            if self._is_peer(node)
+        )
+
+    def _pod(self, user: User, job: Job, mtu: int) -> Pod:
+        peers = self._memory.recall(("peers", job.id), (job, user.legs), self._peers, (job, user))
+        address = job.addresses[job.nodes.index(self._node)]
+        return Pod(job.id, job.uid, user.vni, address, user.legs[self._node], user.blocks, mtu, peers)
+
+    def _peers(self, pod: tuple[Job, User]) -> frozenset[tuple[IPv4Address, IPv4Address]]:
+        job, user = pod
+        return frozenset(
+            (self._nodes[node].address, user.legs[node])
+            for node in job.nodes
+            if self._is_peer(node) and node in user.legs
+        )
+
+    def _is_peer(self, node: str) -> bool:
+        """Tell whether a node is another one, and a member: else nobody knows where it is."""
+        return node != self._node and node in self._nodes
+
+
+class _Memory:
+    """Values by key, each with the source it was made of; what a round did not ask for is forgotten."""
+
+    def __init__(self) -> None:
+        self._old: dict[object, tuple[object, Any]] = {}
+        self._new: dict[object, tuple[object, Any]] = {}
+
+    def recall(self, key: object, source: object, make: Callable[[S], T], argument: S) -> T:
+        """Return `make(argument)`, made now if the source is another one than last time."""
+        known = self._old.get(key)
+        if known is None or (known[0] is not source and known[0] != source):
+            known = (source, make(argument))
+        self._new[key] = known
+        value: T = known[1]
+        return value
+
+    def turn(self) -> None:
+        """End a round."""
+        self._old, self._new = self._new, {}
+
+
+def _check(state: State, node: str) -> None:
+    if node not in state.nodes:
+        raise PlanError(f"node {node} is no member in etcd; restart isthmus-networkd there, which writes it")
+    owners: dict[int, int] = {}
+    for user in state.users.values():
+        other = owners.setdefault(user.vni, user.uid)
+        if other != user.uid:
+            raise PlanError(f"users {other} and {user.uid} both have VNI {user.vni}; restore etcd from a backup")
+
+
+def _by_user(users: Iterable[User], state: State) -> list[tuple[User, list[Job]]]:
+    found: dict[int, tuple[User, list[Job]]] = {user.uid: (user, []) for user in users}
+    for job in state.jobs.values():
+        if job.uid in found and job.driver == Driver.PRIVATE:
+            found[job.uid][1].append(job)
+    return list(found.values())

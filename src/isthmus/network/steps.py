@@ -1,0 +1,194 @@
+"""The steps from what a node has to what it should have, in an order in which each is safe.
+
+What goes, goes first: an address or a route may be another's now. Pods go before the leg they are attached to, legs
+come before their pods, and ways to other nodes are right before a pod begins to send. Live pods are served before new
+ones. Each step may be taken again: a daemon that was killed between two begins with what it finds.
+
+What makes an object what it is cannot be changed: it is removed and made again. A pod is not made again because its
+leg was: processes would stay behind in a namespace without a way out; it is attached to the new leg instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+
+from isthmus.model.node_network import LEG, NAMESPACE, VETH, VXLAN, Forward, Leg, NodePlan, Pod
+
+Blocks = frozenset[IPv4Network]
+Peers = frozenset[tuple[IPv4Address, IPv4Address]]
+
+
+@dataclass(frozen=True, slots=True)
+class _LegStep:
+    """About a leg: as it was found where it goes, else as it should be."""
+
+    leg: Leg
+
+    @property
+    def subject(self) -> str:
+        """What the step is about, for messages."""
+        return f"leg {self.leg.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class _PodStep:
+    """About a pod: as it was found where it goes, else as it should be."""
+
+    pod: Pod
+
+    @property
+    def subject(self) -> str:
+        """What the step is about, for messages and for whoever waits for the job."""
+        return f"job {self.pod.job}"
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveBroken:
+    """Remove an interface or namespace of ours that is half made."""
+
+    name: str
+
+    @property
+    def subject(self) -> str:
+        """What the step is about, for messages and for who waits for the job."""
+        return _subject(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class RemovePod(_PodStep):
+    """Remove a pod's namespace and interfaces."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveLeg(_LegStep):
+    """Remove a bridge and its VXLAN device; pods that stay are attached to another leg later."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddLeg(_LegStep):
+    """Make a leg with all its forwards and routes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeLeg(_LegStep):
+    """Change a leg that exists. What is removed goes before what is added: one MAC may have moved to another node.
+
+    Attributes:
+        forwards_added: forwarding entries it lacks.
+        forwards_removed: entries it should not have.
+        blocks_added: routes it lacks.
+        blocks_removed: routes it should not have.
+        mtu: whether the MTU is another.
+    """
+
+    forwards_added: frozenset[Forward] = frozenset()
+    forwards_removed: frozenset[Forward] = frozenset()
+    blocks_added: Blocks = frozenset()
+    blocks_removed: Blocks = frozenset()
+    mtu: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddPod(_PodStep):
+    """Make a pod's namespace and interfaces; its leg is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePod(_PodStep):
+    """Change a pod that exists, without its processes noticing. What is removed goes before what is added.
+
+    Attributes:
+        peers_added: routes to the job's other nodes that it lacks.
+        peers_removed: such routes that it should not have.
+        blocks_added: on-link routes it lacks.
+        blocks_removed: on-link routes it should not have.
+        mtu: whether the MTU is another.
+        gateway: whether the default route is another.
+        attach: whether the host's end must be attached to the leg, which is a new one.
+    """
+
+    peers_added: Peers = frozenset()
+    peers_removed: Peers = frozenset()
+    blocks_added: Blocks = frozenset()
+    blocks_removed: Blocks = frozenset()
+    mtu: bool = False
+    gateway: bool = False
+    attach: bool = False
+
+
+Step = RemoveBroken | RemovePod | RemoveLeg | AddLeg | ChangeLeg | AddPod | ChangePod
+
+
+def difference(found: NodePlan, wanted: NodePlan) -> tuple[Step, ...]:
+    """Return the steps that make `wanted` of `found`, none when they are equal."""
+    kept_legs = {vni for vni, leg in found.legs.items() if _is_same_leg(leg, wanted.legs.get(vni))}
+    kept_pods = {job for job, pod in found.pods.items() if _is_same_pod(pod, wanted.pods.get(job))}
+    return (
+        *(RemoveBroken(name) for name in sorted(found.broken)),
+        *(RemovePod(found.pods[job]) for job in sorted(found.pods.keys() - kept_pods)),
+        *(RemoveLeg(found.legs[vni]) for vni in sorted(found.legs.keys() - kept_legs)),
+        *(AddLeg(wanted.legs[vni]) for vni in sorted(wanted.legs.keys() - kept_legs)),
+        *_changed_legs(found, wanted, kept_legs),
+        *_changed_pods(found, wanted, kept_pods, kept_legs),
+        *(AddPod(wanted.pods[job]) for job in sorted(wanted.pods.keys() - kept_pods)),
+    )
+
+
+def _subject(name: str) -> str:
+    """Return what a name of ours belongs to."""
+    for prefix in (NAMESPACE, VETH):
+        if name.startswith(prefix):
+            return f"job {name.removeprefix(prefix)}"
+    return f"leg {LEG}{name.removeprefix(VXLAN)}" if name.startswith(VXLAN) else f"leg {name}"
+
+
+def _is_same_leg(found: Leg, wanted: Leg | None) -> bool:
+    return wanted is not None and (found.vni, found.uid, found.address, found.underlay) == (
+        wanted.vni,
+        wanted.uid,
+        wanted.address,
+        wanted.underlay,
+    )
+
+
+def _is_same_pod(found: Pod, wanted: Pod | None) -> bool:
+    return wanted is not None and (found.job, found.uid, found.vni, found.address) == (
+        wanted.job,
+        wanted.uid,
+        wanted.vni,
+        wanted.address,
+    )
+
+
+def _changed_legs(found: NodePlan, wanted: NodePlan, kept: set[int]) -> Iterator[ChangeLeg]:
+    for vni in sorted(kept):
+        had, leg = found.legs[vni], wanted.legs[vni]
+        step = ChangeLeg(
+            leg,
+            leg.forwards - had.forwards,
+            had.forwards - leg.forwards,
+            frozenset(leg.blocks).difference(had.blocks),
+            frozenset(had.blocks).difference(leg.blocks),
+            leg.mtu != had.mtu,
+        )
+        if step != ChangeLeg(leg):
+            yield step
+
+
+def _changed_pods(found: NodePlan, wanted: NodePlan, kept: set[int], kept_legs: set[int]) -> Iterator[ChangePod]:
+    for job in sorted(kept):
+        had, pod = found.pods[job], wanted.pods[job]
+        step = ChangePod(
+            pod,
+            pod.peers - had.peers,
+            had.peers - pod.peers,
+            frozenset(pod.blocks).difference(had.blocks),
+            frozenset(had.blocks).difference(pod.blocks),
+            pod.mtu != had.mtu,
+            pod.gateway != had.gateway,
+            pod.vni not in kept_legs,
+        )
+        if step != ChangePod(pod):
+            yield step
