@@ -2,7 +2,6 @@
  * environment, and "(null)" in the prolog's, so all three are read as none given. */
 #include "options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +10,14 @@
 #include "log.h"
 #include "settings.h"
 
-/* Name of the user's reservation; plugstack.conf(5) has no option for it, and sbatch's environment reaches the prolog. */
+/* Name of an address that the user has reserved: of the environment at submission, for programs rather than people. */
 #define RESERVATION "ISTHMUS_RESERVATION"
 
 static int take(int val, const char *value, int remote);
 
 static struct choice given;
+/* Why plugstack.conf is worth nothing; empty when it is well. */
+static struct problem off;
 static struct spank_option option = {
     .name = "pod-network",
     .arginfo = "[private|flannel|none]",
@@ -37,21 +38,28 @@ static struct choice choice_read(const char *value)
     return choice;
 }
 
+/* Only this refuses a submission: Slurm ignores the later calls of a plugin that plugstack.conf calls optional. */
 static int take(int val, const char *value, int remote)
 {
     int rc = 0;
 
     (void)val;
     given = choice_read(value);
-    if (!given.valid && !remote) {
+    if (!remote && !given.valid) {
         log_error("--pod-network=%s: there is no such network; choose " DRIVER_CHOICES, value);
+        rc = -1;
+    } else if (!remote && given.driver != DRIVER_NONE && *off.text) {
+        log_error("--pod-network: the plugin is off until an administrator corrects %s", off.text);
         rc = -1;
     }
     return rc;
 }
 
-void options_register(spank_t spank)
+void options_register(spank_t spank, int ac, char **av)
 {
+    struct settings settings;
+
+    (void)settings_read(&settings, ac, av, &off);
     if (spank_option_register(spank, &option) != ESPANK_SUCCESS) {
         log_error("Slurm refused the option --pod-network");
     }
@@ -73,18 +81,11 @@ struct choice options_of_job(spank_t spank)
     return choice;
 }
 
-int options_submit(spank_t spank, int ac, char **av)
+void options_submit(spank_t spank)
 {
     const char *reservation = getenv(RESERVATION);
-    struct settings settings;
-    struct problem problem;
-    int rc = 0;
 
-    if (!settings_read(&settings, ac, av, &problem) && given.given && given.driver != DRIVER_NONE) {
-        log_error("--pod-network: the plugin is off until an administrator corrects %s", problem.text);
-        rc = -1;
-    } else if (reservation && *reservation) {
+    if (reservation && *reservation) {
         (void)spank_job_control_setenv(spank, RESERVATION, reservation, 1);
     }
-    return rc;
 }

@@ -13,7 +13,7 @@ struct choice {
 };
 
 /* Makes the option known, in srun, sbatch, salloc and slurmstepd alike. */
-void options_register(spank_t spank);
+void options_register(spank_t spank, int ac, char **av);
 
 /* What was given to this program or step; filled once Slurm has processed the options. */
 const struct choice *options_given(void);
@@ -21,5 +21,5 @@ const struct choice *options_given(void);
 /* What was given to the job, asked in its prolog or epilog. */
 struct choice options_of_job(spank_t spank);
 
-/* In srun, sbatch and salloc, after all options: refuses what can only fail later. Returns what Slurm wants: 0 or -1. */
-int options_submit(spank_t spank, int ac, char **av);
+/* In srun, sbatch and salloc, after all options: hands on what only the user's environment has. */
+void options_submit(spank_t spank);

@@ -29,7 +29,7 @@ int slurm_spank_init(spank_t spank, int ac, char **av)
     case S_CTX_LOCAL:
     case S_CTX_ALLOCATOR:
     case S_CTX_REMOTE:
-        options_register(spank);
+        options_register(spank, ac, av);
         break;
     case S_CTX_SLURMD:
         report_settings(ac, av);
@@ -47,7 +47,7 @@ int slurm_spank_init_post_opt(spank_t spank, int ac, char **av)
     switch (spank_context()) {
     case S_CTX_LOCAL:
     case S_CTX_ALLOCATOR:
-        rc = options_submit(spank, ac, av);
+        options_submit(spank);
         break;
     case S_CTX_REMOTE:
         rc = step_start(spank, ac, av);

@@ -28,7 +28,7 @@ def test_job_without_the_option_is_submitted_in_silence(plugin, program):
 @PROGRAMS
 def test_asking_while_the_plugin_is_off_is_refused(plugin, program):
     result = plugin.run(program, "default=nonsense", HOST_OPTION="")
-    assert "post_opt=-1" in result.told
+    assert "option=-1" in result.told
     assert "off until an administrator corrects plugstack.conf: default=nonsense" in result.errors[0]
 
 
