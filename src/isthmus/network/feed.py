@@ -1,0 +1,74 @@
+"""Snapshots one after the other, as etcd changes: one that has fallen behind too far is read anew as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from threading import Event as Flag
+
+from isthmus.clients.etcd import CompactedError, Etcd, UnavailableError, Watch
+from isthmus.network import snapshot as snapshots
+from isthmus.network.keys import Keys
+from isthmus.network.snapshot import Snapshot
+
+# Between two tries to read everything.
+PAUSE_S = 1.0
+
+
+class Feed:
+    """Iterate over it in one thread, close it from any."""
+
+    def __init__(
+        self, etcd: Etcd, keys: Keys, at: Snapshot, load: Callable[[], Snapshot], tell: Callable[[str], None]
+    ) -> None:
+        """See `Store.feed`."""
+        self._etcd = etcd
+        self._keys = keys
+        self._at = at
+        self._load = load
+        self._tell = tell
+        self._closed = Flag()
+        self._watch = self._new_watch()
+
+    @property
+    def connected(self) -> bool:
+        """Whether etcd is being listened to now."""
+        return self._watch.connected
+
+    def __iter__(self) -> Iterator[Snapshot]:
+        """Yield each new snapshot until closed; also one with nothing new, so that a reader knows etcd is there.
+
+        Raises:
+            EtcdError: going on is of no use.
+            StoredError: etcd has something of another form.
+            StoreError: the ranges differ from this daemon's.
+        """
+        while not self._closed.is_set():
+            try:
+                for changes in self._watch:
+                    self._at = snapshots.follow(self._keys, self._at, changes)
+                    yield self._at
+            except CompactedError as error:
+                self._tell(f"{error}; everything is read anew")
+                yield from self._anew()
+
+    def close(self) -> None:
+        """End the iteration, also one that waits in another thread."""
+        self._closed.set()
+        self._watch.close()
+
+    def _anew(self) -> Iterator[Snapshot]:
+        while not self._closed.is_set():
+            try:
+                self._at = self._load()
+            except UnavailableError as error:
+                self._tell(f"etcd cannot be read: {error}")
+                self._closed.wait(PAUSE_S)
+                continue
+            self._watch = self._new_watch()
+            if self._closed.is_set():
+                self._watch.close()
+            yield self._at
+            return
+
+    def _new_watch(self) -> Watch:
+        return self._etcd.watch(self._keys.prefix, self._at.state.revision, self._tell)
