@@ -3,8 +3,8 @@
  *   host PLUGIN slurmd|srun|sbatch|step|prolog|epilog [words of plugstack.conf...]
  *
  * HOST_OPTION is what the user gave to --pod-network ("" for no value; unset: not given), HOST_JOB, HOST_UID and
- * HOST_STEP are ids, HOST_TASKS counts tasks, and HOST_COMMAND is what a task runs. With HOST_FAKE, calls that need
- * root are only told, and the one that HOST_FAIL names fails. What came of it is on standard output, what the plugin
+ * HOST_STEP are ids, HOST_TASKS counts tasks, and HOST_COMMAND is what a task runs. Unless HOST_FAKE is empty, calls
+ * that need root are only told, and the one that HOST_FAIL names fails. What came of it is on standard output, what the plugin
  * logged on standard error. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -106,6 +106,11 @@ spank_err_t spank_job_control_setenv(spank_t spank, const char *name, const char
     return ESPANK_SUCCESS;
 }
 
+static bool is_faked(void)
+{
+    return *getenv("HOST_FAKE") != '\0';
+}
+
 static int fake(const char *name, long really)
 {
     bool fails = getenv("HOST_FAIL") && strcmp(getenv("HOST_FAIL"), name) == 0;
@@ -117,13 +122,13 @@ static int fake(const char *name, long really)
 int unshare(int flags)
 {
     printf("unshare %s\n", flags == CLONE_NEWNS ? "mounts" : "else");
-    return fake("unshare", getenv("HOST_FAKE") ? 0 : syscall(SYS_unshare, flags));
+    return fake("unshare", is_faked() ? 0 : syscall(SYS_unshare, flags));
 }
 
 int setns(int fd, int type)
 {
     printf("setns %s\n", type == CLONE_NEWNET ? "net" : "else");
-    return fake("setns", getenv("HOST_FAKE") ? 0 : syscall(SYS_setns, fd, type));
+    return fake("setns", is_faked() ? 0 : syscall(SYS_setns, fd, type));
 }
 
 int mount(const char *source, const char *target, const char *type, unsigned long flags, const void *data)
@@ -131,7 +136,7 @@ int mount(const char *source, const char *target, const char *type, unsigned lon
     const char *name = flags & MS_SLAVE ? "slave" : flags & MS_BIND ? "bind" : type;
 
     printf("mount %s %s\n", name, target);
-    return fake(name, getenv("HOST_FAKE") ? 0 : syscall(SYS_mount, source, target, type, flags, data));
+    return fake(name, is_faked() ? 0 : syscall(SYS_mount, source, target, type, flags, data));
 }
 
 static int call(const char *name, struct spank_handle *spank, int ac, char **av)
