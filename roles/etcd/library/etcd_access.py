@@ -6,19 +6,24 @@ It runs with the Python of the nodes' programs, whose client of etcd it uses.
 from __future__ import annotations
 
 import traceback
+from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 try:
-    from isthmus.clients.etcd import DeniedError, EtcdError, load_access
-    from isthmus.clients.etcd_access import Account, Permission, Right, settle
+    from isthmus.clients.etcd import Access, DeniedError, EtcdError
+    from isthmus.clients.etcd_access import ROOT, Account, Permission, Right, settle
 except ImportError:
     MISSING = traceback.format_exc()
 else:
     MISSING = ""
 
 ARGUMENTS = {
-    "access_file": {"type": "path", "required": True},
+    "endpoints": {"type": "list", "elements": "str", "required": True},
+    "ca": {"type": "path", "required": True},
+    "certificate": {"type": "path", "required": True},
+    "key": {"type": "path", "required": True, "no_log": False},
     "accounts": {
         "type": "list",
         "elements": "dict",
@@ -37,16 +42,12 @@ def main() -> None:
     module = AnsibleModule(ARGUMENTS, supports_check_mode=True)
     if MISSING:
         module.fail_json(msg=missing_required_lib("isthmus"), exception=MISSING)
-    accounts = [
-        Account(
-            each["name"],
-            each["password"],
-            frozenset(Permission.below(grant["prefix"], Right(grant["access"])) for grant in each["grants"]),
-        )
-        for each in module.params["accounts"]
-    ]
+    accounts = [_account(each) for each in module.params["accounts"]]
+    root = next(account for account in accounts if account.name == ROOT)
+    files = (Path(module.params[name]) for name in ("ca", "certificate", "key"))
     try:
-        done = settle(load_access(module.params["access_file"]), accounts, dry=module.check_mode)
+        access = Access(tuple(module.params["endpoints"]), *files, user=ROOT, password=root.password)
+        done = settle(access, accounts, dry=module.check_mode)
     except DeniedError as error:
         module.fail_json(
             msg=f"etcd refuses root's password ({error}); bring the deployer's folder of this cluster back, with"
@@ -55,6 +56,11 @@ def main() -> None:
     except EtcdError as error:
         module.fail_json(msg=f"etcd: {error}")
     module.exit_json(changed=bool(done), done=done)
+
+
+def _account(given: dict[str, Any]) -> Account:
+    permissions = (Permission.below(grant["prefix"], Right(grant["access"])) for grant in given["grants"])
+    return Account(given["name"], given["password"], frozenset(permissions))
 
 
 if __name__ == "__main__":
