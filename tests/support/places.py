@@ -83,7 +83,7 @@ class Place:
         )
 
     def ip(self, command: str) -> str:
-        """Run ip(8)."""
+        """Run iproute2."""
         return self.run("ip", *command.split()).stdout
 
     def open(self, kind: int, address: object = "", port: int = 0) -> socket.socket:

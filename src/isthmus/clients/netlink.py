@@ -87,9 +87,10 @@ class Kernel:
 
     def add_leg(self, leg: Leg) -> None:
         """Make a leg, or make the one that is there like it."""
-        have = observe.leg(observe.look(self._wire, forwards=True), leg.vni)
-        if have and _same_leg(have, leg):
-            return self.change_leg(have, leg)
+        if observe.link(self._wire, leg.name):
+            have = observe.leg(observe.look(self._wire, forwards=True), leg.vni)
+            if have and _same_leg(have, leg):
+                return self.change_leg(have, leg)
         self.remove_leg(leg.vni)
         port_mac = _port_mac(leg.address)
         self._wire.send(messages.bridge(leg.name, mac(leg.address), leg.mtu))
@@ -142,9 +143,10 @@ class Kernel:
         Raises:
             NotThereError: the leg does not exist.
         """
-        have = observe.pod(observe.look(self._wire), pod.job, self._folder)
-        if have and _same_pod(have, pod):
-            return self.change_pod(have, pod)
+        if observe.link(self._wire, pod.veth):
+            have = observe.pod(observe.look(self._wire), pod.job, self._folder)
+            if have and _same_pod(have, pod):
+                return self.change_pod(have, pod)
         bridge = self._index(f"{LEG}{pod.vni}")
         self.remove_pod(pod.job)
         with closing(namespaces.create(self._folder / pod.namespace, _INSIDE)) as inside:

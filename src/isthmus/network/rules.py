@@ -1,0 +1,315 @@
+"""The packet filter of a node, as text for nft(8): a static part, and set elements that follow what the node has.
+
+Two tables of ours, `inet isthmus` and `bridge isthmus`, and nothing of anybody else's. Five questions are answered:
+- May this host process talk to that pod? By the uid of its socket and the destination: a leg's interface alone says
+  nothing, for packets to the node's own leg go by lo, and any user may bind a socket to any interface. Only root,
+  admins and the owner may begin; later packets of a TCP connection have no socket any more when its process has closed
+  it, so they pass as established. Other protocols have no such tail and are asked each time.
+- May this pod talk to the host? On its own leg to DNS and to listeners bound to the leg itself (PMIx), never to those
+  bound to all addresses; on other addresses of the host to Slurm's ports and what is allowed by settings.
+- May it talk to the outside? Never to other legs, nodes, link-local or metadata addresses; then rules, the first that
+  matches, then the default. Each packet is asked, so a new rule also ends what is open. Nothing from outside begins.
+- Is this VXLAN packet the kernel's own? What leaves by a leg is marked, and its VXLAN packet inherits mark and socket;
+  a user's forged one has no mark (which only CAP_NET_ADMIN can set). In: from members only.
+- Is this frame from the pod whose port it comes from? By MAC, IPv4 source and ARP sender.
+
+With br_netfilter loaded frames bridged between pods pass the `inet` hooks too, and appear as going from a leg to the
+same leg. Masquerading is therefore never done towards a leg.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import IPv4Network
+
+from isthmus.model.network import State
+from isthmus.model.node_network import LEG, VETH, VXLAN_PORT, NodePlan, mac
+
+TABLE = "isthmus"
+# Of what is left of a packet's mark by Kubernetes (14, 15), Tailscale (16 to 23) and Cilium (8 to 11).
+_MARK = 0x04000000
+_FLANNEL_PORT = 8472
+_ANYWHERE = IPv4Network("0.0.0.0/0")
+Elements = Mapping[str, frozenset[str]]
+
+
+class Action(StrEnum):
+    """What happens to a packet that leaves for the outside."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+
+
+class Protocol(StrEnum):
+    """What a rule may name."""
+
+    TCP = "tcp"
+    UDP = "udp"
+    ICMP = "icmp"
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Ports `first` to `last`, both included."""
+
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        """Return what nft calls them."""
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """Something on the nodes that every pod may reach."""
+
+    protocol: Protocol
+    ports: Ports
+
+
+@dataclass(frozen=True, slots=True)
+class Egress:
+    """A rule for what pods send outside; what is left out matches everything.
+
+    Attributes:
+        action: what happens to a packet that matches.
+        to: its destination.
+        protocol: its protocol.
+        ports: its destination port, one of these; TCP or UDP, or both when there is no protocol.
+        uid: whose pod sent it.
+    """
+
+    action: Action
+    to: IPv4Network = _ANYWHERE
+    protocol: Protocol | None = None
+    ports: tuple[Ports, ...] = ()
+    uid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the admin decides; the same on all nodes.
+
+    Attributes:
+        pods: the cluster's pod range.
+        admins: uids besides root that may talk to every pod.
+        slurm: TCP ports of Slurm's daemons and of srun (SrunPortRange), reached by pods on all nodes.
+        services: what else pods may reach on nodes.
+        hosts: addresses of the cluster's own hosts besides the members': pods reach them like nodes.
+        barred: no pod ever reaches these: loopback, link-local, multicast, and the metadata services of clouds that
+            have an address of their own (Azure, Alibaba, Oracle; the others' is 169.254.169.254).
+        egress: rules for the outside; the first that matches decides.
+        default: what happens where none matches.
+        dns_port: where pods find DNS on their leg.
+    """
+
+    pods: IPv4Network
+    admins: frozenset[int] = frozenset()
+    slurm: tuple[Ports, ...] = (Ports(6817, 6819),)
+    services: tuple[Service, ...] = ()
+    hosts: tuple[IPv4Network, ...] = ()
+    barred: tuple[IPv4Network, ...] = (
+        IPv4Network("127.0.0.0/8"),
+        IPv4Network("169.254.0.0/16"),
+        IPv4Network("168.63.129.16/32"),
+        IPv4Network("100.100.100.200/32"),
+        IPv4Network("192.0.0.192/32"),
+        IPv4Network("224.0.0.0/3"),
+    )
+    egress: tuple[Egress, ...] = ()
+    default: Action = Action.ALLOW
+    dns_port: int = 53
+
+
+def base(settings: Settings) -> str:
+    """Return the tables with their chains and empty sets; they replace ours, in one transaction with what follows."""
+    sets = {
+        "peers": "type ipv4_addr",
+        "owned": "type uid . ipv4_addr; flags interval",
+        "legs": "type ifname . ipv4_addr",
+        "pairs": "type ifname . ifname",
+        **{_user_set(uid): "type ifname" for uid in _named_uids(settings)},
+    }
+    inet = [_block(f"set {name}", [what]) for name, what in sets.items()]
+    inet += [_block(f"chain {name}", rules) for name, rules in _chains(settings).items()]
+    bridge = [_block("set pods", ["type ifname . ether_addr . ipv4_addr"]), _block("chain prerouting", _PORT_RULES)]
+    return "".join(
+        f"table {family} {TABLE}\ndelete table {family} {TABLE}\n{_block(f'table {family} {TABLE}', parts)}\n"
+        for family, parts in {"inet": inet, "bridge": bridge}.items()
+    )
+
+
+def elements(plan: NodePlan, state: State, node: str, settings: Settings) -> dict[str, frozenset[str]]:
+    """Return what each set should hold on a node.
+
+    Args:
+        plan: the node's legs and pods.
+        state: its nodes are the members.
+        node: whose filter this is.
+        settings: those `base` was given.
+    """
+    legs = plan.legs.values()
+    return {
+        "peers": frozenset(str(peer.address) for name, peer in state.nodes.items() if name != node),
+        "owned": frozenset(f"{leg.uid} . {block}" for leg in legs for block in leg.blocks),
+        "legs": frozenset(f"{leg.name} . {leg.address}" for leg in legs),
+        "pairs": frozenset(f"{leg.name} . {leg.name}" for leg in legs),
+        "pods": frozenset(f"{pod.veth} . {mac(pod.address)} . {pod.address}" for pod in plan.pods.values()),
+        **{_user_set(uid): frozenset(leg.name for leg in legs if leg.uid == uid) for uid in _named_uids(settings)},
+    }
+
+
+def change(have: Elements, want: Elements) -> str:
+    """Return the commands that make sets with some elements hold others; empty when they do."""
+    commands = [
+        f"{verb} element {_family(name)} {TABLE} {name} {{ {', '.join(sorted(some))} }}\n"
+        for verb, first, second in (("delete", have, want), ("add", want, have))
+        for name in sorted(want)
+        if (some := first.get(name, frozenset()) - second.get(name, frozenset()))
+    ]
+    return "".join(commands)
+
+
+def _chains(settings: Settings) -> dict[str, list[str]]:
+    pods = settings.pods
+    return {
+        "output": _output(pods),
+        "to_pods": _to_pods(settings),
+        "input": [
+            "type filter hook input priority filter; policy accept",
+            f"udp dport {VXLAN_PORT} ip saddr != @peers drop",
+            'iifname "lo" accept',
+            f'iifname "{LEG}*" goto from_leg',
+            f"ip daddr {pods} ct state established,related accept",
+            f"ip daddr {pods} drop",
+            f"ip saddr {pods} drop",
+        ],
+        "from_leg": [
+            *_sane(pods),
+            "ct state established,related accept",
+            "iifname . ip daddr @legs goto own_leg",
+            f"ip daddr {pods} drop",
+            "jump host_services",
+            "drop",
+        ],
+        "own_leg": [
+            "icmp type echo-request accept",
+            f"meta l4proto {{ tcp, udp }} th dport {settings.dns_port} accept",
+            "tcp dport 1024-65535 socket wildcard 0 accept",
+            "drop",
+        ],
+        "host_services": _host_services(settings),
+        "forward": [
+            "type filter hook forward priority filter; policy accept",
+            "iifname . oifname @pairs accept",
+            f'iifname "{LEG}*" goto from_pods',
+            f'oifname "{LEG}*" ct state established,related accept',
+            f'oifname "{LEG}*" drop',
+            f"ip daddr {pods} drop",
+            f"ip saddr {pods} drop",
+        ],
+        "from_pods": _from_pods(settings),
+        "postrouting": [
+            "type nat hook postrouting priority srcnat; policy accept",
+            f'ip saddr {pods} ip daddr != {pods} oifname != "{LEG}*" oifname != "lo" masquerade',
+        ],
+    }
+
+
+def _output(pods: IPv4Network) -> list[str]:
+    mark = f"meta mark set meta mark | {_MARK:#x}"
+    return [
+        "type filter hook output priority filter; policy accept",
+        f'oifname "{LEG}*" {mark}',
+        f'meta oifkind "vxlan" {mark}',
+        f"udp dport {{ {VXLAN_PORT}, {_FLANNEL_PORT} }} meta mark & {_MARK:#x} == 0 meta skuid != 0 drop",
+        f'oifname "{LEG}*" goto to_pods',
+        f"ip daddr {pods} goto to_pods",
+    ]
+
+
+def _to_pods(settings: Settings) -> list[str]:
+    trusted = ", ".join(str(uid) for uid in sorted({0, *settings.admins}))
+    return [
+        "meta nfproto ipv6 drop",
+        f"meta skuid {{ {trusted} }} accept",
+        "meta skuid . ip daddr @owned accept",
+        f"tcp flags & (fin | syn | rst | ack) == syn {_REFUSE}",
+        "meta l4proto tcp ct state established accept",
+        "ct direction reply ct state established accept",
+        "ct state related accept",
+        _REFUSE,
+        "drop",
+    ]
+
+
+def _host_services(settings: Settings) -> list[str]:
+    slurm = ", ".join(map(str, settings.slurm))
+    allowed = [f"{service.protocol} dport {service.ports} accept" for service in settings.services]
+    return [f"tcp dport {{ {slurm} }} accept", *allowed] if slurm else allowed
+
+
+def _from_pods(settings: Settings) -> list[str]:
+    hosts = ["ip daddr @peers jump host_services", "ip daddr @peers drop"]
+    if settings.hosts:
+        named = ", ".join(map(str, settings.hosts))
+        hosts += [f"ip daddr {{ {named} }} jump host_services", f"ip daddr {{ {named} }} drop"]
+    barred = ", ".join(map(str, settings.barred))
+    return [
+        *_sane(settings.pods),
+        f'oifname "{LEG}*" drop',
+        f"ip daddr {settings.pods} drop",
+        *hosts,
+        *([f"ip daddr {{ {barred} }} drop"] if barred else []),
+        *(_egress(rule) for rule in settings.egress),
+        _VERDICTS[settings.default],
+    ]
+
+
+def _egress(rule: Egress) -> str:
+    matches = []
+    if rule.uid is not None:
+        matches.append(f"iifname @{_user_set(rule.uid)}")
+    if rule.to != _ANYWHERE:
+        matches.append(f"ip daddr {rule.to}")
+    if rule.ports:
+        protocols = rule.protocol or "{ tcp, udp }"
+        matches.append(f"meta l4proto {protocols} th dport {{ {', '.join(map(str, rule.ports))} }}")
+    elif rule.protocol:
+        matches.append(f"meta l4proto {rule.protocol}")
+    return " ".join([*matches, _VERDICTS[rule.action]])
+
+
+def _sane(pods: IPv4Network) -> list[str]:
+    """Drop what cannot come from a pod."""
+    return ["meta nfproto ipv6 drop", f"ip saddr != {pods} drop"]
+
+
+def _named_uids(settings: Settings) -> list[int]:
+    return sorted({rule.uid for rule in settings.egress if rule.uid is not None})
+
+
+def _user_set(uid: int) -> str:
+    return f"user_{uid}"
+
+
+def _family(name: str) -> str:
+    return "bridge" if name == "pods" else "inet"
+
+
+def _block(head: str, lines: list[str]) -> str:
+    return "\n".join([f"{head} {{", *lines, "}"])
+
+
+_REFUSE = "reject with icmp type admin-prohibited"
+_VERDICTS = {Action.ALLOW: "accept", Action.DENY: _REFUSE}
+_PORT_RULES = [
+    "type filter hook prerouting priority filter; policy accept",
+    f'iifname != "{VETH}*" accept',
+    "iifname . ether saddr . ip saddr @pods accept",
+    "iifname . ether saddr . arp saddr ip @pods iifname . arp saddr ether . arp saddr ip @pods accept",
+    "drop",
+]
