@@ -114,6 +114,11 @@ class Fields:
             raise FieldError(f"{name} is no {' or '.join(_WORDS[each] for each in types)}")
         return value
 
+    def rest(self) -> dict[str, Any]:
+        """Take all that nobody took."""
+        values, self._values = self._values, {}
+        return values
+
     def end(self) -> None:
         """Refuse what nobody took.
 
@@ -124,7 +129,15 @@ class Fields:
             raise FieldError(f"unknown field {shown(min(self._values))}")
 
 
-_WORDS = {int: "whole number", float: "number", str: "text", list: "list", dict: "object", type(None): "null"}
+_WORDS = {
+    bool: "true or false",
+    int: "whole number",
+    float: "number",
+    str: "text",
+    list: "list",
+    dict: "object",
+    type(None): "null",
+}
 
 
 def address(name: str, text: object) -> IPv4Address:

@@ -20,9 +20,6 @@ from typing import Any, TypeVar
 
 from isthmus.model.network import Driver, Job, Node, State, User
 from isthmus.model.node_network import FLOOD, VXLAN_OVERHEAD, Forward, Leg, NodePlan, Pod, mac
-from isthmus.network.steps import Step, difference
-
-__all__ = ["PlanError", "Planner", "Step", "desired", "difference", "unconnected"]
 
 S = TypeVar("S")
 T = TypeVar("T")

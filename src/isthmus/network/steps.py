@@ -14,34 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
 
-from isthmus.model.node_network import LEG, NAMESPACE, VETH, VXLAN, Forward, Leg, NodePlan, Pod
+from isthmus.model.node_network import Forward, Leg, NodePlan, Pod
 
 Blocks = frozenset[IPv4Network]
 Peers = frozenset[tuple[IPv4Address, IPv4Address]]
-
-
-@dataclass(frozen=True, slots=True)
-class _LegStep:
-    """About a leg: as it was found where it goes, else as it should be."""
-
-    leg: Leg
-
-    @property
-    def subject(self) -> str:
-        """What the step is about, for messages."""
-        return f"leg {self.leg.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class _PodStep:
-    """About a pod: as it was found where it goes, else as it should be."""
-
-    pod: Pod
-
-    @property
-    def subject(self) -> str:
-        """What the step is about, for messages and for whoever waits for the job."""
-        return f"job {self.pod.job}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,32 +26,34 @@ class RemoveBroken:
 
     name: str
 
-    @property
-    def subject(self) -> str:
-        """What the step is about, for messages and for who waits for the job."""
-        return _subject(self.name)
-
 
 @dataclass(frozen=True, slots=True)
-class RemovePod(_PodStep):
+class RemovePod:
     """Remove a pod's namespace and interfaces."""
 
+    pod: Pod
+
 
 @dataclass(frozen=True, slots=True)
-class RemoveLeg(_LegStep):
+class RemoveLeg:
     """Remove a bridge and its VXLAN device; pods that stay are attached to another leg later."""
 
+    leg: Leg
+
 
 @dataclass(frozen=True, slots=True)
-class AddLeg(_LegStep):
+class AddLeg:
     """Make a leg with all its forwards and routes."""
 
+    leg: Leg
+
 
 @dataclass(frozen=True, slots=True)
-class ChangeLeg(_LegStep):
+class ChangeLeg:
     """Change a leg that exists. What is removed goes before what is added: one MAC may have moved to another node.
 
     Attributes:
+        leg: as it should be.
         forwards_added: forwarding entries it lacks.
         forwards_removed: entries it should not have.
         blocks_added: routes it lacks.
@@ -83,6 +61,7 @@ class ChangeLeg(_LegStep):
         mtu: whether the MTU is another.
     """
 
+    leg: Leg
     forwards_added: frozenset[Forward] = frozenset()
     forwards_removed: frozenset[Forward] = frozenset()
     blocks_added: Blocks = frozenset()
@@ -91,15 +70,18 @@ class ChangeLeg(_LegStep):
 
 
 @dataclass(frozen=True, slots=True)
-class AddPod(_PodStep):
+class AddPod:
     """Make a pod's namespace and interfaces; its leg is there."""
+
+    pod: Pod
 
 
 @dataclass(frozen=True, slots=True)
-class ChangePod(_PodStep):
+class ChangePod:
     """Change a pod that exists, without its processes noticing. What is removed goes before what is added.
 
     Attributes:
+        pod: as it should be.
         peers_added: routes to the job's other nodes that it lacks.
         peers_removed: such routes that it should not have.
         blocks_added: on-link routes it lacks.
@@ -109,6 +91,7 @@ class ChangePod(_PodStep):
         attach: whether the host's end must be attached to the leg, which is a new one.
     """
 
+    pod: Pod
     peers_added: Peers = frozenset()
     peers_removed: Peers = frozenset()
     blocks_added: Blocks = frozenset()
@@ -134,14 +117,6 @@ def difference(found: NodePlan, wanted: NodePlan) -> tuple[Step, ...]:
         *_changed_pods(found, wanted, kept_pods, kept_legs),
         *(AddPod(wanted.pods[job]) for job in sorted(wanted.pods.keys() - kept_pods)),
     )
-
-
-def _subject(name: str) -> str:
-    """Return what a name of ours belongs to."""
-    for prefix in (NAMESPACE, VETH):
-        if name.startswith(prefix):
-            return f"job {name.removeprefix(prefix)}"
-    return f"leg {LEG}{name.removeprefix(VXLAN)}" if name.startswith(VXLAN) else f"leg {name}"
 
 
 def _is_same_leg(found: Leg, wanted: Leg | None) -> bool:

@@ -105,21 +105,6 @@ def test_pod_in_another_vni_is_made_again_there():
     )
 
 
-@pytest.mark.parametrize(
-    ("step", "subject"),
-    [
-        (steps.AddLeg(LEG), "leg il4096"),
-        (steps.ChangePod(POD), "job 7"),
-        (steps.RemoveBroken("iv7"), "job 7"),
-        (steps.RemoveBroken("isthmus-7"), "job 7"),
-        (steps.RemoveBroken("ix4096"), "leg il4096"),
-        (steps.RemoveBroken("il4096"), "leg il4096"),
-    ],
-)
-def test_step_says_what_it_is_about(step, subject):
-    assert step.subject == subject
-
-
 class Kernel:
     """A node that refuses what a real one would: a pod without its leg, a second thing of a name, a wrong change."""
 

@@ -1,0 +1,159 @@
+"""What the daemon's socket can be asked for, and the words of its answers.
+
+A request is one of these objects, once `protocol` has read it; `OPS` has their names on the socket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from isthmus.model.network import Driver
+
+# How long a preparation may take where a client does not say.
+PREPARE_TIMEOUT_S = 20.0
+
+
+class ErrorCode(StrEnum):
+    """Why a request was refused."""
+
+    MALFORMED = "malformed"
+    VERSION = "version"
+    UNKNOWN_OP = "unknown_op"
+    INVALID = "invalid"
+    FORBIDDEN = "forbidden"
+    NOT_FOUND = "not_found"
+    FULL = "full"
+    UNAVAILABLE = "unavailable"
+    FAILED = "failed"
+    INTERNAL = "internal"
+
+
+class JobState(StrEnum):
+    """How far a job's network is on this node."""
+
+    READY = "ready"
+    PREPARING = "preparing"
+    FAILED = "failed"
+    ABSENT = "absent"
+
+
+class TraceProtocol(StrEnum):
+    """What a traced packet is."""
+
+    TCP = "tcp"
+    UDP = "udp"
+    ICMP = "icmp"
+
+
+@dataclass(frozen=True, slots=True)
+class JobPrepare:
+    """Make a job's network on this node, and wait until it is there.
+
+    Attributes:
+        job: Slurm's job id.
+        uid: whose job.
+        user: the login name.
+        name: the job's name.
+        nodes: the job's, in Slurm's order.
+        driver: which network it gets.
+        reservation: whose address its first pod gets; empty for none.
+        timeout_s: after this the client is told that it failed.
+    """
+
+    job: int
+    uid: int
+    user: str
+    name: str
+    nodes: tuple[str, ...]
+    driver: Driver
+    reservation: str = ""
+    timeout_s: float = PREPARE_TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True)
+class JobGet:
+    """Tell how far a job's network is on this node."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class JobRelease:
+    """Remove a job's network from this node, later."""
+
+    job: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTake:
+    """Make this node a member of a user's network; `uid` is the peer's where it is None, here and below."""
+
+    uid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseDrop:
+    """End that."""
+
+    uid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Keep an address for a user's service."""
+
+    name: str
+    uid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unreserve:
+    """Give it back."""
+
+    name: str
+    uid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Tell how this node is."""
+
+
+@dataclass(frozen=True, slots=True)
+class List:
+    """Tell jobs, addresses and owners."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Tell which rules are between two points.
+
+    Attributes:
+        source: an address or a name.
+        target: an address or a name.
+        protocol: what is sent.
+        port: the target's; 0 for any.
+    """
+
+    source: str
+    target: str
+    protocol: TraceProtocol = TraceProtocol.TCP
+    port: int = 0
+
+
+Request = JobPrepare | JobGet | JobRelease | LeaseTake | LeaseDrop | Reserve | Unreserve | Status | List | Trace
+
+OPS: Mapping[str, type[Request]] = {
+    "job_prepare": JobPrepare,
+    "job_get": JobGet,
+    "job_release": JobRelease,
+    "lease_take": LeaseTake,
+    "lease_drop": LeaseDrop,
+    "reserve": Reserve,
+    "unreserve": Unreserve,
+    "status": Status,
+    "list": List,
+    "trace": Trace,
+}
