@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
 from isthmus.filters.errors import InputError
+from isthmus.filters.suggest import unknown
 from isthmus.filters.validate_network import MTU_MIN
 from isthmus.model.node_network import VXLAN_OVERHEAD
 
@@ -68,6 +69,53 @@ def network_plugin_words(
     return [f"default={default}", f"timeout_s={timeout_s}", *rules]
 
 
+def network_rules(
+    egress: Iterable[Mapping[str, Any]], users: Iterable[Mapping[str, Any]], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what the daemon's packet filter is made of, with uids for names.
+
+    Args:
+        egress: network_egress; a rule for several users becomes one for each.
+        users: base_users.
+        given: `admins` (names), `slurm` (ports), `services`, `hosts` (addresses) and `default`.
+
+    Raises:
+        InputError: a name that no user has.
+    """
+    uids = {str(user["name"]): int(user["uid"]) for user in users}
+    return {
+        "admins": sorted(_uid(name, uids) for name in given["admins"]),
+        "slurm": [port for port in given["slurm"] if port],
+        "services": [
+            {"protocol": each.get("protocol", "tcp"), "port": str(each["port"])} for each in given["services"]
+        ],
+        "hosts": sorted({f"{address}/32" for address in given["hosts"]}),
+        "egress": [_rule(rule, uid) for rule in egress for uid in _uids(rule, uids)],
+        "default": given["default"],
+    }
+
+
+def _rule(rule: Mapping[str, Any], uid: int | None) -> dict[str, Any]:
+    return {
+        "action": rule["action"],
+        "to": rule.get("to", "0.0.0.0/0"),
+        "protocol": rule.get("protocol", "any"),
+        "ports": [str(port) for port in rule.get("ports") or ()],
+        "uid": uid,
+    }
+
+
+def _uids(rule: Mapping[str, Any], uids: Mapping[str, int]) -> list[int | None]:
+    names = rule.get("users") or ()
+    return [_uid(name, uids) for name in names] if names else [None]
+
+
+def _uid(name: str, uids: Mapping[str, int]) -> int:
+    if name not in uids:
+        raise unknown("user in a network rule", name, uids)
+    return uids[name]
+
+
 def _fact(interface: str) -> str:
     """Return the name under which Ansible has an interface."""
     return interface.replace("-", "_").replace(".", "_").replace(":", "_")
@@ -90,4 +138,5 @@ FILTERS: dict[str, Callable[..., object]] = {
     "network_host_problems": network_host_problems,
     "network_plugin_key": network_plugin_key,
     "network_plugin_words": network_plugin_words,
+    "network_rules": network_rules,
 }

@@ -92,6 +92,7 @@ class Converger:
         self._lock = Lock()
         self._found: NodePlan | None = None
         self._looked_s = 0.0
+        self.last = Outcome()
 
     def run(self, read: Callable[[], State]) -> Outcome:
         """Make the node as the state wants it.
@@ -106,13 +107,15 @@ class Converger:
                 wanted = self._planner.plan(state)
             except PlanError as error:
                 _log.error("nothing is changed: %s", error)
-                return Outcome(self._found or NodePlan(), {"state": str(error)})
+                self.last = Outcome(self.last.plan, {"state": str(error)})
+                return self.last
             self._guarded("filter", errors, lambda: self._filter.follow(wanted, state))
             # Without its rules nothing new may be reached.
             if not errors:
                 self._change(wanted, errors)
             self._guarded("names", errors, lambda: self._names.follow(wanted, state))
-            return Outcome(wanted, errors)
+            self.last = Outcome(wanted, errors)
+            return self.last
 
     def _change(self, wanted: NodePlan, errors: dict[str, str]) -> None:
         found = self._look()

@@ -11,6 +11,7 @@ from typing import Any
 
 from isthmus.clients.etcd import Access
 from isthmus.model.network import Node, Ranges
+from isthmus.model.node_network import VXLAN_OVERHEAD
 from isthmus.network.dns import DnsSettings
 
 SCHEMA = 1
@@ -29,6 +30,7 @@ class Settings:
         cluster: the cluster's identity: two clusters may share an etcd.
         node: this node's name, as Slurm has it.
         address: this node's on the cluster's network: the VTEP.
+        mtu: wished for pods, bytes; 0 for what the node carries.
         ranges: what users' networks are cut from.
         etcd: how the cluster's etcd is reached.
         releases: whether this daemon gives the addresses of ended jobs back; one in the cluster does.
@@ -42,6 +44,7 @@ class Settings:
     cluster: str
     node: str
     address: IPv4Address
+    mtu: int
     ranges: Ranges
     etcd: Access
     releases: bool
@@ -56,9 +59,13 @@ class Settings:
         """Where in etcd this cluster's pod networks are."""
         return f"/isthmus/{self.cluster}/network/"
 
-    def self_node(self, mtu: int) -> Node:
-        """Return this node as other nodes shall know it."""
-        return Node(self.node, self.address, mtu)
+    def member(self, carried: int) -> Node:
+        """Return this node as other nodes shall know it.
+
+        Args:
+            carried: MTU of the interface that has the node's address.
+        """
+        return Node(self.node, self.address, min(carried, self.mtu + VXLAN_OVERHEAD) if self.mtu else carried)
 
 
 def read(path: Path = FILE) -> Settings:
@@ -86,6 +93,7 @@ def _settings(told: Mapping[str, Any]) -> Settings:
         cluster=told["cluster"],
         node=told["node"],
         address=IPv4Address(told["address"]),
+        mtu=int(told["mtu"]),
         ranges=_ranges(told["ranges"]),
         etcd=_access(told["etcd"]),
         releases=told["releases"],

@@ -1,11 +1,18 @@
 """What a host must have for pod networks, and what Slurm is told of the plugin."""
 
 import shutil
+from ipaddress import IPv4Network
 
 import pytest
 
 from isthmus.filters.errors import InputError
-from isthmus.filters.network import network_host_problems, network_plugin_key, network_plugin_words
+from isthmus.filters.network import (
+    network_host_problems,
+    network_plugin_key,
+    network_plugin_words,
+    network_rules,
+)
+from isthmus.network.filtering import read_rules
 from tests.repo import tree
 
 SPANK = tree.ROOT / "src/spank"
@@ -74,3 +81,33 @@ def test_plugin_key_without_source_is_refused(tmp_path):
 def test_plugin_words_name_default_and_rules():
     words = network_plugin_words("none", {"debug": "private"}, {"bob": "none", "alice": "private"}, 30)
     assert words == ["default=none", "timeout_s=30", "partition=debug:private", "user=alice:private", "user=bob:none"]
+
+
+USERS = [{"name": "alice", "uid": 1001}, {"name": "bob", "uid": "1002"}]
+GIVEN = {"admins": [], "slurm": ["6817-6819", ""], "services": [], "hosts": ["10.0.0.1"], "default": "allow"}
+
+
+def test_rule_for_users_becomes_one_for_each():
+    rules = network_rules([{"action": "deny", "users": ["bob", "alice"], "ports": [25]}], USERS, GIVEN)
+    rest = {"action": "deny", "to": "0.0.0.0/0", "protocol": "any", "ports": ["25"]}
+    assert rules["egress"] == [{**rest, "uid": 1002}, {**rest, "uid": 1001}]
+
+
+def test_rule_for_everybody_has_no_uid():
+    rules = network_rules([{"action": "allow", "to": "192.0.2.0/24", "users": []}], USERS, GIVEN)
+    assert rules["egress"] == [{"action": "allow", "to": "192.0.2.0/24", "protocol": "any", "ports": [], "uid": None}]
+
+
+def test_rules_are_those_that_the_daemon_reads():
+    given = GIVEN | {"admins": ["bob"], "services": [{"protocol": "udp", "port": 123}]}
+    read = read_rules(IPv4Network("10.64.0.0/10"), network_rules([{"action": "deny", "protocol": "tcp"}], USERS, given))
+    assert read.admins == {1002}
+    assert [str(ports) for ports in read.slurm] == ["6817-6819"]
+    assert [(str(each.protocol), str(each.ports)) for each in read.services] == [("udp", "123")]
+    assert read.hosts == (IPv4Network("10.0.0.1/32"),)
+    assert [(rule.action, rule.protocol, rule.uid) for rule in read.egress] == [("deny", "tcp", None)]
+
+
+def test_rule_of_an_unknown_user_is_refused():
+    with pytest.raises(InputError, match="'bop'"):
+        network_rules([{"action": "deny", "users": ["bop"]}], USERS, GIVEN)

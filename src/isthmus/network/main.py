@@ -1,0 +1,160 @@
+"""isthmus-networkd: everything wired together, and the threads.
+
+watch    etcd's changes become the newest snapshot
+follow   each snapshot is carried out on this node
+release  on the controller: addresses of ended jobs are given back
+leases   leases without use are dropped
+serve    requests; a thread per connection
+
+Any of them that ends, ends the daemon: systemd starts it anew, and live pods do not notice.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+from isthmus.clients.etcd import Etcd, EtcdError
+from isthmus.clients.netlink import Kernel, NetlinkError
+from isthmus.clients.nftables import NftError
+from isthmus.clients.process import ProcessError, run
+from isthmus.clients.slurm import SlurmError, jobs_on_nodes
+from isthmus.network import ended, leases, settings
+from isthmus.network.converge import Converger
+from isthmus.network.filtering import NodeFilter, read_rules
+from isthmus.network.keys import Keys, StoredError
+from isthmus.network.names import NodeNames
+from isthmus.network.operations import Operations, Parts
+from isthmus.network.server import Server
+from isthmus.network.settings import Settings, SettingsError
+from isthmus.network.store import Store, StoreError
+from isthmus.network.view import View
+from isthmus.support.notify import notify, watchdog_interval_s
+
+# How often Slurm is asked for ended jobs while etcd has any, and how often leases are looked at.
+RELEASE_S = 3.0
+LEASES_S = 60.0
+# A pass without a change, so that a failed step is tried again and the kernel looked at now and then.
+IDLE_S = 10.0
+# After this without a sign of life of the threads systemd shall start the daemon anew; it is told otherwise before.
+PULSE_S = 20.0
+
+_log = logging.getLogger("isthmus-networkd")
+
+
+class Daemon:
+    """The threads; `run` returns only when one of them has ended."""
+
+    def __init__(self, told: Settings, store: Store, parts: Parts) -> None:
+        self._told = told
+        self._store = store
+        self._parts = parts
+        self._ended = threading.Event()
+
+    def run(self) -> None:
+        """Start all threads and wait; the socket opens when the node is as etcd wants it."""
+        parts = self._parts
+        parts.converger.run(parts.view.state)
+        server = Server(self._told.socket, Operations(parts).answer)
+        loops: dict[str, Callable[[], None]] = {"watch": self._watch, "follow": self._follow, "leases": self._leases}
+        if self._told.releases:
+            loops["release"] = self._release
+        loops["serve"] = server.serve_forever
+        for name, loop in loops.items():
+            threading.Thread(target=self._guarded, args=(name, loop), name=name, daemon=True).start()
+        notify("READY=1", f"STATUS={len(parts.view.snapshot.state.nodes)} members")
+        pulse_s = watchdog_interval_s() or PULSE_S
+        while not self._ended.wait(pulse_s):
+            notify("WATCHDOG=1")
+
+    def _guarded(self, name: str, loop: Callable[[], None]) -> None:
+        try:
+            loop()
+        except Exception:
+            _log.exception("thread %s ended", name)
+        finally:
+            self._ended.set()
+
+    def _watch(self) -> None:
+        for snapshot in self._store.feed(self._parts.view.snapshot, lambda line: _log.warning("%s", line)):
+            self._parts.view.set(snapshot)
+
+    def _follow(self) -> None:
+        turn = 0
+        while True:
+            turn = self._parts.view.next_turn(turn, IDLE_S)
+            self._parts.converger.run(self._parts.view.state)
+
+    def _release(self) -> None:
+        missing: dict[int, ended.Missing] = {}
+        while True:
+            time.sleep(RELEASE_S)
+            snapshot = self._parts.view.snapshot
+            if not snapshot.state.jobs:
+                missing = {}
+                continue
+            try:
+                holding = jobs_on_nodes(self._told.slurm_prefix)
+                judged = ended.judge(snapshot.jobs(), holding, missing, time.monotonic())
+                missing = dict(judged.missing)
+                if judged.ended:
+                    self._store.release(judged.ended, snapshot)
+            except (SlurmError, EtcdError, StoreError, StoredError) as error:
+                _log.warning("nothing is given back now: %s", error)
+
+    def _leases(self) -> None:
+        idle = leases.Idle(self._told.lease_idle_s)
+        while True:
+            time.sleep(LEASES_S)
+            node = self._told.node
+            leased = [uid for uid, where in self._parts.view.snapshot.state.leases if where == node]
+            for uid in idle.judge(leased, leases.users_here(), time.monotonic()):
+                try:
+                    self._store.drop_lease(uid, node)
+                except (EtcdError, StoreError, StoredError) as error:
+                    _log.warning("the lease of uid %d stays for now: %s", uid, error)
+
+
+def reload_dns() -> None:
+    """Have CoreDNS read its configuration anew, or start it.
+
+    Raises:
+        OSError: systemd did not take the order.
+    """
+    try:
+        run(["systemctl", "--no-block", "reload-or-restart", "isthmus-dns.service"], timeout_s=10)
+    except ProcessError as error:
+        raise OSError(str(error)) from error
+
+
+def start(told: Settings) -> Daemon:
+    """Join the pod networks: read all of etcd, tell the others of this node."""
+    store = Store(Etcd(told.etcd), Keys(told.cluster), told.ranges)
+    kernel = Kernel()
+    member = told.member(kernel.underlay(told.address).mtu)
+    store.announce(member)
+    view = View(store.load())
+    names = NodeNames(told.dns, reload_dns)
+    converger = Converger(told.node, kernel, NodeFilter(told.node, read_rules(told.ranges.pods, told.rules)), names)
+    return Daemon(told, store, Parts(told.node, store, view, converger, names))
+
+
+def main() -> int:
+    """Run until a thread ends; exit status 1, so that systemd starts it anew, 2 for settings that cannot be used."""
+    logging.basicConfig(level=os.environ.get("ISTHMUS_LOG", "INFO"), format="%(levelname)s %(message)s")
+    try:
+        start(settings.read()).run()
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except (EtcdError, StoredError, StoreError, NetlinkError, NftError, OSError) as error:
+        _log.error("%s", error)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

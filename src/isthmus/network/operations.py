@@ -1,0 +1,257 @@
+"""What the daemon does when it is asked: every operation of the protocol, and who may have it.
+
+A job's addresses are taken by its first node, the others wait for them: of a hundred nodes that begin a job at once
+one writes to etcd. Where the first node is slow, or dead, each of the others takes them after a moment; etcd lets
+one win.
+"""
+
+from __future__ import annotations
+
+import logging
+import pwd
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from isthmus.clients.etcd import EtcdError
+from isthmus.model.network import Driver, Job, State
+from isthmus.model.node_network import Leg, Pod
+from isthmus.network import ipam, protocol
+from isthmus.network.converge import Converger, Outcome
+from isthmus.network.keys import StoredError
+from isthmus.network.names import NodeNames
+from isthmus.network.protocol import ErrorCode, JobState, RequestError
+from isthmus.network.store import Store, StoreError
+from isthmus.network.view import View
+
+# How long a node waits for a job's first node to take the addresses.
+FIRST_NODE_S = 1.0
+# How long for etcd's word that a change of one's own was made.
+ECHO_S = 5.0
+# Failures are told again to whoever asks for the job; so many are kept.
+FAILURES_MAX = 1000
+# Where the kernel has namespaces by name (ip-netns(8)).
+NAMESPACES = "/run/netns"
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What operations work with.
+
+    Attributes:
+        node: this node's name.
+        store: etcd.
+        view: the newest snapshot.
+        converger: the kernel and all that follows from it.
+        names: where pods' resolv.conf lie.
+    """
+
+    node: str
+    store: Store
+    view: View
+    converger: Converger
+    names: NodeNames
+
+
+class Operations:
+    """Answers lines; may be used by several threads."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._failures: OrderedDict[int, str] = OrderedDict()
+
+    def answer(self, line: bytes, peer: int) -> bytes:
+        """Return the reply to a request; never raises."""
+        try:
+            request = protocol.parse_request(line)
+            return protocol.accept(self._do(request, peer))
+        except RequestError as error:
+            return protocol.refuse(error.code, str(error))
+        except ipam.AllocationError as error:
+            return protocol.refuse(ErrorCode.FULL, str(error))
+        except (EtcdError, StoredError, StoreError) as error:
+            return protocol.refuse(ErrorCode.UNAVAILABLE, str(error))
+        except Exception:
+            _log.exception("a request of uid %d ended in an error nobody foresaw", peer)
+            return protocol.refuse(ErrorCode.INTERNAL, "the daemon failed; an admin finds why in its log")
+
+    def _do(self, request: protocol.Request, peer: int) -> Mapping[str, Any]:
+        jobs = self._parts.view.snapshot.state.jobs
+        known = jobs.get(request.job) if isinstance(request, protocol.JobGet) else None
+        uid = protocol.authorise(request, peer, known.uid if known else None)
+        match request:
+            case protocol.JobPrepare():
+                return self._prepare(request)
+            case protocol.JobGet(job):
+                return self._get(job)
+            case protocol.JobRelease(job):
+                return self._release(job)
+            case protocol.Status():
+                return self._status(uid)
+            case protocol.List():
+                return self._list(uid)
+            case protocol.Trace():
+                raise RequestError(ErrorCode.INVALID, "traces are not made by this version")
+        return self._of_user(request, uid)
+
+    def _of_user(self, request: protocol.Request, uid: int | None) -> Mapping[str, Any]:
+        assert uid is not None  # noqa: S101 -- authorise names one for each of these
+        parts = self._parts
+        match request:
+            case protocol.LeaseTake():
+                return self._lease(uid)
+            case protocol.LeaseDrop():
+                return {"dropped": parts.store.drop_lease(uid, parts.node)}
+            case protocol.Reserve(name):
+                return {"address": parts.store.reserve(uid, _login(uid), name)}
+            case protocol.Unreserve(name):
+                return {"dropped": parts.store.unreserve(uid, name)}
+        raise RequestError(ErrorCode.UNKNOWN_OP, f"{type(request).__name__} is not done here")
+
+    def _prepare(self, request: protocol.JobPrepare) -> Mapping[str, Any]:
+        deadline = time.monotonic() + request.timeout_s
+        self._failures.pop(request.job, None)
+        try:
+            if request.driver != Driver.PRIVATE:
+                raise RequestError(ErrorCode.INVALID, f"this cluster has no pod network {request.driver}; use private")
+            if self._parts.node not in request.nodes:
+                raise RequestError(ErrorCode.INVALID, f"node {self._parts.node} is none of the job's")
+            self._take(request, deadline)
+            return self._made(request.job)
+        except (RequestError, ipam.AllocationError, EtcdError, StoredError, StoreError) as error:
+            self._failures[request.job] = str(error)
+            while len(self._failures) > FAILURES_MAX:
+                self._failures.popitem(last=False)
+            raise
+
+    def _take(self, request: protocol.JobPrepare, deadline: float) -> None:
+        parts = self._parts
+        has_it = _is_taken(request)
+        first = request.nodes[0] == parts.node
+        if not first:
+            parts.view.wait(has_it, FIRST_NODE_S)
+        if not has_it(parts.view.snapshot.state):
+            wanted = ipam.Request(
+                request.job, request.uid, request.user, request.name, request.nodes, request.reservation
+            )
+            parts.store.take(wanted, parts.view.snapshot)
+            if not parts.view.wait(has_it, max(ECHO_S, deadline - time.monotonic())):
+                raise RequestError(ErrorCode.UNAVAILABLE, "etcd took the addresses and does not tell of them")
+        parts.view.keep(request.job)
+
+    def _made(self, job: int) -> Mapping[str, Any]:
+        outcome = self._parts.converger.run(self._parts.view.state)
+        found = self._ready(job, outcome)
+        if found is None:
+            raise RequestError(ErrorCode.FAILED, _why(job, outcome))
+        return found
+
+    def _get(self, job: int) -> Mapping[str, Any]:
+        outcome = self._parts.converger.last
+        if found := self._ready(job, outcome):
+            return {"state": JobState.READY, **found}
+        if job in self._failures:
+            return {"state": JobState.FAILED, "error": self._failures[job]}
+        if self._parts.node in _nodes(self._parts.view.state().jobs.get(job)):
+            return {"state": JobState.PREPARING}
+        return {"state": JobState.ABSENT}
+
+    def _ready(self, job: int, outcome: Outcome) -> Mapping[str, Any] | None:
+        pod = outcome.plan.pods.get(job)
+        leg = outcome.plan.legs.get(pod.vni) if pod else None
+        if pod is None or leg is None or outcome.errors.keys() & {pod.namespace, leg.name, "filter", "state"}:
+            return None
+        return _told(pod, leg, str(self._parts.names.resolv_conf(job)))
+
+    def _release(self, job: int) -> Mapping[str, Any]:
+        self._failures.pop(job, None)
+        self._parts.view.release(job)
+        return {}
+
+    def _lease(self, uid: int) -> Mapping[str, Any]:
+        parts = self._parts
+        name = _login(uid)
+        address = parts.store.lease(uid, name, parts.node, int(time.time()), parts.view.snapshot)
+        if not parts.view.wait(lambda state: (uid, parts.node) in state.leases, ECHO_S):
+            raise RequestError(ErrorCode.UNAVAILABLE, "etcd took the lease and does not tell of it")
+        outcome = parts.converger.run(parts.view.state)
+        for leg in outcome.plan.legs.values():
+            if leg.uid == uid and leg.name not in outcome.errors:
+                return {"leg": leg.name, "address": address}
+        raise RequestError(ErrorCode.FAILED, f"the network of {name} could not be made here: {dict(outcome.errors)}")
+
+    def _status(self, uid: int | None) -> Mapping[str, Any]:
+        outcome = self._parts.converger.last
+        mine = [leg for leg in outcome.plan.legs.values() if uid in (None, leg.uid)]
+        return {
+            "node": self._parts.node,
+            "revision": self._parts.view.snapshot.state.revision,
+            "legs": len(mine),
+            "pods": sum(1 for pod in outcome.plan.pods.values() if uid in (None, pod.uid)),
+            "errors": dict(outcome.errors) if uid is None else {},
+        }
+
+    def _list(self, uid: int | None) -> Mapping[str, Any]:
+        state = self._parts.view.snapshot.state
+        users = [user for user in state.users.values() if uid in (None, user.uid)]
+        return {
+            "jobs": [_job(job, state) for _, job in sorted(state.jobs.items()) if uid in (None, job.uid)],
+            "users": [
+                {"uid": user.uid, "user": user.name, "vni": user.vni, "blocks": list(map(str, user.blocks))}
+                for user in users
+            ],
+            "reserved": [
+                {"user": user.name, "name": name, "address": str(address)}
+                for user in users
+                for name, address in sorted(user.reserved.items())
+            ],
+        }
+
+
+def _is_taken(request: protocol.JobPrepare) -> Callable[[State], bool]:
+    """Return whether a state has a job as it is asked for."""
+    wanted = (request.uid, request.nodes, request.driver, request.reservation)
+
+    def told(state: State) -> bool:
+        job = state.jobs.get(request.job)
+        return job is not None and (job.uid, job.nodes, job.driver, job.reservation) == wanted
+
+    return told
+
+
+def _told(pod: Pod, leg: Leg, resolv_conf: str) -> Mapping[str, Any]:
+    netns = f"{NAMESPACES}/{pod.namespace}"
+    return {"netns": netns, "leg": leg.name, "address": str(pod.address), "resolv_conf": resolv_conf}
+
+
+def _why(job: int, outcome: Outcome) -> str:
+    reasons = "; ".join(f"{subject}: {reason}" for subject, reason in outcome.errors.items())
+    return f"the network of job {job} could not be made here: {reasons or 'nobody knows it'}"
+
+
+def _nodes(job: Job | None) -> tuple[str, ...]:
+    return job.nodes if job else ()
+
+
+def _job(job: Job, state: State) -> Mapping[str, Any]:
+    user = state.users.get(job.uid)
+    return {
+        "id": job.id,
+        "uid": job.uid,
+        "user": user.name if user else str(job.uid),
+        "name": job.name,
+        "driver": job.driver,
+        "nodes": list(job.nodes),
+        "addresses": list(map(str, job.addresses)),
+    }
+
+
+def _login(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError as error:
+        raise RequestError(ErrorCode.NOT_FOUND, f"there is no user with uid {uid} on this host") from error
