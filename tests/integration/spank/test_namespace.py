@@ -1,4 +1,4 @@
-"""A task in a network namespace of its own, below several layouts of /sys; all in mount namespaces of the test's own."""
+"""A task in a network namespace of its own, below several layouts of /sys, in mount namespaces of the test's own."""
 
 import os
 import shlex

@@ -1,0 +1,59 @@
+"""The node's daemon is dead: who does not ask does not notice, who asks is told."""
+
+import time
+
+import pytest
+
+from tests.support import jobs
+
+MISSED = "isthmus: job {job} cannot use its pod network on {node}, so the task was not started: "
+# A dead daemon is known at once; the rest is Slurm's own time.
+BOUND_S = 30
+
+
+@pytest.fixture
+def node(computes, controller):
+    """A compute node whose daemon is dead meanwhile; Slurm must keep the node all the time."""
+    node = computes[0]
+    node.output("systemctl stop isthmus-networkd")
+    yield node
+    node.output("systemctl start isthmus-networkd")
+    assert jobs.node_states(controller)[node.name] in jobs.IDLE
+
+
+@pytest.mark.parametrize("option", ["", "--pod-network=none"])
+def test_job_that_does_not_ask_runs(login, user, node, option):
+    assert login.run_as(user, f"srun {option} --nodelist={node.name} hostname") == node.name
+
+
+def test_step_that_asks_fails_clearly_in_time(login, user, node):
+    begun_s = time.monotonic()
+    failed = login.try_as(user, f"srun --pod-network --nodelist={node.name} hostname")
+    assert time.monotonic() - begun_s < BOUND_S
+    assert (failed.rc, failed.stdout) == (1, "")
+    (line,) = [line for line in failed.stderr.splitlines() if "isthmus: " in line]
+    assert "the network daemon at /run/isthmus/networkd.sock cannot be reached" in line
+
+
+def test_batch_job_that_asks_fails_clearly(login, controller, user, node):
+    job = jobs.submit(login, user, f"--pod-network --nodelist={node.name}", "echo it ran")
+    jobs.wait_for_job(controller, job, "FAILED", timeout_s=BOUND_S)
+    told = jobs.output(login, user, job)
+    assert MISSED.format(job=job, node=node.name) in told
+    assert "it ran" not in told
+
+
+def test_every_task_of_the_node_fails_and_one_tells(login, user, node):
+    failed = login.try_as(user, f"srun --pod-network --nodelist={node.name} --ntasks=4 --mem-per-cpu=20 echo it ran")
+    assert (failed.rc, failed.stdout) == (1, "")
+    assert failed.stderr.count("so the task was not started") == 1
+
+
+def test_job_that_began_before_keeps_its_pod(login, controller, user, computes):
+    """Its tasks run on; only a new step has to ask."""
+    node = computes[0]
+    with jobs.running(login, controller, user, f"--pod-network --nodelist={node.name} --mem=50") as job:
+        step = f"srun --overlap --mem=20 --jobid={job} true"
+        node.output("systemctl restart isthmus-networkd")
+        login.run_as(user, step)
+        assert jobs.state(controller, job) == "RUNNING"
