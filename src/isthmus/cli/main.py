@@ -10,14 +10,15 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from isthmus.cli import completion, info, pull
+from isthmus.cli import completion, info, network, pull
 from isthmus.cli.errors import CommandError
 
-TOOLS = (info, pull, completion)
+TOOLS = (info, pull, network, completion)
 EPILOG = """examples:
   isthmus info                    which cluster is this, and which version of isthmus
   isthmus info --json | jq .id    the same for a script
   isthmus pull debian:13          get a container image; prints the path of its file
+  isthmus network list            your jobs in your private network, and their addresses
   source <(isthmus completion bash)
 
 exit status: 0 done, 1 it could not be done (standard error says why), 2 wrong usage"""

@@ -18,11 +18,12 @@ from typing import Any
 from isthmus.clients.etcd import EtcdError
 from isthmus.model.network import Driver, Job, State
 from isthmus.model.node_network import Leg, Pod
-from isthmus.network import ipam, protocol
+from isthmus.network import ipam, messages, protocol
 from isthmus.network.converge import Converger, Outcome
 from isthmus.network.keys import StoredError
+from isthmus.network.messages import ErrorCode, JobState
 from isthmus.network.names import NodeNames
-from isthmus.network.protocol import ErrorCode, JobState, RequestError
+from isthmus.network.protocol import RequestError
 from isthmus.network.store import Store, StoreError
 from isthmus.network.view import View
 
@@ -79,40 +80,40 @@ class Operations:
             _log.exception("a request of uid %d ended in an error nobody foresaw", peer)
             return protocol.refuse(ErrorCode.INTERNAL, "the daemon failed; an admin finds why in its log")
 
-    def _do(self, request: protocol.Request, peer: int) -> Mapping[str, Any]:
+    def _do(self, request: messages.Request, peer: int) -> Mapping[str, Any]:
         jobs = self._parts.view.snapshot.state.jobs
-        known = jobs.get(request.job) if isinstance(request, protocol.JobGet) else None
+        known = jobs.get(request.job) if isinstance(request, messages.JobGet) else None
         uid = protocol.authorise(request, peer, known.uid if known else None)
         match request:
-            case protocol.JobPrepare():
+            case messages.JobPrepare():
                 return self._prepare(request)
-            case protocol.JobGet(job):
+            case messages.JobGet(job):
                 return self._get(job)
-            case protocol.JobRelease(job):
+            case messages.JobRelease(job):
                 return self._release(job)
-            case protocol.Status():
+            case messages.Status():
                 return self._status(uid)
-            case protocol.List():
+            case messages.List():
                 return self._list(uid)
-            case protocol.Trace():
+            case messages.Trace():
                 raise RequestError(ErrorCode.INVALID, "traces are not made by this version")
         return self._of_user(request, uid)
 
-    def _of_user(self, request: protocol.Request, uid: int | None) -> Mapping[str, Any]:
+    def _of_user(self, request: messages.Request, uid: int | None) -> Mapping[str, Any]:
         assert uid is not None  # noqa: S101 -- authorise names one for each of these
         parts = self._parts
         match request:
-            case protocol.LeaseTake():
+            case messages.LeaseTake():
                 return self._lease(uid)
-            case protocol.LeaseDrop():
+            case messages.LeaseDrop():
                 return {"dropped": parts.store.drop_lease(uid, parts.node)}
-            case protocol.Reserve(name):
+            case messages.Reserve(name):
                 return {"address": parts.store.reserve(uid, _login(uid), name)}
-            case protocol.Unreserve(name):
+            case messages.Unreserve(name):
                 return {"dropped": parts.store.unreserve(uid, name)}
         raise RequestError(ErrorCode.UNKNOWN_OP, f"{type(request).__name__} is not done here")
 
-    def _prepare(self, request: protocol.JobPrepare) -> Mapping[str, Any]:
+    def _prepare(self, request: messages.JobPrepare) -> Mapping[str, Any]:
         deadline = time.monotonic() + request.timeout_s
         self._failures.pop(request.job, None)
         try:
@@ -128,7 +129,7 @@ class Operations:
                 self._failures.popitem(last=False)
             raise
 
-    def _take(self, request: protocol.JobPrepare, deadline: float) -> None:
+    def _take(self, request: messages.JobPrepare, deadline: float) -> None:
         parts = self._parts
         has_it = _is_taken(request)
         first = request.nodes[0] == parts.node
@@ -212,7 +213,7 @@ class Operations:
         }
 
 
-def _is_taken(request: protocol.JobPrepare) -> Callable[[State], bool]:
+def _is_taken(request: messages.JobPrepare) -> Callable[[State], bool]:
     """Return whether a state has a job as it is asked for."""
     wanted = (request.uid, request.nodes, request.driver, request.reservation)
 

@@ -1,0 +1,65 @@
+"""`isthmus network`, with a socket that answers as the daemon does."""
+
+import json
+import threading
+
+import pytest
+
+from isthmus.cli import network
+from isthmus.cli.main import main
+from isthmus.network import client
+from isthmus.network.messages import ErrorCode, LeaseTake, List, Reserve, Status
+from isthmus.network.protocol import accept, parse_request, refuse
+from isthmus.network.server import Server
+
+JOB = {"id": 7, "user": "alice", "nodes": ["c1", "c2"], "addresses": ["10.64.0.2", "10.64.0.4"]}
+REPLIES = {
+    List(): accept({"jobs": [JOB], "reserved": []}),
+    Status(): accept({"node": "c1", "errors": {}}),
+    LeaseTake(): accept({"leg": "il4096", "address": "10.64.0.9"}),
+    Reserve("web"): accept({"address": "10.64.0.5"}),
+    LeaseTake(uid=1002): refuse(ErrorCode.FORBIDDEN, "a user asks for himself only; leave out uid"),
+}
+
+
+@pytest.fixture
+def daemon(tmp_path, monkeypatch):
+    serves = Server(tmp_path / "socket", lambda line, uid: REPLIES[parse_request(line)])
+    thread = threading.Thread(target=serves.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    monkeypatch.setattr(network, "ask", lambda request: client.ask(request, tmp_path / "socket"))
+    yield
+    serves.shutdown()
+    serves.server_close()
+    thread.join()
+
+
+def test_list_prints_jobs_and_addresses(daemon, capsys):
+    assert main(["network", "list"]) == 0
+    shown = capsys.readouterr().out
+    assert "10.64.0.2 10.64.0.4" in shown
+    assert "no reserved" in shown
+
+
+def test_json_is_what_the_daemon_said(daemon, capsys):
+    assert main(["network", "list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"schema": 1, "jobs": [JOB], "reserved": []}
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"), [(["join"], "il4096"), (["reserve", "web"], "10.64.0.5"), (["status"], "c1")]
+)
+def test_verb_prints_the_reply(daemon, capsys, words, shown):
+    assert main(["network", *words]) == 0
+    assert shown in capsys.readouterr().out
+
+
+def test_refusal_is_told(daemon, capsys):
+    assert main(["network", "join", "--uid", "1002"]) == 1
+    assert "a user asks for himself only" in capsys.readouterr().err
+
+
+def test_daemon_that_is_away_is_told(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(network, "ask", lambda request: client.ask(request, tmp_path / "nothing"))
+    assert main(["network", "status"]) == 1
+    assert "an admin looks at isthmus-networkd" in capsys.readouterr().err
