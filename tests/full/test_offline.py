@@ -68,8 +68,9 @@ def deployer(bundle, nodes):
 
 def test_network_has_no_way_out(deployer):
     assert deployer("timeout 5 bash -c '</dev/tcp/10.230.77.10/22'").returncode == 0
-    assert deployer("getent hosts deb.debian.org").returncode != 0
-    assert deployer("timeout 5 bash -c '</dev/tcp/1.1.1.1/443'").returncode != 0
+    # By name too: podman hands on what the machine's own hosts file says.
+    for place in ("deb.debian.org/80", "pypi.org/443", "1.1.1.1/443"):
+        assert deployer(f"timeout 5 bash -c '</dev/tcp/{place}'").returncode != 0
 
 
 def test_bundle_deploys_the_site(deployer):
