@@ -6,17 +6,19 @@ from isthmus.filters.validate_names import HOST_GROUPS, LAYERS
 from tests.repo import tree
 
 # Names that are no layer. A new one needs a reason.
-ROLES = {"artifacts", "bundle", "ca", "provider_local", "main_job", "nodes", "registry"}
+ROLES = {"artifacts", "backup", "bundle", "ca", "etcd", "provider_local", "main_job", "nodes", "registry"}
 PLAYBOOKS = {
     "add_nodes",
     "adopt_secrets",
     "artifacts",
+    "backup",
     "bundle",
     "drain",
     "local",
     "main_job",
     "remove_nodes",
     "renew_certificates",
+    "restore",
     "teardown",
     "validate",
     "verify",

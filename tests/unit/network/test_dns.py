@@ -77,7 +77,8 @@ def test_corefile_has_a_block_per_leg():
         for number in (2, 1)
     ]
     told = dns.corefile(legs, SETTINGS)
-    assert [line.split()[1] for line in told.splitlines() if "bind" in line] == ["127.0.0.153", "10.64.1.1", "10.64.2.1"]
+    bound = [line.split()[1] for line in told.splitlines() if "bind" in line]
+    assert bound == ["127.0.0.153", "10.64.1.1", "10.64.2.1"]
     assert "hosts /run/isthmus/dns/1001.hosts cl" in told
     assert "forward . 192.0.2.53" in told
 
