@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from threading import Thread, get_native_id
@@ -37,8 +37,8 @@ probe.settimeout(float(wait_s))
 if source:
     probe.bind((source, 0))
 probe.connect((address, int(port)))
-probe.send(b"ping")
-sys.exit(probe.recv(9) != b"ping")
+probe.send(b"who am I?")
+print(probe.recv(99).decode())
 """
 
 
@@ -94,19 +94,23 @@ class Place:
         return opened
 
     def serve(self, address: object, port: int, kind: int = TCP) -> socket.socket:
-        """Answer everything at an address with itself."""
+        """Tell whoever asks the address he comes from."""
         server = self.open(kind, address, port)
         if kind == TCP:
             server.listen()
         Thread(target=_answer_all, args=(server, kind), daemon=True).start()
         return server
 
-    def reaches(
-        self, address: object, port: int, kind: int = TCP, user: int | None = None, source: str = "", wait_s: float = 2
-    ) -> bool:
-        """Tell whether a server answers a process of this place."""
-        script = [sys.executable, "-ISc", PROBE, str(int(kind)), str(address), str(port), source, str(wait_s)]
-        return self.run(*script, user=user, check=False).returncode == 0
+    def asks(
+        self, address: object, port: int, kind: int = TCP, user: int | None = None, bind: object = "", wait_s: float = 3
+    ) -> str:
+        """Return what a server tells a process of this place: where it seems to be; nothing when it is not reached."""
+        script = [sys.executable, "-ISc", PROBE, str(int(kind)), str(address), str(port), str(bind), str(wait_s)]
+        return self.run(*script, user=user, check=False).stdout.strip()
+
+    def refused(self, address: object, port: int, kind: int = TCP, user: int | None = None, bind: object = "") -> bool:
+        """Tell whether a server cannot be reached; what may be lost only is waited for shortly."""
+        return not self.asks(address, port, kind, user, bind, wait_s=0.5)
 
     def pings(self, address: object, wait_s: float = 2) -> bool:
         """Tell whether an address answers an ICMP echo request, sent as ordinary users may."""
@@ -120,16 +124,17 @@ class Place:
 
 
 def _answer_all(server: socket.socket, kind: int) -> None:
-    try:
+    with suppress(OSError):
         while True:
             if kind == UDP:
-                server.sendto(*server.recvfrom(99))
-                continue
-            with server.accept()[0] as client:
-                client.settimeout(1)
-                client.send(client.recv(99))
-    except OSError:
-        return
+                _, client = server.recvfrom(99)
+                server.sendto(client[0].encode(), client)
+            else:
+                connection, client = server.accept()
+                with connection:
+                    connection.settimeout(1)
+                    connection.recv(99)
+                    connection.send(client[0].encode())
 
 
 @dataclass

@@ -93,7 +93,9 @@ class Kernel:
                 return self.change_leg(have, leg)
         self.remove_leg(leg.vni)
         port_mac = _port_mac(leg.address)
-        self._wire.send(messages.bridge(leg.name, mac(leg.address), leg.mtu))
+        # An MTU that a bridge is born with follows its ports' later; one it is given afterwards stays.
+        mtu = messages.change_link(leg.name, {"IFLA_MTU": leg.mtu})
+        self._wire.send(messages.bridge(leg.name, mac(leg.address)), mtu)
         bridge = self._index(leg.name)
         self._wire.send(messages.vxlan(leg.vxlan, leg.vni, leg.underlay, port_mac, leg.mtu, bridge))
         _configure(_ON_LEG, leg.name)

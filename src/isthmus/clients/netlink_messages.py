@@ -37,10 +37,9 @@ _ANY = IPv4Network("0.0.0.0/0")
 Attributes = list[tuple[str, Any]]
 
 
-def bridge(name: str, hardware: str, mtu: int) -> Request:
+def bridge(name: str, hardware: str) -> Request:
     """Make a leg's bridge. Snooping is off: it forgets groups without a querier, and pods then miss their packets."""
-    kind: Attributes = [("IFLA_BR_MCAST_SNOOPING", 0)]
-    return _new_link(name, "bridge", kind, [("IFLA_ADDRESS", hardware), ("IFLA_MTU", mtu)])
+    return _new_link(name, "bridge", [("IFLA_BR_MCAST_SNOOPING", 0)], [("IFLA_ADDRESS", hardware)])
 
 
 def vxlan(name: str, vni: int, local: IPv4Address, hardware: str, mtu: int, master: int) -> Request:

@@ -1,0 +1,115 @@
+"""Three members and one machine outside, in namespaces, with the pod networks of two users on them.
+
+member   leg, pods      pods
+n1       alice 1, bob 2     forwards bridged frames to the inet hooks, as br_netfilter has it
+n2       alice 1, bob 2     does not
+n3       (alice: lease)
+outside  has the way out: a server, and every address the tests want outside
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+
+from isthmus.clients import nftables
+from isthmus.clients.netlink import Kernel
+from isthmus.model.network import Driver, Job, Lease, Node, State, User
+from isthmus.model.node_network import NodePlan
+from isthmus.network import plan, rules
+from tests.support.places import Nodes, Place
+
+PODS = IPv4Network("10.128.0.0/12")
+ALICE, BOB, EVE = 20001, 20002, 20003
+MEMBERS = ("n1", "n2", "n3")
+OUTSIDE = IPv4Address("198.51.100.7")
+
+
+def user(uid: int, *nodes: str) -> User:
+    """Return a user whose addresses follow from his uid: block 10.128.<u>.0/24, legs from .1, pods from .101."""
+    block = IPv4Network(f"10.128.{uid % 100}.0/24")
+    return User(uid, f"u{uid}", uid, (block,), {node: block[1 + place] for place, node in enumerate(nodes)})
+
+
+def job(number: int, owner: User, *nodes: str) -> Job:
+    """Return a job with a pod on each of some nodes."""
+    addresses = tuple(owner.blocks[0][101 + place] for place in range(len(nodes)))
+    return Job(number, owner.uid, "job", Driver.PRIVATE, nodes, addresses)
+
+
+def state(nodes: Nodes) -> State:
+    """Return what etcd would know."""
+    alice, bob = user(ALICE, *MEMBERS), user(BOB, "n1", "n2")
+    jobs = job(1, alice, "n1", "n2"), job(2, bob, "n1", "n2")
+    return State(
+        {name: Node(name, nodes.address(name)) for name in MEMBERS},
+        {each.uid: each for each in (alice, bob)},
+        {each.id: each for each in jobs},
+        {(ALICE, "n3"): Lease(ALICE, "n3", 0)},
+    )
+
+
+@dataclass
+class PodNetworks:
+    """The whole world of a test."""
+
+    nodes: Nodes
+    state: State
+    kernels: dict[str, Kernel] = field(default_factory=dict)
+    pods: dict[tuple[str, int], Place] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, stack: ExitStack) -> PodNetworks:
+        nodes = Nodes.of(stack, *MEMBERS)
+        world = cls(nodes, state(nodes))
+        for name in MEMBERS:
+            world.kernels[name] = nodes.kernel(name)
+            stack.callback(world.kernels[name].close)
+            sysctl(nodes.places[name], "bridge/bridge-nf-call-iptables", "1" if name == "n1" else "0")
+            world.make(name)
+        return world
+
+    def plan(self, node: str) -> NodePlan:
+        """Return what a node should have."""
+        return plan.desired(self.state, node)
+
+    def make(self, node: str) -> None:
+        """Make a node's legs and pods."""
+        place, kernel, wanted = self.nodes.places[node], self.kernels[node], self.plan(node)
+        for leg in wanted.legs.values():
+            place.do(kernel.add_leg, leg)
+        for pod in wanted.pods.values():
+            place.do(kernel.add_pod, pod)
+            self.pods[node, pod.job] = self.nodes.pod(node, pod.job)
+
+    def filter(self, node: str, settings: rules.Settings) -> None:
+        """Put the packet filter in force on a node."""
+        wanted = rules.elements(self.plan(node), self.state, node, settings)
+        self.nodes.places[node].do(nftables.apply, rules.base(settings) + rules.change({}, wanted))
+
+    def leg(self, node: str, uid: int) -> IPv4Address:
+        """Return the address of a user's leg."""
+        return self.state.users[uid].legs[node]
+
+    def pod_address(self, node: str, number: int) -> IPv4Address:
+        """Return the address of a pod."""
+        address = self.state.jobs[number].on(node)
+        assert address
+        return address
+
+    def with_outside(self) -> Place:
+        """Add the machine outside; members forward, and what they have no other route for goes there."""
+        outside = self.nodes.add("outside")
+        outside.ip(f"addr add {OUTSIDE}/32 dev lo")
+        for name in MEMBERS:
+            sysctl(self.nodes.places[name], "ipv4/ip_forward", "1")
+            self.nodes.places[name].ip(f"route add default via {self.nodes.address('outside')}")
+        return outside
+
+
+def sysctl(place: Place, name: str, value: str) -> None:
+    """Set a kernel parameter of a place; those of modules that are not loaded are left."""
+    with suppress(FileNotFoundError):
+        place.do(Path("/proc/sys/net", name).write_text, value)
