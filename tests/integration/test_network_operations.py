@@ -1,0 +1,177 @@
+"""Two nodes that are asked for jobs, over a real etcd; only their kernels are not."""
+
+import json
+import threading
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+
+import pytest
+
+from isthmus.clients.etcd import Etcd
+from isthmus.clients.etcd_wire import prefix_range
+from isthmus.model.network import Driver, Node, Ranges
+from isthmus.network.converge import Converger
+from isthmus.network.dns import DnsSettings
+from isthmus.network.keys import Keys
+from isthmus.network.messages import JobGet, JobPrepare, JobRelease, LeaseTake, List, Reserve, Status
+from isthmus.network.names import NodeNames
+from isthmus.network.operations import Operations, Parts
+from isthmus.network.protocol import encode_request
+from isthmus.network.store import Store
+from isthmus.network.view import View
+from tests.support.etcd import PREFIX, new_cluster
+from tests.support.kernel import FakeFollower, FakeKernel
+from tests.support.waiting import wait
+
+ALICE, BOB = 2001, 2002
+RANGES = Ranges(IPv4Network("10.64.0.0/16"))
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    cluster = new_cluster(tmp_path_factory.mktemp("etcd"))
+    try:
+        cluster.start()
+        cluster.enable_auth()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+class Host:
+    """A node's daemon without a socket and a kernel."""
+
+    def __init__(self, cluster, name, folder: Path):
+        self.kernel = FakeKernel()
+        self.store = Store(Etcd(cluster.access()), Keys("test"), RANGES)
+        self.view = View(self.store.load())
+        self.feed = self.store.feed(self.view.snapshot)
+        converger = Converger(name, self.kernel, FakeFollower([], "filter"), FakeFollower([], "names"))
+        names = NodeNames(DnsSettings("cl", folder=folder), lambda: None)
+        self.operations = Operations(Parts(name, self.store, self.view, converger, names))
+        self.thread = threading.Thread(target=self._watch)
+        self.thread.start()
+
+    def _watch(self):
+        for snapshot in self.feed:
+            self.view.set(snapshot)
+
+    def ask(self, request, uid=0):
+        return json.loads(self.operations.answer(encode_request(request), uid))
+
+    def close(self):
+        self.feed.close()
+        self.thread.join()
+
+
+@pytest.fixture
+def hosts(cluster, tmp_path):
+    etcd = Etcd(cluster.access())
+    etcd.call("kv/deleterange", prefix_range(PREFIX))
+    names = ("c1", "c2")
+    for number, name in enumerate(names, 1):
+        Store(etcd, Keys("test"), RANGES).announce(Node(name, IPv4Address(f"10.0.0.{number}")))
+    made = [Host(cluster, name, tmp_path) for name in names]
+    yield made
+    for host in made:
+        host.close()
+
+
+def prepare(job=7, uid=ALICE, nodes=("c1", "c2"), **changes):
+    return JobPrepare(job, uid, "alice", "run", nodes, Driver.PRIVATE, **changes)
+
+
+def code(reply):
+    assert not reply["ok"]
+    return reply["error"]["code"]
+
+
+def test_each_node_gets_its_address_whoever_is_asked_first(hosts):
+    first, second = hosts
+    waiting = threading.Thread(target=second.ask, args=(prepare(),))
+    waiting.start()
+    one = first.ask(prepare())
+    waiting.join()
+    two = second.ask(prepare())
+    assert one["netns"] == "/run/netns/isthmus-7"
+    assert one["address"] != two["address"]
+    assert [host.kernel.pods[7].address for host in hosts] == [IPv4Address(each["address"]) for each in (one, two)]
+
+
+def test_node_takes_addresses_where_the_first_node_is_silent(hosts):
+    assert hosts[1].ask(prepare())["ok"]
+
+
+def test_preparing_again_changes_nothing(hosts):
+    first = hosts[0].ask(prepare())
+    revision = hosts[0].store.load().state.revision
+    assert hosts[0].ask(prepare()) == first
+    assert hosts[0].store.load().state.revision == revision
+
+
+def test_job_requeued_on_other_nodes_gets_other_addresses(hosts):
+    hosts[0].ask(prepare(nodes=("c1",)))
+    assert hosts[1].ask(prepare(nodes=("c2",)))["ok"]
+    assert hosts[1].store.load().state.jobs[7].nodes == ("c2",)
+
+
+def test_state_of_a_job_is_told_to_its_user_and_root_alone(hosts):
+    hosts[0].ask(prepare())
+    assert [hosts[0].ask(JobGet(7), uid).get("state") for uid in (0, ALICE)] == ["ready", "ready"]
+    assert code(hosts[0].ask(JobGet(7), BOB)) == "forbidden"
+    assert hosts[0].ask(JobGet(8), BOB)["state"] == "absent"
+
+
+def test_failure_is_told_again_until_the_next_preparation(hosts):
+    hosts[0].kernel.failing = {"isthmus-7"}
+    assert code(hosts[0].ask(prepare())) == "failed"
+    told = hosts[0].ask(JobGet(7))
+    assert told["state"] == "failed"
+    assert "make isthmus-7" in told["error"]
+    hosts[0].kernel.failing = set()
+    assert hosts[0].ask(prepare())["ok"]
+    assert hosts[0].ask(JobGet(7))["state"] == "ready"
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [({"nodes": ("c2",)}, "invalid"), ({"reservation": "web"}, "full")],
+)
+def test_job_that_cannot_be_here_is_refused(hosts, changes, expected):
+    assert code(hosts[0].ask(prepare(**changes))) == expected
+
+
+def test_released_job_leaves_the_node_and_stays_in_etcd(hosts):
+    hosts[0].ask(prepare())
+    assert hosts[0].ask(JobRelease(7))["ok"]
+    hosts[0].operations._parts.converger.run(hosts[0].view.state)
+    assert not hosts[0].kernel.pods
+    assert 7 in hosts[0].store.load().state.jobs
+
+
+@pytest.mark.parametrize("request_", [prepare(), JobRelease(7)])
+def test_user_may_neither_prepare_nor_release(hosts, request_):
+    assert code(hosts[0].ask(request_, ALICE)) == "forbidden"
+    assert not hosts[0].store.load().state.jobs
+
+
+def test_lease_makes_a_leg_without_a_pod(hosts, monkeypatch):
+    monkeypatch.setattr("isthmus.network.operations._login", lambda uid: f"user{uid}")
+    told = hosts[0].ask(LeaseTake(), ALICE)
+    (leg,) = hosts[0].kernel.legs.values()
+    assert (told["leg"], told["address"]) == (leg.name, str(leg.address))
+
+
+def test_reserved_address_is_the_first_pods(hosts, monkeypatch):
+    monkeypatch.setattr("isthmus.network.operations._login", lambda uid: f"user{uid}")
+    address = hosts[0].ask(Reserve("web"), ALICE)["address"]
+    wait(lambda: ALICE in hosts[0].view.snapshot.state.users)
+    assert hosts[0].ask(prepare(reservation="web"))["address"] == address
+
+
+def test_user_sees_his_own_jobs_and_root_all(hosts):
+    hosts[0].ask(prepare())
+    hosts[0].ask(JobPrepare(8, BOB, "bob", "other", ("c1",), Driver.PRIVATE))
+    seen = {uid: [job["id"] for job in hosts[0].ask(List(), uid)["jobs"]] for uid in (0, ALICE, BOB)}
+    assert seen == {0: [7, 8], ALICE: [7], BOB: [8]}
+    assert hosts[0].ask(Status(), ALICE)["pods"] == 1

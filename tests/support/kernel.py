@@ -1,0 +1,56 @@
+"""A node's kernel and what follows plans, as far as a daemon calls them: strict, and without any rights."""
+
+from __future__ import annotations
+
+from errno import EBUSY
+
+from isthmus.clients.netlink import NetlinkError
+from isthmus.model.node_network import NodePlan
+
+
+class FakeKernel:
+    """Holds a plan as the kernel would; a name in `failing` cannot be made."""
+
+    def __init__(self):
+        self.legs, self.pods, self.calls, self.failing = {}, {}, [], set()
+
+    def observe(self):
+        self.calls.append("observe")
+        return NodePlan(dict(self.legs), dict(self.pods))
+
+    def add_leg(self, leg):
+        self._note("add", leg.name)
+        self.legs[leg.vni] = leg
+
+    def add_pod(self, pod):
+        self._note("add", pod.namespace)
+        assert pod.vni in self.legs
+        self.pods[pod.job] = pod
+
+    def change_leg(self, have, want):
+        assert self.legs[want.vni] == have
+        self._note("change", want.name)
+        self.legs[want.vni] = want
+
+    def remove_pod(self, job):
+        self._note("remove", self.pods.pop(job).namespace)
+
+    def remove_leg(self, vni):
+        self._note("remove", self.legs.pop(vni).name)
+
+    def _note(self, verb, name):
+        self.calls.append(f"{verb} {name}")
+        if name in self.failing:
+            raise NetlinkError(f"make {name}", EBUSY)
+
+
+class FakeFollower:
+    """The packet filter, or the names: keeps what it was told, or fails."""
+
+    def __init__(self, calls, name):
+        self.calls, self.name, self.error = calls, name, None
+
+    def follow(self, wanted, state):
+        self.calls.append(self.name)
+        if self.error:
+            raise self.error
