@@ -30,7 +30,7 @@ class DnsSettings:
 
     Attributes:
         domain: the cluster's, e.g. `isthmus`.
-        upstreams: servers for all other names; none: other names do not resolve.
+        upstreams: servers for all other names; none: those of the host.
         search: domains that pods search after the job's and the user's.
         folder: where the files for CoreDNS and for pods lie.
     """
@@ -107,10 +107,11 @@ def _zones(block: IPv4Network) -> list[str]:
 
 
 def _block(address: IPv4Address, file: Path, zones: Iterable[str], settings: DnsSettings) -> str:
-    forward = f"    forward . {' '.join(map(str, settings.upstreams))}\n    cache 30\n" if settings.upstreams else ""
+    upstreams = " ".join(map(str, settings.upstreams)) or "/etc/resolv.conf"
     return (
         f".:53 {{\n    bind {address}\n    hosts {file} {' '.join(zones)} {{\n"
-        f"        ttl 5\n        reload 500ms\n    }}\n{forward}    errors\n}}\n"
+        f"        ttl 5\n        reload 500ms\n    }}\n"
+        f"    forward . {upstreams}\n    cache 30\n    errors\n}}\n"
     )
 
 

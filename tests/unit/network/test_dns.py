@@ -83,9 +83,8 @@ def test_corefile_has_a_block_per_leg():
     assert "forward . 192.0.2.53" in told
 
 
-def test_corefile_without_upstreams_forwards_nothing():
-    leg = Leg(1, 1001, IPv4Address("10.64.1.1"), (), IPv4Address("10.0.0.1"), 1450)
-    assert "forward" not in dns.corefile([leg], dns.DnsSettings("cl"))
+def test_corefile_without_upstreams_asks_those_of_the_host():
+    assert "forward . /etc/resolv.conf" in dns.corefile([], dns.DnsSettings("cl"))
 
 
 def test_resolv_conf_searches_job_user_and_the_admins_list():
