@@ -11,6 +11,9 @@ from isthmus.clients.etcd_wire import prefix_range
 from tests.support.etcd import PASSWORDS, PREFIX, new_cluster
 from tests.support.waiting import wait
 
+# It takes milliseconds; the rest is for a busy machine.
+TIMEOUT_S = 15
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
@@ -44,12 +47,16 @@ def key(name):
 
 
 def told(watch, count):
-    """The first events of a watch that give at least so many."""
-    events = []
-    for changes in watch:
-        events.extend(changes.events)
-        if len(events) >= count:
-            break
+    """The first events of a watch that give at least so many; fewer, when no more came for long."""
+    events, limit = [], threading.Timer(TIMEOUT_S, watch.close)
+    limit.start()
+    try:
+        for changes in watch:
+            events.extend(changes.events)
+            if len(events) >= count:
+                break
+    finally:
+        limit.cancel()
     return events
 
 
@@ -120,7 +127,11 @@ def test_wrong_password_is_denied_at_once(cluster, changes):
 
 @pytest.mark.parametrize("foreign", ["/isthmus/test/", "/isthmus/other/network/a", PREFIX.removesuffix("/")])
 def test_foreign_keys_are_denied(etcd, foreign):
-    for forbidden in (lambda: etcd.put(foreign, ""), lambda: etcd.get(foreign), lambda: list(etcd.watch(foreign, 0))):
+    for forbidden in (
+        lambda: etcd.put(foreign, ""),
+        lambda: etcd.get(foreign),
+        lambda: told(etcd.watch(foreign, 0), 1),
+    ):
         with pytest.raises(DeniedError, match="permission denied"):
             forbidden()
 
@@ -191,14 +202,14 @@ def test_compacted_revision_is_reported(etcd, root):
     first = etcd.put(key("a"), "1")
     last = [etcd.put(key("a"), str(number)) for number in range(3)][-1]
     root.call("kv/compaction", {"revision": str(last), "physical": True})
-    for lost in (lambda: etcd.range(PREFIX, first), lambda: list(etcd.watch(PREFIX, first))):
+    for lost in (lambda: etcd.range(PREFIX, first), lambda: told(etcd.watch(PREFIX, first), 1)):
         with pytest.raises(CompactedError):
             lost()
 
 
 def test_watch_notices_that_etcd_was_set_back(etcd):
     with pytest.raises(CompactedError, match="set back"):
-        list(etcd.watch(PREFIX, 10**6))
+        told(etcd.watch(PREFIX, 10**6), 1)
 
 
 def test_environment_leads_no_request_astray(cluster, monkeypatch, tmp_path):

@@ -1,10 +1,8 @@
 """Users, roles and rights on a real etcd: made from nothing, changed where they differ, else left alone."""
 
-import json
-
 import pytest
 
-from isthmus.clients.etcd import DeniedError, Etcd, load_access
+from isthmus.clients.etcd import DeniedError, Etcd
 from isthmus.clients.etcd_access import Account, Permission, Right, settle
 from tests.support.etcd import PASSWORDS, PREFIX, new_cluster
 
@@ -124,18 +122,3 @@ def test_other_root_password_is_refused_and_changes_nothing(cluster, bring):
     with pytest.raises(DeniedError):
         settle(cluster.access("root", password=READER.password), [ROOT, NETWORKD, READER])
     assert bring(NETWORKD) == []
-
-
-def test_access_file_leads_to_etcd(cluster, bring, tmp_path):
-    access = cluster.access()
-    told = {"endpoints": access.endpoints, "user": access.user, "password": access.password}
-    told |= {name: str(getattr(access, name)) for name in ("ca", "certificate", "key")}
-    (tmp_path / "networkd.json").write_text(json.dumps({"schema": 1, **told}))
-    assert load_access(tmp_path / "networkd.json") == access
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"endpoints": 1}'])
-def test_file_that_is_none_is_refused_with_its_name(tmp_path, text):
-    (tmp_path / "networkd.json").write_text(text)
-    with pytest.raises(ValueError, match=r"networkd\.json does not tell how etcd is reached"):
-        load_access(tmp_path / "networkd.json")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from isthmus.clients import etcd_wire as wire
@@ -34,29 +32,7 @@ __all__ = [
     "Put",
     "UnavailableError",
     "Watch",
-    "load_access",
 ]
-
-
-def load_access(path: str | Path) -> Access:
-    """Read how etcd is reached from a file that the role etcd wrote (entry point `client`).
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: it is another file.
-    """
-    try:
-        told = json.loads(Path(path).read_text(encoding="utf-8"))
-        return Access(
-            endpoints=tuple(told["endpoints"]),
-            ca=Path(told["ca"]),
-            certificate=Path(told["certificate"]),
-            key=Path(told["key"]),
-            user=told["user"],
-            password=told["password"],
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} does not tell how etcd is reached ({error}); run playbooks/network.yml") from error
 
 
 class Etcd:

@@ -7,6 +7,7 @@ difference is refused before anything is changed.
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -48,33 +49,38 @@ def etcd_accounts(
     ]
 
 
-def etcd_member_problems(found: Sequence[Mapping[str, Any]], wanted: Mapping[str, str]) -> list[str]:
+def etcd_member_problems(
+    settings: Sequence[Mapping[str, Any]], data: Sequence[Mapping[str, Any]], wanted: Mapping[str, str]
+) -> list[str]:
     """Compare the members that have data with those of the inventory.
 
     Args:
-        found: per member of the inventory `member`, `settings` (text of its etcd.yml, "" for none) and `data` (bool).
+        settings: per member the result of reading its etcd.yml: item (the member), and content where it has one.
+        data: per member the result of looking for its data: stat, unless it did not answer.
         wanted: member -> URL for peers, as the inventory has it.
 
     Returns:
         At most one problem with its remedy; empty when all may start.
     """
-    for one in found:
-        present = _members(one["settings"]) if one["data"] else None
-        if present is not None and present != set(wanted.items()):
-            before = etcd_initial_cluster(dict(sorted(present))) or "nobody knows which"
-            return [f"{one['member']} has the data of a cluster with other members ({before}); {_RESTORE}"]
+    for read, looked in zip(settings, data, strict=True):
+        if not looked.get("stat", {}).get("exists"):
+            continue
+        present = _members(b64decode(read.get("content", "")).decode())
+        if present != wanted:
+            before = etcd_initial_cluster(present) or "nobody knows which"
+            return [f"{read['item']} has the data of a cluster with other members ({before}); {_RESTORE}"]
     return []
 
 
-def _members(settings: str) -> set[tuple[str, str]]:
+def _members(settings: str) -> dict[str, str]:
     try:
         told = yaml.safe_load(settings) or {}
         pairs = [word.partition("=") for word in told.get("initial-cluster", "").split(",") if word]
     except (yaml.YAMLError, AttributeError) as error:
         raise InputError(
-            "etcd.yml of a live member cannot be read", "restore it, or restore etcd from a backup"
+            "etcd.yml of a live member cannot be read", "bring it back from a copy or a snapshot"
         ) from error
-    return {(name, url) for name, _, url in pairs}
+    return {name: url for name, _, url in pairs}
 
 
 FILTERS: dict[str, Callable[..., object]] = {

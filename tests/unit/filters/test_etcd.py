@@ -1,5 +1,7 @@
 """Members from the inventory, rights as data, and a live cluster that keeps its members."""
 
+from base64 import b64encode
+
 import pytest
 
 from isthmus.filters import etcd
@@ -10,8 +12,10 @@ URLS = {"c1": "https://10.0.0.2:2380", "ctl": "https://10.0.0.1:2380"}
 SETTINGS = "name: ctl\ninitial-cluster: c1=https://10.0.0.2:2380,ctl=https://10.0.0.1:2380\n"
 
 
-def live(settings=SETTINGS, data=True):
-    return {"member": "ctl", "settings": settings, "data": data}
+def problems(settings=SETTINGS, **looked):
+    """What is told of one member with these settings."""
+    read = {"item": "ctl"} | ({} if settings is None else {"content": b64encode(settings.encode()).decode()})
+    return etcd.etcd_member_problems([read], [looked or {"stat": {"exists": True}}], URLS)
 
 
 @pytest.mark.parametrize("members", [["ctl", "c1"], ["c1", "ctl"]])
@@ -35,18 +39,18 @@ def test_accounts_have_keys_of_this_cluster_alone():
 
 
 @pytest.mark.parametrize(
-    "found",
+    "member",
     [
-        [],
-        [live(settings="", data=False)],
-        [live()],
-        [live(settings="initial-cluster: ctl=https://10.0.0.1:2380,c1=https://10.0.0.2:2380")],
-        [live(settings="initial-cluster: old=https://10.0.0.9:2380", data=False)],
+        {},
+        {"settings": "initial-cluster: ctl=https://10.0.0.1:2380,c1=https://10.0.0.2:2380"},
+        {"settings": None, "stat": {"exists": False}},
+        {"settings": "initial-cluster: old=https://10.0.0.9:2380", "stat": {"exists": False}},
+        {"settings": None, "unreachable": True},
     ],
-    ids=["none", "new", "same", "other order", "without data"],
+    ids=["same", "other order", "new", "without data", "unreachable"],
 )
-def test_members_that_agree_may_start(found):
-    assert etcd.etcd_member_problems(found, URLS) == []
+def test_members_that_agree_may_start(member):
+    assert problems(**member) == []
 
 
 @pytest.mark.parametrize(
@@ -55,11 +59,12 @@ def test_members_that_agree_may_start(found):
         ("initial-cluster: ctl=https://10.0.0.1:2380", "(ctl=https://10.0.0.1:2380)"),
         (SETTINGS.replace("10.0.0.2", "10.0.0.3"), "c1=https://10.0.0.3:2380"),
         ("", "(nobody knows which)"),
+        (None, "(nobody knows which)"),
     ],
-    ids=["fewer", "moved", "lost settings"],
+    ids=["fewer", "moved", "empty settings", "lost settings"],
 )
 def test_members_of_another_cluster_are_refused_with_the_remedy(settings, before):
-    (problem,) = etcd.etcd_member_problems([live(settings=settings)], URLS)
+    (problem,) = problems(settings)
     assert before in problem
     assert "playbooks/backup.yml" in problem
     assert "playbooks/restore.yml" in problem
@@ -68,4 +73,4 @@ def test_members_of_another_cluster_are_refused_with_the_remedy(settings, before
 @pytest.mark.parametrize("settings", ["[", "text", "initial-cluster: [a]"])
 def test_settings_that_are_none_are_refused(settings):
     with pytest.raises(InputError, match=r"etcd\.yml of a live member cannot be read"):
-        etcd.etcd_member_problems([live(settings=settings)], URLS)
+        problems(settings)
