@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network
-from math import isfinite
 from typing import Any, NoReturn, TypeVar
 
 E = TypeVar("E", bound=StrEnum)
@@ -75,7 +74,8 @@ class Fields:
     def number(self, name: str, last: float) -> float:
         """Take a number above zero that is at most `last`."""
         value = self.take(name, int, float)
-        if not (isfinite(value) and 0 < value <= last):
+        # NaN is refused as well: it compares to nothing.
+        if not 0 < value <= last:
             raise BoundError(f"{name} is not above 0 and at most {last:g}")
         return float(value)
 

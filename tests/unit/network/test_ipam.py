@@ -76,6 +76,7 @@ def test_requeued_jobs_old_leg_stays_with_another_job_or_a_lease():
 def test_job_id_of_another_user_is_replaced():
     taken = ipam.take(state(FIRST), RANGES, request(uid=1002))
     assert (taken.job.uid, taken.user.uid, taken.new) == (1002, 1002, True)
+    assert taken.job.addresses == (at(257), at(258))
 
 
 def test_freed_address_rests_until_the_others_had_their_turn():
@@ -97,6 +98,23 @@ def test_blocks_double_when_they_are_full():
         known = State(users={ALICE: taken.user}, jobs={**known.jobs, job: taken.job})
     assert [block.prefixlen for block in taken.user.blocks] == [29, 29, 28, 27]
     assert len({job.addresses for job in known.jobs.values()}) == 39
+
+
+def test_known_user_who_takes_a_block_grew():
+    """What grew is guarded against other users, who might take the same block."""
+    ranges = replace(RANGES, block_prefix=30)
+    full = state(ipam.take(State(), ranges, request(1, "c1")))
+    taken = ipam.take(full, ranges, request(2, "c1"))
+    leased = ipam.lease(full, ranges, ALICE, "alice", "login")
+    kept = ipam.reserve(full, ranges, ALICE, "alice", "web")
+    assert [len(each.user.blocks) for each in (taken, leased, kept)] == [2, 2, 2]
+    assert (taken.grew, leased.grew, kept.grew) == (True, True, True)
+
+
+def test_job_that_names_another_reservation_is_given_its_address():
+    kept = ipam.reserve(state(FIRST), RANGES, ALICE, "alice", "web")
+    taken = ipam.take(state(FIRST, kept), RANGES, request(1, reservation="web"))
+    assert (taken.job.addresses[0], taken.job.reservation) == (kept.address, "web")
 
 
 def test_reservation_keeps_its_address_for_the_first_node_of_a_job_naming_it():
