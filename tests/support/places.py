@@ -25,6 +25,7 @@ from isthmus.clients.netlink import Kernel
 NEWNS, NEWNET = 0x20000, 0x40000000
 REC, PRIVATE = 0x4000, 0x40000
 LIBC = ctypes.CDLL(None, use_errno=True)
+IP_PKTINFO = 8
 TCP, UDP = socket.SOCK_STREAM, socket.SOCK_DGRAM
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="making network namespaces needs root")
@@ -98,6 +99,8 @@ class Place:
         server = self.open(kind, address, port)
         if kind == TCP:
             server.listen()
+        else:
+            server.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
         Thread(target=_answer_all, args=(server, kind), daemon=True).start()
         return server
 
@@ -127,8 +130,10 @@ def _answer_all(server: socket.socket, kind: int) -> None:
     with suppress(OSError):
         while True:
             if kind == UDP:
-                _, client = server.recvfrom(99)
-                server.sendto(client[0].encode(), client)
+                _, (asked,), _, client = server.recvmsg(99, 99)
+                # A machine with many addresses answers from the one that was asked.
+                answer_from = (*asked[:2], bytes(4) + asked[2][8:] + bytes(4))
+                server.sendmsg([client[0].encode()], [answer_from], 0, client)
             else:
                 connection, client = server.accept()
                 with connection:

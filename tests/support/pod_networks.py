@@ -19,12 +19,25 @@ from isthmus.clients.netlink import Kernel
 from isthmus.model.network import Driver, Job, Lease, Node, State, User
 from isthmus.model.node_network import NodePlan
 from isthmus.network import plan, rules
-from tests.support.places import Nodes, Place
+from tests.support.places import TCP, UDP, Nodes, Place
 
+NET = "/proc/sys/net"
 PODS = IPv4Network("10.128.0.0/12")
-ALICE, BOB, EVE = 20001, 20002, 20003
+ALICE, BOB, EVE, ADMIN = 20001, 20002, 20003, 20009
 MEMBERS = ("n1", "n2", "n3")
-OUTSIDE = IPv4Address("198.51.100.7")
+# Outside: reached by all, by nobody, by alice's TCP only, and what no rule names.
+OPEN, DENIED, ALICES, METADATA = map(IPv4Address, ("198.51.100.7", "198.51.100.8", "198.51.100.9", "169.254.169.254"))
+SERVED, SLURM, ALLOWED, DNS = 5000, 6818, 7000, 53
+SETTINGS = rules.Settings(
+    PODS,
+    admins=frozenset({ADMIN}),
+    services=(rules.Service(rules.Protocol.TCP, rules.Ports(ALLOWED, ALLOWED)),),
+    egress=(
+        rules.Egress(rules.Action.DENY, IPv4Network(DENIED)),
+        rules.Egress(rules.Action.ALLOW, IPv4Network(ALICES), rules.Protocol.TCP, (rules.Ports(1, SERVED),), ALICE),
+        rules.Egress(rules.Action.DENY, IPv4Network(ALICES)),
+    ),
+)
 
 
 def user(uid: int, *nodes: str) -> User:
@@ -84,7 +97,20 @@ class PodNetworks:
             place.do(kernel.add_pod, pod)
             self.pods[node, pod.job] = self.nodes.pod(node, pod.job)
 
-    def filter(self, node: str, settings: rules.Settings) -> None:
+    @classmethod
+    def served(cls, stack: ExitStack, filtered: bool) -> PodNetworks:
+        """Return a world with servers everywhere, where packets go wherever they can or where the filter lets them."""
+        world = cls.of(stack)
+        places = [*world.pods.values(), *world.nodes.places.values(), world.with_outside()]
+        for place in places:
+            for kind in (TCP, UDP):
+                stack.enter_context(place.serve("", SERVED, kind))
+        if filtered:
+            for name in MEMBERS:
+                world.filter(name)
+        return world
+
+    def filter(self, node: str, settings: rules.Settings = SETTINGS) -> None:
         """Put the packet filter in force on a node."""
         wanted = rules.elements(self.plan(node), self.state, node, settings)
         self.nodes.places[node].do(nftables.apply, rules.base(settings) + rules.change({}, wanted))
@@ -102,7 +128,9 @@ class PodNetworks:
     def with_outside(self) -> Place:
         """Add the machine outside; members forward, and what they have no other route for goes there."""
         outside = self.nodes.add("outside")
-        outside.ip(f"addr add {OUTSIDE}/32 dev lo")
+        for address in (OPEN, DENIED, ALICES, METADATA):
+            outside.ip(f"addr add {address}/32 dev lo")
+        outside.ip(f"route add {PODS} via {self.nodes.address('n1')}")
         for name in MEMBERS:
             sysctl(self.nodes.places[name], "ipv4/ip_forward", "1")
             self.nodes.places[name].ip(f"route add default via {self.nodes.address('outside')}")
@@ -112,4 +140,4 @@ class PodNetworks:
 def sysctl(place: Place, name: str, value: str) -> None:
     """Set a kernel parameter of a place; those of modules that are not loaded are left."""
     with suppress(FileNotFoundError):
-        place.do(Path("/proc/sys/net", name).write_text, value)
+        place.do(Path(NET, name).write_text, value)

@@ -309,6 +309,7 @@ _VERDICTS = {Action.ALLOW: "accept", Action.DENY: _REFUSE}
 _PORT_RULES = [
     "type filter hook prerouting priority filter; policy accept",
     f'iifname != "{VETH}*" accept',
+    "ether type 8021q drop",
     "iifname . ether saddr . ip saddr @pods accept",
     "iifname . ether saddr . arp saddr ip @pods iifname . arp saddr ether . arp saddr ip @pods accept",
     "drop",
