@@ -49,8 +49,10 @@ def test_srun_that_does_not_ask_runs_on_the_node(login, user, computes, option):
 
 @pytest.mark.parametrize("program", ["srun", "sbatch --wrap", "salloc"])
 def test_unknown_network_is_refused_at_submission(login, user, program):
-    refused = login.try_as(user, f"{program.partition(' ')[0]} --pod-network=bridge {program.partition(' ')[2]} true")
-    assert refused.rc != 0
+    command, _, rest = program.partition(" ")
+    # Slurm's commands end with 255 here, which is ssh's own word for a lost connection.
+    refused = login.try_as(user, f"{command} --pod-network=bridge {rest} true || exit 1")
+    assert refused.rc == 1
     assert f"isthmus: --pod-network=bridge: {CHOOSE}" in refused.stderr
     assert login.run_as(user, "squeue --me --noheader") == ""
 
@@ -67,8 +69,11 @@ def test_batch_script_and_its_steps_share_the_pod(batch):
 
 def test_step_may_leave_the_pod(batch, computes):
     node = computes[0]
-    seen = batch(f"--pod-network --nodelist={node.name}", f"srun --pod-network=none sh -c '{SEES}'")
-    assert seen == node.output(SEES)
+    where = "readlink /proc/self/ns/net"
+    inside, outside = batch(
+        f"--pod-network --nodelist={node.name}", f"{where}; srun --pod-network=none {where}"
+    ).split()
+    assert outside == node.output(where) != inside
 
 
 def test_step_that_asks_within_a_job_that_did_not_fails_clearly(batch):
@@ -90,7 +95,8 @@ def test_salloc_gives_steps_and_its_shell_a_pod(login, user):
 
 def test_terminal_works_in_a_pod(login, user):
     shown = login.run_as(user, f"script -qec 'srun --pod-network --pty sh -c \"tty; {SEES}\"' /dev/null").splitlines()
-    assert [line.strip()[:8] for line in shown if line.strip()] == ["/dev/pts", POD]
+    assert any("/dev/pts/" in line for line in shown)
+    assert POD in [line.strip() for line in shown]
 
 
 def test_tasks_of_an_array_have_pods_of_their_own(login, controller, user):
@@ -110,9 +116,12 @@ def test_requeued_job_has_a_pod_again(login, controller, user):
     job = jobs.submit(login, user, "--requeue --open-mode=append --pod-network", command)
     wait(lambda: login.try_as(user, f"cat .isthmus-test-{job}.out").stdout.split(), bool)
     controller.output(f"scontrol requeue {job}")
-    # Slurm holds a requeued job back for two minutes.
-    jobs.wait_for_job(controller, job, "COMPLETED", timeout_s=240)
-    assert jobs.output(login, user, job).splitlines() == [POD, POD, "1"]
+    # Slurm would hold it back for two minutes.
+    wait(lambda: controller.output(f"squeue --noheader --format=%T --jobs={job}"), lambda seen: seen == "PENDING")
+    controller.output(f"scontrol update JobId={job} StartTime=now")
+    jobs.wait_for_job(controller, job, "COMPLETED", timeout_s=120)
+    told = [line for line in jobs.output(login, user, job).splitlines() if not line.startswith("slurmstepd")]
+    assert told == [POD, POD, "1"]
 
 
 def test_cancelled_job_leaves_nothing(login, controller, user, computes):
