@@ -1,0 +1,81 @@
+"""The daemon dies, jobs come and go: nothing is lost, nothing is left."""
+
+import pytest
+
+from tests.support import jobs
+from tests.support.waiting import wait
+from tests.system.network.conftest import PORT
+
+CHURN = 20
+
+
+def leavings(node):
+    """What a node still has of pods and legs."""
+    links = node.output("ls /sys/class/net").split()
+    namespaces = node.run("ls /run/netns").stdout.split()
+    rules = node.output("nft list set inet isthmus owned; nft list set bridge isthmus pods")
+    ours = [name for name in [*links, *namespaces] if name.startswith(("il", "ix", "iv", "isthmus-"))]
+    return ours + [line for line in rules.splitlines() if "elements" in line]
+
+
+def pid(node):
+    return node.output("systemctl show --property MainPID --value isthmus-networkd")
+
+
+def kill(node):
+    """End the daemon as a crash would, and wait until it is back."""
+    before = pid(node)
+    node.output(f"kill -9 {before}")
+    wait(lambda: node.run("systemctl is-active isthmus-networkd").stdout.strip() == "active" and pid(node) != before)
+
+
+def test_live_pods_survive_the_daemons_death(serving, two_computes, probe):
+    near, far = two_computes
+    mine = serving[0]
+    kill(near)
+    mine[near.name].run(f"{probe} tcp {mine[far.name].address} {PORT}")
+    mine[far.name].run(f"{probe} tcp {mine[near.name].address} {PORT}")
+
+
+def test_isolation_survives_the_daemons_death(serving, two_computes, probe):
+    near = two_computes[0]
+    kill(near)
+    assert serving[0][near.name].try_run(f"{probe} tcp {serving[2][near.name].address} {PORT}").rc != 0
+
+
+def test_interface_removed_by_hand_comes_back(serving, two_computes, probe):
+    near, far = two_computes
+    mine = serving[0]
+    (leg,) = {name for name in near.output("ls /sys/class/net").split() if name.startswith("ix")} - set()
+    near.output(f"ip link delete {leg}")
+    kill(near)
+    mine[near.name].run(f"{probe} tcp {mine[far.name].address} {PORT}")
+
+
+def test_job_starts_soon_after_a_crash(login, user, two_computes):
+    kill(two_computes[0])
+    login.run_as(user, f"srun --pod-network --nodelist={two_computes[0].name} true")
+
+
+@pytest.fixture
+def quiet(controller, cluster):
+    """No job on the cluster before, and none after."""
+    ids = controller.output("squeue --noheader --format=%A").split()
+    if ids:
+        jobs.cancel(controller, *ids)
+
+
+def test_nothing_is_left_after_jobs_came_and_went(quiet, login, controller, user, other_user, two_computes):
+    options = "--pod-network --nodes=2 --ntasks-per-node=1 --mem=20"
+    started = [jobs.submit(login, who, options, "srun true") for _ in range(CHURN // 2) for who in (user, other_user)]
+    for job in started:
+        jobs.wait_for_job(controller, job, "COMPLETED", timeout_s=180)
+    for node in two_computes:
+        wait(lambda node=node: leavings(node), lambda left: left == [], timeout_s=60)
+    wait(
+        lambda: controller.output(
+            "isthmus network list --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)[\"jobs\"]))'"
+        ),
+        lambda left: left == "0",
+        timeout_s=60,
+    )

@@ -1,0 +1,55 @@
+"""MPI in pods: by srun, and by mpirun within a batch script and salloc; Open MPI and MPICH."""
+
+import pytest
+
+from tests.support import jobs
+from tests.system.slurm.test_mpi import KINDS, PROGRAM
+
+JOB = "--pod-network --nodes=2 --ntasks-per-node=2 --mem-per-cpu=256"
+MET = ["size=4 sum=6"] * 4
+
+
+@pytest.fixture(scope="module")
+def programs(login, user):
+    """MPI -> a program built with it, in a folder that all nodes see."""
+    folder = login.run_as(user, "mktemp -d -p ~ mpi.XXXXXX")
+    login.run_as(user, f"cat > {folder}/sum.c <<'END'\n{PROGRAM}\nEND")
+    for kind in KINDS:
+        login.run_as(user, f"mpicc.{kind} -o {folder}/{kind} {folder}/sum.c")
+    yield {kind: f"{folder}/{kind}" for kind in KINDS}
+    login.run_as(user, f"rm -rf {folder}")
+
+
+def results(output):
+    """Return what ranks say, without their host."""
+    return [line.split(maxsplit=1)[1] for line in output.splitlines() if "size=" in line]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ranks_of_two_nodes_meet_in_pods(login, user, two_computes, programs, kind):
+    told = login.run_as(user, f"srun --mpi={KINDS[kind]} {JOB} {programs[kind]}")
+    assert results(told) == MET
+
+
+def test_two_jobs_of_a_user_on_the_same_nodes_do_not_mix(login, controller, user, two_computes, programs):
+    started = [jobs.submit(login, user, JOB, f"srun --mpi=pmix {programs['openmpi']}") for _ in range(2)]
+    for job in started:
+        jobs.wait_for_job(controller, job, "COMPLETED", timeout_s=120)
+        assert results(jobs.output(login, user, job)) == MET
+
+
+def test_mpirun_works_in_a_batch_script(login, controller, user, two_computes, programs):
+    job = jobs.submit(login, user, JOB, f"mpirun.openmpi {programs['openmpi']}")
+    jobs.wait_for_job(controller, job, "COMPLETED", timeout_s=120)
+    assert results(jobs.output(login, user, job)) == MET
+
+
+def test_mpirun_works_in_an_interactive_shell(login, user, two_computes, programs):
+    told = login.run_as(user, f"echo 'mpirun.openmpi {programs['openmpi']}' | salloc {JOB}")
+    assert results(told) == MET
+
+
+def test_ranks_in_containers_meet_in_pods(login, user, two_computes, programs):
+    image = login.run_as(user, "isthmus pull ctl:5000/isthmus/mpi")
+    inside = f"apptainer exec --bind {programs['openmpi']} {image} {programs['openmpi']}"
+    assert results(login.run_as(user, f"srun --mpi=pmix {JOB} {inside}")) == MET

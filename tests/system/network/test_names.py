@@ -1,0 +1,62 @@
+"""Names of pods, as pods and hosts resolve them."""
+
+import pytest
+
+from tests.support.waiting import wait
+
+ASK = "getent ahostsv4 {} | cut -d' ' -f1 | sort -u | xargs"
+
+
+@pytest.fixture(scope="module")
+def domain(nodes, controller):
+    """The cluster's domain of pods, as the daemon has it."""
+    return controller.output(
+        "python3 -c \"import json; print(json.load(open('/etc/isthmus/network.json'))['dns']['domain'])\""
+    )
+
+
+def resolve(pod, name):
+    return pod.try_run(ASK.format(name)).stdout.split()
+
+
+def test_pod_resolves_pods_of_its_job_by_short_and_full_names(serving, two_computes, user, domain):
+    near, far = (node.name for node in two_computes)
+    mine = serving[0]
+    job = mine[near].job
+    for name in ("pod1", f"pod1.{job}.{user}.{domain}"):
+        wait(lambda name=name: resolve(mine[near], name), lambda seen: seen == [mine[far].address], timeout_s=10)
+
+
+def test_job_id_is_the_name_of_all_its_pods(serving, two_computes, domain, user):
+    near = two_computes[0].name
+    mine, second, _ = serving
+    wanted = sorted(pod.address for pod in second.values())
+    (job,) = {pod.job for pod in second.values()}
+    wait(lambda: sorted(resolve(mine[near], f"{job}.{user}.{domain}")), lambda seen: seen == wanted, timeout_s=10)
+
+
+def test_address_resolves_to_the_pods_name(serving, two_computes, domain, user):
+    mine = serving[0]
+    near, far = (node.name for node in two_computes)
+    told = mine[near].run(f"getent hosts {mine[far].address}")
+    assert f"pod1.{mine[far].job}.{user}.{domain}" in told.split()
+
+
+def test_pod_resolves_no_name_of_another_user(serving, two_computes, domain, other_user):
+    near = two_computes[0].name
+    mine, _, theirs = serving
+    (job,) = {pod.job for pod in theirs.values()}
+    assert resolve(theirs[near], f"{job}.{other_user}.{domain}")
+    assert resolve(mine[near], f"{job}.{other_user}.{domain}") == []
+    assert resolve(mine[near], f"pod0.{job}.{other_user}.{domain}") == []
+
+
+def test_users_names_are_no_files_of_others(two_computes, serving, other_user):
+    host = two_computes[0]
+    assert host.try_as(other_user, "cat /run/isthmus/dns/*.hosts").rc != 0
+
+
+def test_pod_searches_its_job_and_its_user(serving, two_computes, domain, user):
+    pod = serving[0][two_computes[0].name]
+    search = pod.run("grep ^search /etc/resolv.conf").split()
+    assert search[1:3] == [f"{pod.job}.{user}.{domain}", f"{user}.{domain}"]
