@@ -80,7 +80,8 @@ def test_pod_sends_packets_of_the_largest_size_to_another_node(world):
 def test_pod_has_no_ipv6(world):
     assert world.pods["n1", 1].ip("-6 addr") == ""
     for name in MEMBERS:
-        assert " il" not in world.nodes.places[name].ip("-6 -o addr show up")
+        shown = world.nodes.places[name].ip("-6 -o addr show up")
+        assert not {" il", " ix", " iv"} & {shown[at : at + 3] for at in range(len(shown))}
 
 
 def test_pod_is_found_without_asking_other_nodes(world):

@@ -2,13 +2,13 @@
 
 import socket
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 
 import pytest
 
 from isthmus.model.node_network import mac
 from tests.support import frames
-from tests.support.places import UDP, needs_root
+from tests.support.places import UDP, Place, needs_root
 from tests.support.pod_networks import ALICE, EVE, PodNetworks, sysctl
 
 pytestmark = needs_root
@@ -20,6 +20,14 @@ sender.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
 if sys.argv[3]:
     sender.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, sys.argv[3].encode())
 sender.sendto(bytes.fromhex(sys.argv[4]), (sys.argv[1], int(sys.argv[2])))
+"""
+TRANSLATE = """
+table ip guest {
+    chain postrouting {
+        type nat hook postrouting priority srcnat
+        oifname "eth0" masquerade
+    }
+}
 """
 
 
@@ -92,10 +100,27 @@ def test_the_kernels_own_vxlan_arrives_from_users(world, victim):
 
 
 @pytest.mark.parametrize("address", ["255.255.255.255", "224.0.0.1"])
-def test_another_uid_that_binds_to_a_leg_reaches_no_pod(world, filtered, victim, address):
-    for user, expected in ((EVE, b"" if filtered else b"bound"), (0, b"bound")):
-        send(world.nodes.places["n1"], user, address, PORT, b"bound", device=f"il{ALICE}")
-        assert received(victim, 2 if expected else 0.3) == expected
+@pytest.mark.parametrize(("device", "node"), [(f"il{ALICE}", "n2"), (f"ix{ALICE}", "n2"), ("iv1", "n1")])
+def test_another_uid_that_binds_to_an_interface_reaches_no_pod(world, filtered, address, device, node):
+    with world.pods[node, 1].open(UDP, "", PORT) as receiver:
+        for user, expected in ((EVE, b"" if filtered else b"bound"), (0, b"bound")):
+            send(world.nodes.places["n1"], user, address, PORT, b"bound", device)
+            assert received(receiver, 2 if expected else 0.3) == expected
+
+
+def test_forged_vxlan_from_another_network_of_a_node_is_dropped(world, filtered, victim):
+    """So a pod of the driver flannel: its node forwards for it, with its own address."""
+    with closing(Place()) as guest:
+        node = world.nodes.places["n1"]
+        node.ip(f"link add guest type veth peer name eth0 netns {guest.thread}")
+        for place, device, address in ((node, "guest", "10.244.0.1"), (guest, "eth0", "10.244.0.2")):
+            place.ip(f"addr add {address}/24 dev {device}")
+            place.ip(f"link set {device} up")
+        guest.ip("route add default via 10.244.0.1")
+        node.run("nft", "-f", "-", text=TRANSLATE)
+        send(guest, 0, world.nodes.address("n2"), 4789, frames.vxlan(ALICE, inner(world, b"forged")))
+        assert bool(received(victim, 0.3 if filtered else 2)) is not filtered
+        assert guest.asks(world.nodes.address("n2"), 5000, UDP) == str(world.nodes.address("n1"))
 
 
 def spoofs(world):

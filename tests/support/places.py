@@ -76,12 +76,14 @@ class Place:
         """Leave; the namespace ends with the last that holds it."""
         self._worker.shutdown()
 
-    def run(self, *argv: str, user: int | None = None, check: bool = True) -> subprocess.CompletedProcess:
+    def run(
+        self, *argv: str, user: int | None = None, check: bool = True, text: str = ""
+    ) -> subprocess.CompletedProcess:
         """Run a program here, as another user if told to."""
-        groups = {} if user is None else {"user": user, "group": user, "extra_groups": []}
-        return self.do(
-            lambda: subprocess.run(argv, check=check, capture_output=True, text=True, timeout=20, cwd="/", **groups)
-        )
+        more = {"input": text, "timeout": 20, "cwd": "/", "check": check}
+        if user is not None:
+            more |= {"user": user, "group": user, "extra_groups": []}
+        return self.do(lambda: subprocess.run(argv, capture_output=True, text=True, **more))
 
     def ip(self, command: str) -> str:
         """Run iproute2."""

@@ -1,16 +1,18 @@
 """The packet filter of a node, as text for nft(8): a static part, and set elements that follow what the node has.
 
 Two tables of ours, `inet isthmus` and `bridge isthmus`, and nothing of anybody else's. Five questions are answered:
-- May this host process talk to that pod? By the uid of its socket and the destination: a leg's interface alone says
-  nothing, for packets to the node's own leg go by lo, and any user may bind a socket to any interface. Only root,
-  admins and the owner may begin; later packets of a TCP connection have no socket any more when its process has closed
-  it, so they pass as established. Other protocols have no such tail and are asked each time.
+- May this host process talk to that pod? By the uid of its socket and the destination: the leg's interface alone says
+  nothing, for packets to the node's own leg go by lo. It is asked too, with the VXLAN device and the pods' host ends:
+  any user may bind a socket to any interface, and broadcast there. Only root, admins and the owner may begin; later
+  packets of a TCP connection have no socket any more when its process has closed it, so they pass as established.
+  Other protocols have no such tail and are asked each time.
 - May this pod talk to the host? On its own leg to DNS and to listeners bound to the leg itself (PMIx), never to those
   bound to all addresses; on other addresses of the host to Slurm's ports and what is allowed by settings.
 - May it talk to the outside? Never to other legs, nodes, link-local or metadata addresses; then rules, the first that
   matches, then the default. Each packet is asked, so a new rule also ends what is open. Nothing from outside begins.
 - Is this VXLAN packet the kernel's own? What leaves by a leg is marked, and its VXLAN packet inherits mark and socket;
-  a user's forged one has no mark (which only CAP_NET_ADMIN can set). In: from members only.
+  a user's forged one has no mark (which only CAP_NET_ADMIN can set). In: from members only, and none is forwarded to
+  members, for a container of another network on a node would be seen with that node's address.
 - Is this frame from the pod whose port it comes from? By MAC, IPv4 source and ARP sender.
 
 With br_netfilter loaded frames bridged between pods pass the `inet` hooks too, and appear as going from a leg to the
@@ -25,10 +27,10 @@ from enum import StrEnum
 from ipaddress import IPv4Network
 
 from isthmus.model.network import State
-from isthmus.model.node_network import LEG, VETH, VXLAN_PORT, NodePlan, mac
+from isthmus.model.node_network import LEG, VETH, VXLAN, VXLAN_PORT, NodePlan, mac
 
 TABLE = "isthmus"
-# Of what is left of a packet's mark by Kubernetes (14, 15), Tailscale (16 to 23) and Cilium (8 to 11).
+# A bit of a packet's mark that neither Kubernetes (14, 15) nor Tailscale (16 to 23) uses.
 _MARK = 0x04000000
 _FLANNEL_PORT = 8472
 _ANYWHERE = IPv4Network("0.0.0.0/0")
@@ -178,11 +180,21 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
     return {
         "output": _output(pods),
         "to_pods": _to_pods(settings),
+        # A VXLAN packet is one of thousands of flows of its own, and each packet in it is tracked anyway.
+        "before": [
+            "type filter hook prerouting priority raw; policy accept",
+            f"udp dport {VXLAN_PORT} ip saddr @peers notrack",
+        ],
+        "before_output": [
+            "type filter hook output priority raw; policy accept",
+            f"udp dport {VXLAN_PORT} ip daddr @peers notrack",
+        ],
         "input": [
             "type filter hook input priority filter; policy accept",
             f"udp dport {VXLAN_PORT} ip saddr != @peers drop",
             'iifname "lo" accept',
             f'iifname "{LEG}*" goto from_leg',
+            *_from_ports(),
             f"ip daddr {pods} ct state established,related accept",
             f"ip daddr {pods} drop",
             f"ip saddr {pods} drop",
@@ -206,6 +218,8 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
             "type filter hook forward priority filter; policy accept",
             "iifname . oifname @pairs accept",
             f'iifname "{LEG}*" goto from_pods',
+            *_from_ports(),
+            f"udp dport {VXLAN_PORT} ip daddr @peers drop",
             f'oifname "{LEG}*" ct state established,related accept',
             f'oifname "{LEG}*" drop',
             f"ip daddr {pods} drop",
@@ -226,7 +240,7 @@ def _output(pods: IPv4Network) -> list[str]:
         f'oifname "{LEG}*" {mark}',
         f'meta oifkind "vxlan" {mark}',
         f"udp dport {{ {VXLAN_PORT}, {_FLANNEL_PORT} }} meta mark & {_MARK:#x} == 0 meta skuid != 0 drop",
-        f'oifname "{LEG}*" goto to_pods',
+        *(f'oifname "{prefix}*" goto to_pods' for prefix in (LEG, VXLAN, VETH)),
         f"ip daddr {pods} goto to_pods",
     ]
 
@@ -286,6 +300,11 @@ def _egress(rule: Egress) -> str:
 def _sane(pods: IPv4Network) -> list[str]:
     """Drop what cannot come from a pod."""
     return ["meta nfproto ipv6 drop", f"ip saddr != {pods} drop"]
+
+
+def _from_ports() -> list[str]:
+    """Drop what comes up past the bridge; only frames to the bridges' own group addresses do."""
+    return [f'iifname "{prefix}*" drop' for prefix in (VXLAN, VETH)]
 
 
 def _named_uids(settings: Settings) -> list[int]:
