@@ -214,23 +214,27 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
             "drop",
         ],
         "host_services": _host_services(settings),
-        "forward": [
-            "type filter hook forward priority filter; policy accept",
-            "iifname . oifname @pairs accept",
-            f'iifname "{LEG}*" goto from_pods',
-            *_from_ports(),
-            f"udp dport {VXLAN_PORT} ip daddr @peers drop",
-            f'oifname "{LEG}*" ct state established,related accept',
-            f'oifname "{LEG}*" drop',
-            f"ip daddr {pods} drop",
-            f"ip saddr {pods} drop",
-        ],
+        "forward": _forward(pods),
         "from_pods": _from_pods(settings),
         "postrouting": [
             "type nat hook postrouting priority srcnat; policy accept",
             f'ip saddr {pods} ip daddr != {pods} oifname != "{LEG}*" oifname != "lo" masquerade',
         ],
     }
+
+
+def _forward(pods: IPv4Network) -> list[str]:
+    return [
+        "type filter hook forward priority filter; policy accept",
+        "iifname . oifname @pairs accept",
+        f'iifname "{LEG}*" goto from_pods',
+        *_from_ports(),
+        f"udp dport {VXLAN_PORT} ip daddr @peers drop",
+        f'oifname "{LEG}*" ct state established,related accept',
+        f'oifname "{LEG}*" drop',
+        f"ip daddr {pods} drop",
+        f"ip saddr {pods} drop",
+    ]
 
 
 def _output(pods: IPv4Network) -> list[str]:
