@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.clients.netlink import Kernel, NotThereError, Underlay
-from isthmus.clients.netlink_wire import AlreadyThereError
+from isthmus.clients.netlink_wire import AlreadyThereError, Wire
 from isthmus.model.node_network import FLOOD, Forward, Leg, NodePlan, Pod, mac
 from tests.support.places import Place, needs_root
 
@@ -35,6 +35,14 @@ def kernel(node):
 
 
 @pytest.fixture
+def sent(monkeypatch):
+    """All requests, in their order."""
+    requests, send = [], Wire.send
+    monkeypatch.setattr(Wire, "send", lambda wire, *some: (requests.extend(some), send(wire, *some))[1])
+    return requests
+
+
+@pytest.fixture
 def made(node, kernel):
     node.do(kernel.add_leg, LEG)
     node.do(kernel.add_pod, POD)
@@ -55,6 +63,13 @@ def test_observe_finds_nothing_on_a_node_without_pods(node, kernel):
 
 def test_observe_finds_exactly_what_was_made(node, kernel, made):
     assert node.do(kernel.observe) == BOTH
+
+
+def test_alias_that_says_an_object_is_whole_is_set_last(node, kernel, sent):
+    for make, wanted in ((kernel.add_leg, LEG), (kernel.add_pod, POD)):
+        sent.clear()
+        node.do(make, wanted)
+        assert [b'{"uid":1000}' in request.body for request in sent] == [False] * (len(sent) - 1) + [True]
 
 
 def test_making_again_what_is_there_keeps_it(node, kernel, made):

@@ -1,5 +1,6 @@
 """Who does not reach whom because of the packet filter; each case is also seen to work without it."""
 
+import socket
 from contextlib import ExitStack
 
 import pytest
@@ -8,6 +9,7 @@ from tests.support.places import TCP, UDP, needs_root
 from tests.support.pod_networks import ALICE, BOB, DENIED, EVE, METADATA, SERVED, PodNetworks
 
 pytestmark = needs_root
+TCP_REPAIR = 19
 
 # Name -> (who, function of the world that returns whom he asks, further arguments).
 CASES = {
@@ -70,3 +72,23 @@ def test_refusal_is_told_at_once(world):
         check=False,
     )
     assert "No route to host" in asked.stderr
+
+
+def vanish(connected):
+    """Close a TCP socket without a packet, as a crashed machine does."""
+    connected.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, 1)
+    connected.close()
+
+
+def test_another_uid_cannot_continue_a_connection_that_conntrack_remembers(world):
+    leg, pod = world.leg("n1", ALICE), world.pod_address("n1", 1)
+    with world.pods["n1", 1].open(TCP, "", 5999) as server:
+        server.listen()
+        client = world.nodes.places["n1"].open(TCP, leg, 40000)
+        client.connect((str(pod), 5999))
+        vanish(client)
+        vanish(server.accept()[0])
+        world.nodes.places["n1"].asks(pod, 5999, user=BOB, bind=f"{leg}:40000", wait_s=0.3)
+        server.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            server.accept()

@@ -36,7 +36,8 @@ kind, address, port, source, wait_s = sys.argv[1:]
 probe = socket.socket(socket.AF_INET, int(kind))
 probe.settimeout(float(wait_s))
 if source:
-    probe.bind((source, 0))
+    address_here, _, port_here = source.partition(":")
+    probe.bind((address_here, int(port_here or 0)))
 probe.connect((address, int(port)))
 probe.send(b"who am I?")
 print(probe.recv(99).decode())
