@@ -68,10 +68,14 @@ lint: venv ## Everything that reads the code without running it
 	ansible-lint --offline -q
 	git ls-files -z '*.sh' .ci/run tests/run | xargs -0 shellcheck
 
-unit: venv ## Tests without root, network or nodes
+.PHONY: test-packages
+test-packages: venv
+	@$(BIN)/ansible-playbook tests/support/packages.yml >/dev/null
+
+unit: test-packages ## Tests without root, network or nodes
 	$(PYTEST) tests/unit tests/repo -n 2
 
-integration: venv ## Tests against one real dependency at a time
+integration: test-packages ## Tests against one real dependency at a time
 	$(PYTEST) tests/integration
 
 system: venv ## Tests on the running test bed
