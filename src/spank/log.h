@@ -5,4 +5,3 @@
 
 #define log_error(...) slurm_error("isthmus: " __VA_ARGS__)
 #define log_info(...) slurm_info("isthmus: " __VA_ARGS__)
-#define log_debug(...) slurm_debug("isthmus: " __VA_ARGS__)

@@ -57,7 +57,8 @@ static bool prepare(const struct settings *settings, struct job *job, enum drive
     job->driver = driver;
     job->user = environment("SLURM_JOB_USER");
     job->name = environment("SLURM_JOB_NAME");
-    job->nodes = environment("SLURM_JOB_NODELIST");
+    /* Slurm 22.05 has the older name only. */
+    job->nodes = environment(getenv("SLURM_JOB_NODELIST") ? "SLURM_JOB_NODELIST" : "SLURM_NODELIST");
     job->reservation = environment("SPANK_ISTHMUS_RESERVATION");
     return daemon_prepare(settings, job, &deadline, problem);
 }

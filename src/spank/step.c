@@ -16,7 +16,8 @@
 #include "options.h"
 #include "record.h"
 
-enum { POLL_PAUSE_MS = 100 };
+/* Where the prolog has waited for the daemon in vain, a step does not wait as long again. */
+enum { POLL_PAUSE_MS = 100, AGAIN_S = 5 };
 
 static struct step step = {.netns = -1};
 
@@ -54,10 +55,10 @@ static void enter_later(const struct network *network)
 }
 
 /* The daemon does not know the job: the prolog could not ask it, or had no reason to. */
-static void judge_absent(const struct settings *settings, bool certain)
+static void judge_absent(const struct problem *earlier, bool certain)
 {
-    if (record_read_error(settings, step.job, &step.problem)) {
-        log_debug("job %u: the prolog left an error", step.job);
+    if (*earlier->text) {
+        step.problem = *earlier;
     } else if (certain) {
         (void)problem_set(&step.problem, "none was made for it when it began; give --pod-network to sbatch or salloc, "
                                          "not to a step alone (administrators: is PrologFlags=Alloc set?)");
@@ -69,27 +70,29 @@ static void judge_absent(const struct settings *settings, bool certain)
 
 static void find_network(const struct settings *settings, bool certain)
 {
-    struct deadline deadline = deadline_in(settings->timeout_s);
+    struct problem earlier = {""};
+    bool in_vain = record_read_error(settings, step.job, &earlier), known;
+    struct deadline deadline = deadline_in(in_vain && settings->timeout_s > AGAIN_S ? AGAIN_S : settings->timeout_s);
     struct network network = {.state = NETWORK_PREPARING};
-    bool known, again;
 
     do {
         known = daemon_get(settings, step.job, &deadline, &network, &step.problem);
-        again = known && network.state == NETWORK_PREPARING && deadline_pause(&deadline, POLL_PAUSE_MS);
-    } while (again);
-    if (known) {
+    } while (known && network.state == NETWORK_PREPARING && deadline_pause(&deadline, POLL_PAUSE_MS));
+    if (!known && in_vain) {
+        step.problem = earlier;
+    } else if (known) {
         switch (network.state) {
         case NETWORK_READY:
             enter_later(&network);
             break;
         case NETWORK_ABSENT:
-            judge_absent(settings, certain);
+            judge_absent(&earlier, certain);
             break;
         case NETWORK_FAILED:
             step.problem = network.error;
             break;
         case NETWORK_PREPARING:
-            (void)problem_set(&step.problem, "it was not ready within %d s; try again", settings->timeout_s);
+            (void)problem_set(&step.problem, "it was not ready within %d s; try again", deadline.limit_s);
             break;
         }
     }

@@ -195,6 +195,29 @@ def test_feed_shows_each_change(store):
     assert not reader.is_alive()
 
 
+def test_lost_race_is_known_from_the_feed(store, monkeypatch):
+    old = store.load()
+    feed = store.feed(old)
+    threading.Thread(target=list, args=[feed], daemon=True).start()
+    wait(lambda: feed.connected, timeout_s=10, interval_s=0.01)
+    store.take(request(1), old)
+    with monkeypatch.context() as patch:
+        patch.delattr(Store, "load")
+        taken = store.take(request(2), old)
+    feed.close()
+    assert set(store.load().state.jobs) == {1, 2}
+    assert not set(taken.job.addresses) & set(store.load().state.jobs[1].addresses)
+
+
+def test_closed_feed_is_not_waited_for(store):
+    old = store.load()
+    feed = store.feed(old)
+    feed.close()
+    store.take(request(1), old)
+    store.take(request(2), old)
+    assert set(store.load().state.jobs) == {1, 2}
+
+
 def test_feed_that_fell_behind_reads_anew(cluster, store):
     at, said = store.load(), []
     jobs = {job: store.take(request(job)).job for job in (1, 2)}

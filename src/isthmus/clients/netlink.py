@@ -23,9 +23,10 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from isthmus.clients import netlink_messages as messages
+from isthmus.clients import netlink_links as links
 from isthmus.clients import netlink_namespaces as namespaces
 from isthmus.clients import netlink_observe as observe
+from isthmus.clients import netlink_tables as tables
 from isthmus.clients.netlink_wire import NetlinkError, NotThereError, Request, Wire, failure
 from isthmus.model.node_network import LEG, NAMESPACE, POD_INTERFACE, VETH, VXLAN, Leg, NodePlan, Pod, mac
 
@@ -94,20 +95,20 @@ class Kernel:
         self.remove_leg(leg.vni)
         port_mac = _port_mac(leg.address)
         # An MTU that a bridge is born with follows its ports' later; one it is given afterwards stays.
-        mtu = messages.change_link(leg.name, {"IFLA_MTU": leg.mtu})
-        self._wire.send(messages.bridge(leg.name, mac(leg.address)), mtu)
+        mtu = links.change_link(leg.name, {"IFLA_MTU": leg.mtu})
+        self._wire.send(links.bridge(leg.name, mac(leg.address)), mtu)
         bridge = self._index(leg.name)
-        self._wire.send(messages.vxlan(leg.vxlan, leg.vni, leg.underlay, port_mac, leg.mtu, bridge))
+        self._wire.send(links.vxlan(leg.vxlan, leg.vni, leg.underlay, port_mac, leg.mtu, bridge))
         _configure(_ON_LEG, leg.name)
         _configure(_ON_PORT, leg.vxlan)
         self._wire.send(
-            messages.port(leg.vxlan, learning=0, unicast_flood=0, neigh_suppress=1),
-            messages.add_address(leg.address, bridge, leg.name),
-            messages.change_link(leg.vxlan, {}, up=True),
-            messages.up(bridge, leg.name),
+            links.port(leg.vxlan, learning=0, unicast_flood=0, neigh_suppress=1),
+            tables.add_address(leg.address, bridge, leg.name),
+            links.change_link(leg.vxlan, {}, up=True),
+            links.up(bridge, leg.name),
         )
         self._change_leg(replace(leg, blocks=(), forwards=frozenset()), leg)
-        self._wire.send(messages.change_link(leg.name, {"IFLA_IFALIAS": observe.alias(leg.uid)}))
+        self._wire.send(links.change_link(leg.name, {"IFLA_IFALIAS": observe.alias(leg.uid)}))
 
     def change_leg(self, have: Leg, want: Leg) -> None:
         """Change blocks, forwards and MTU of a leg that is there.
@@ -123,21 +124,21 @@ class Kernel:
         bridge, vxlan = self._index(want.name), self._index(want.vxlan)
         requests: list[Request] = []
         if have.mtu != want.mtu:
-            requests += [messages.change_link(name, {"IFLA_MTU": want.mtu}) for name in (want.vxlan, want.name)]
+            requests += [links.change_link(name, {"IFLA_MTU": want.mtu}) for name in (want.vxlan, want.name)]
         for block in set(have.blocks) - set(want.blocks):
-            requests.append(messages.delete_route(block, bridge))
+            requests.append(tables.delete_route(block, bridge))
         for block in set(want.blocks) - set(have.blocks):
-            requests.append(messages.add_route(block, bridge, source=want.address))
+            requests.append(tables.add_route(block, bridge, source=want.address))
         # Removed first: a pod that moved to another node has the same MAC there.
         for forward in have.forwards - want.forwards:
-            requests += messages.delete_forward(forward, bridge, vxlan)
+            requests += tables.delete_forward(forward, bridge, vxlan)
         for forward in want.forwards - have.forwards:
-            requests += messages.add_forward(forward, bridge, vxlan)
+            requests += tables.add_forward(forward, bridge, vxlan)
         self._wire.send(*requests)
 
     def remove_leg(self, vni: int) -> None:
         """Remove a leg with all that hangs on it; its pods, if there still are any, lose their bridge."""
-        self._wire.send(messages.delete_link(f"{VXLAN}{vni}"), messages.delete_link(f"{LEG}{vni}"))
+        self._wire.send(links.delete_link(f"{VXLAN}{vni}"), links.delete_link(f"{LEG}{vni}"))
 
     def add_pod(self, pod: Pod) -> None:
         """Make a pod's namespace and join it to its leg, or make the one that is there like it.
@@ -155,12 +156,12 @@ class Kernel:
             self._join(pod, bridge)
             eth = _index(inside, POD_INTERFACE)
             inside.send(
-                messages.up(_index(inside, "lo"), "lo"),
-                messages.add_address(pod.address, eth, POD_INTERFACE),
-                messages.up(eth, POD_INTERFACE),
+                links.up(_index(inside, "lo"), "lo"),
+                tables.add_address(pod.address, eth, POD_INTERFACE),
+                links.up(eth, POD_INTERFACE),
                 *_inside_changes(replace(pod, blocks=(), gateway=IPv4Address(0), peers=frozenset()), pod, eth),
             )
-        self._wire.send(messages.change_link(pod.veth, {"IFLA_IFALIAS": observe.alias(pod.uid)}))
+        self._wire.send(links.change_link(pod.veth, {"IFLA_IFALIAS": observe.alias(pod.uid)}))
 
     def _join(self, pod: Pod, bridge: int) -> None:
         """Make the pair of interfaces, its host end on the bridge and up."""
@@ -172,17 +173,17 @@ class Kernel:
                 ("IFLA_MTU", pod.mtu),
                 ("IFLA_NET_NS_FD", file.fileno()),
             ]
-            self._wire.send(messages.veth(pod.veth, _port_mac(pod.address), pod.mtu, bridge, peer))
+            self._wire.send(links.veth(pod.veth, _port_mac(pod.address), pod.mtu, bridge, peer))
         _configure(_ON_PORT, pod.veth)
         self._wire.send(*self._attached(pod, bridge))
 
     def _attached(self, pod: Pod, bridge: int) -> list[Request]:
         """Return the requests that put a pod's host end on a bridge."""
         return [
-            messages.change_link(pod.veth, {"IFLA_MASTER": bridge}, up=True),
-            messages.port(pod.veth, learning=0),
-            messages.add_port_of(mac(pod.address), self._index(pod.veth)),
-            messages.add_neighbour(pod.address, bridge),
+            links.change_link(pod.veth, {"IFLA_MASTER": bridge}, up=True),
+            links.port(pod.veth, learning=0),
+            tables.add_port_of(mac(pod.address), self._index(pod.veth)),
+            tables.add_neighbour(pod.address, bridge),
         ]
 
     def change_pod(self, have: Pod, want: Pod) -> None:
@@ -196,14 +197,14 @@ class Kernel:
         if have.vni != want.vni:
             self._wire.send(*self._attached(want, self._index(f"{LEG}{want.vni}")))
         if have.mtu != want.mtu:
-            self._wire.send(messages.change_link(want.veth, {"IFLA_MTU": want.mtu}))
+            self._wire.send(links.change_link(want.veth, {"IFLA_MTU": want.mtu}))
         with closing(namespaces.enter(self._folder / want.namespace)) as inside:
             inside.send(*_inside_changes(have, want, _index(inside, POD_INTERFACE)))
 
     def remove_pod(self, job: int) -> None:
         """Remove a pod; processes still in its namespace are cut off."""
         self._forget(job)
-        self._wire.send(messages.delete_link(f"{VETH}{job}"))
+        self._wire.send(links.delete_link(f"{VETH}{job}"))
         namespaces.remove(self._folder / f"{NAMESPACE}{job}")
 
     def remove_broken(self, name: str) -> None:
@@ -226,7 +227,7 @@ class Kernel:
         host = observe.link(self._wire, f"{VETH}{job}")
         if host and host.master and host.hardware.startswith(_PORT_MAC_PREFIX):
             address = IPv4Address(bytes.fromhex(host.hardware.replace(":", ""))[2:])
-            self._wire.send(messages.delete_neighbour(address, host.master))
+            self._wire.send(tables.delete_neighbour(address, host.master))
 
 
 def _index(wire: Wire, name: str) -> int:
@@ -247,16 +248,16 @@ def _configure(sysctls: dict[str, str], interface: str) -> None:
 
 def _inside_changes(have: Pod, want: Pod, eth: int) -> list[Request]:
     """Return what to change in a pod's namespace; blocks come before gateways, which are in them."""
-    requests = [messages.delete_route(block, eth) for block in set(have.blocks) - set(want.blocks)]
-    requests += [messages.add_route(block, eth) for block in set(want.blocks) - set(have.blocks)]
+    requests = [tables.delete_route(block, eth) for block in set(have.blocks) - set(want.blocks)]
+    requests += [tables.add_route(block, eth) for block in set(want.blocks) - set(have.blocks)]
     if have.mtu != want.mtu:
-        requests.append(messages.change_link(POD_INTERFACE, {"IFLA_MTU": want.mtu}))
+        requests.append(links.change_link(POD_INTERFACE, {"IFLA_MTU": want.mtu}))
     if have.gateway != want.gateway:
-        requests += [messages.add_route(_ANY, eth, gateway=want.gateway), messages.add_neighbour(want.gateway, eth)]
+        requests += [tables.add_route(_ANY, eth, gateway=want.gateway), tables.add_neighbour(want.gateway, eth)]
     for node, leg in have.peers - want.peers:
-        requests.append(messages.delete_route(IPv4Network(node), eth, leg))
+        requests.append(tables.delete_route(IPv4Network(node), eth, leg))
     for node, leg in want.peers - have.peers:
-        requests.append(messages.add_route(IPv4Network(node), eth, gateway=leg))
+        requests.append(tables.add_route(IPv4Network(node), eth, gateway=leg))
     return requests
 
 

@@ -16,43 +16,20 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from pyroute2.netlink.rtnl.ifaddrmsg import ifaddrmsg
-from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
-from pyroute2.netlink.rtnl.ndmsg import ndmsg
-from pyroute2.netlink.rtnl.rtmsg import rtmsg
-
-from isthmus.clients import netlink_messages as messages
+from isthmus.clients import netlink_links as links
 from isthmus.clients import netlink_namespaces as namespaces
+from isthmus.clients import netlink_tables as tables
+from isthmus.clients.netlink_links import Link
+from isthmus.clients.netlink_tables import Route
 from isthmus.clients.netlink_wire import NotThereError, Wire
 from isthmus.model.node_network import LEG, NAMESPACE, POD_INTERFACE, VETH, VXLAN, Forward, Leg, NodePlan, Pod
 
 _OURS = re.compile(rf"({LEG}|{VXLAN}|{VETH})\d+")
 _OUR_NAMESPACE = re.compile(rf"{NAMESPACE}\d+")
 _NOWHERE = IPv4Address(0)
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """An interface, as far as it matters here."""
-
-    index: int
-    name: str
-    mtu: int
-    up: bool
-    master: int
-    alias: str
-    hardware: str
-    local: str
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """An IPv4 route of the main table; on the link where it has no gateway."""
-
-    to: IPv4Network
-    gateway: IPv4Address | None
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +55,17 @@ def alias(uid: int) -> str:
 def look(wire: Wire, forwards: bool = False) -> Seen:
     """Read a namespace; forwarding entries only where asked for, there may be many."""
     return Seen(
-        {link.name: link for link in links(wire)},
-        _grouped(_address(found) for found in wire.read(messages.addresses(), ifaddrmsg)),
-        _grouped(_route(found) for found in wire.read(messages.routes(), rtmsg)),
-        _grouped(_forward(found) for found in wire.read(messages.forwards(), ndmsg)) if forwards else {},
+        {link.name: link for link in wire.read(links.links(), links.read_link)},
+        _grouped(wire.read(tables.addresses(), tables.read_address)),
+        _grouped(wire.read(tables.routes(), tables.read_route)),
+        _grouped(wire.read(tables.forwards(), tables.read_forward)) if forwards else {},
     )
-
-
-def links(wire: Wire) -> list[Link]:
-    """Return all interfaces."""
-    return [_link(found) for found in wire.read(messages.links(), ifinfmsg)]
 
 
 def link(wire: Wire, name: str) -> Link | None:
     """Return one interface, None when there is none of that name."""
-    found = wire.read(messages.named_link(name), ifinfmsg)
-    return _link(found[0]) if found else None
+    found = wire.read(links.named_link(name), links.read_link)
+    return found[0] if found else None
 
 
 def plan(wire: Wire, folder: Path) -> NodePlan:
@@ -172,43 +144,9 @@ def _uid(text: str) -> int | None:
         return None
 
 
-def _grouped(found: Iterable[tuple[int, Any] | None]) -> dict[int, list[Any]]:
-    groups: dict[int, list[Any]] = defaultdict(list)
+def _grouped(found: Iterable[tuple[int, T] | None]) -> dict[int, list[T]]:
+    groups: dict[int, list[T]] = defaultdict(list)
     for pair in found:
         if pair:
             groups[pair[0]].append(pair[1])
     return groups
-
-
-def _link(message: Any) -> Link:
-    data = message.get_nested("IFLA_LINKINFO", "IFLA_INFO_DATA")
-    local = data.get_attr("IFLA_VXLAN_LOCAL") if hasattr(data, "get_attr") else None
-    return Link(
-        index=message["index"],
-        name=message.get_attr("IFLA_IFNAME"),
-        mtu=message.get_attr("IFLA_MTU") or 0,
-        up=bool(message["flags"] & messages.UP),
-        master=message.get_attr("IFLA_MASTER") or 0,
-        alias=message.get_attr("IFLA_IFALIAS") or "",
-        hardware=message.get_attr("IFLA_ADDRESS") or "",
-        local=local or "",
-    )
-
-
-def _address(message: Any) -> tuple[int, IPv4Address] | None:
-    text = message.get_attr("IFA_LOCAL") or message.get_attr("IFA_ADDRESS")
-    return (message["index"], IPv4Address(text)) if text else None
-
-
-def _route(message: Any) -> tuple[int, Route] | None:
-    index = message.get_attr("RTA_OIF")
-    if message.get_attr("RTA_TABLE") != messages.MAIN_TABLE or message["type"] != messages.UNICAST or not index:
-        return None
-    gateway = message.get_attr("RTA_GATEWAY")
-    to = IPv4Network(f"{message.get_attr('RTA_DST') or _NOWHERE}/{message['dst_len']}")
-    return index, Route(to, IPv4Address(gateway) if gateway else None)
-
-
-def _forward(message: Any) -> tuple[int, Forward] | None:
-    peer, own = message.get_attr("NDA_DST"), message["flags"] & messages.NTF_SELF
-    return (message["ifindex"], Forward(message.get_attr("NDA_LLADDR"), IPv4Address(peer))) if peer and own else None

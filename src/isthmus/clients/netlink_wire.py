@@ -3,7 +3,7 @@
 The socket belongs to the namespace of the thread that opens it and stays there whoever uses it later; that is how one
 process configures many namespaces without entering them. It is not for two threads at once.
 
-pyroute2 encodes and decodes messages, but its IPRoute is left aside: it runs an event loop for each request, which
+pyroute2 knows what messages look like, but its IPRoute is left aside: it runs an event loop for each request, which
 costs 180 us and fails in a thread that has a loop already. A batch costs 4 us a request, and a process that is killed
 cannot be stopped inside one: the kernel works a whole batch off within the system call that hands it over.
 """
@@ -14,15 +14,19 @@ import errno
 import os
 import socket
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TypeVar
 
 _SOL_NETLINK, _CAP_ACK, _EXT_ACK, _STRICT = 270, 10, 11, 12
 _REQUEST, _ACK, _DUMP, _INTERRUPTED, _ACK_TLVS = 0x1, 0x4, 0x300, 0x10, 0x200
 _ERROR, _DONE = 2, 3
-_HEADER = struct.Struct("=IHHII")
+_REASON = 1
+# Above are flags.
+_KIND = 0x3FFF
+HEADER = struct.Struct("=IHHII")
+_ATTRIBUTE = struct.Struct("=HH")
 # As many answers as fit the receive buffer below with room to spare.
 _BATCH = 256
 _BUFFER_BYTES = 4 * 2**20
@@ -31,6 +35,7 @@ _RECEIVE_BYTES = 2**16
 _LAST_SEQUENCE = 2**31
 _TIMEOUT_S = 30
 _DUMP_TRIES = 10
+T = TypeVar("T")
 
 
 class NetlinkError(Exception):
@@ -151,37 +156,35 @@ class Wire:
         if failed:
             raise failed
 
-    def read(self, request: Request, parse: Any) -> list[Any]:
-        """Return all objects a request asks for, decoded by a message class of pyroute2.
+    def read(self, request: Request, decode: Callable[[bytes], T]) -> list[T]:
+        """Return all objects a request asks for, each decoded from what follows its netlink header.
 
         Raises:
             NetlinkError: the kernel refused, or the list changed under each of several tries.
         """
         for _ in range(_DUMP_TRIES):
-            found = self._read_once(request, parse)
+            found = self._read_once(request, decode)
             if found is not None:
                 return found
         raise failure(request.what, errno.EINTR)
 
-    def _read_once(self, request: Request, parse: Any) -> list[Any] | None:
+    def _read_once(self, request: Request, decode: Callable[[bytes], T]) -> list[T] | None:
         number = self._next(1)
         self._socket.send(_packed(request, number))
-        found: list[Any] = []
+        found: list[T] = []
         whole = True
         while True:
             data = self._receive(request)
-            for start, kind, flags, sequence in _messages(data):
+            for start, end, kind, flags, sequence in _messages(data):
                 if sequence != number:
                     continue
                 whole = whole and not flags & _INTERRUPTED
                 if kind in (_ERROR, _DONE):
-                    code = -struct.unpack_from("=i", data, start + _HEADER.size)[0]
+                    code = -struct.unpack_from("=i", data, start + HEADER.size)[0]
                     if code and code not in request.fine:
                         raise failure(request.what, code)
                     return found if whole else None
-                message = parse(data, offset=start)
-                message.decode()
-                found.append(message)
+                found.append(decode(data[start + HEADER.size : end]))
 
     def _next(self, count: int) -> int:
         """Return the first of so many sequence numbers."""
@@ -203,33 +206,34 @@ def listing(kind: int, body: bytes, what: str) -> Request:
 
 def _packed(request: Request, sequence: int) -> bytes:
     flags = request.flags | _REQUEST | (0 if request.flags & _DUMP == _DUMP else _ACK)
-    return _HEADER.pack(_HEADER.size + len(request.body), request.type, flags, sequence, 0) + request.body
+    return HEADER.pack(HEADER.size + len(request.body), request.type, flags, sequence, 0) + request.body
 
 
-def _messages(data: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Yield where each message starts, its type, flags and sequence number."""
+def attributes(data: bytes) -> dict[int, bytes]:
+    """Return the values of attributes by their types; nested ones are not looked into."""
+    found = {}
+    at = 0
+    while at + _ATTRIBUTE.size <= len(data):
+        length, kind = _ATTRIBUTE.unpack_from(data, at)
+        found[kind & _KIND] = data[at + _ATTRIBUTE.size : at + length]
+        at += max((length + 3) & ~3, _ATTRIBUTE.size)
+    return found
+
+
+def _messages(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield where each message starts and ends, its type, flags and sequence number."""
     start = 0
-    while start + _HEADER.size <= len(data):
-        length, kind, flags, sequence, _ = _HEADER.unpack_from(data, start)
-        yield start, kind, flags, sequence
+    while start + HEADER.size <= len(data):
+        length, kind, flags, sequence, _ = HEADER.unpack_from(data, start)
+        yield start, start + length, kind, flags, sequence
         start += (length + 3) & ~3
 
 
 def _answers(data: bytes) -> Iterator[tuple[int, int, str]]:
     """Yield error number (0: done), sequence number and the kernel's words of each acknowledgement."""
-    for start, kind, flags, sequence in _messages(data):
+    for start, end, kind, flags, sequence in _messages(data):
         if kind == _ERROR:
-            (number,) = struct.unpack_from("=i", data, start + _HEADER.size)
-            yield -number, sequence, _reason(data, start) if flags & _ACK_TLVS else ""
-
-
-def _reason(data: bytes, start: int) -> str:
-    """Return the text that an extended acknowledgement carries (NLMSGERR_ATTR_MSG)."""
-    end = start + int.from_bytes(data[start : start + 4], "little")
-    at = start + 2 * _HEADER.size + 4
-    while at + 4 <= end:
-        length, kind = struct.unpack_from("=HH", data, at)
-        if kind == 1:
-            return data[at + 4 : at + length].rstrip(b"\0").decode(errors="replace")
-        at += max((length + 3) & ~3, 4)
-    return ""
+            (number,) = struct.unpack_from("=i", data, start + HEADER.size)
+            # The refused request's header comes first (_CAP_ACK), then what the kernel has to say.
+            told = attributes(data[start + 2 * HEADER.size + 4 : end]) if flags & _ACK_TLVS else {}
+            yield -number, sequence, told.get(_REASON, b"").rstrip(b"\0").decode(errors="replace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from threading import Condition
 from threading import Event as Flag
 
 from isthmus.clients.etcd import CompactedError, Etcd, UnavailableError, Watch
@@ -27,6 +28,7 @@ class Feed:
         self._load = load
         self._tell = tell
         self._closed = Flag()
+        self._news = Condition()
         self._watch = self._new_watch()
 
     @property
@@ -45,21 +47,32 @@ class Feed:
         while not self._closed.is_set():
             try:
                 for changes in self._watch:
-                    self._at = snapshots.follow(self._keys, self._at, changes)
+                    self._advance(snapshots.follow(self._keys, self._at, changes))
                     yield self._at
             except CompactedError as error:
                 self._tell(f"{error}; everything is read anew")
                 yield from self._anew()
+
+    def wait(self, ready: Callable[[Snapshot], bool], timeout_s: float) -> Snapshot | None:
+        """Return the first snapshot that is ready; None when there is none in time, or etcd is not listened to."""
+        with self._news:
+            found = self.connected and self._news.wait_for(lambda: ready(self._at), timeout_s)
+            return self._at if found else None
 
     def close(self) -> None:
         """End the iteration, also one that waits in another thread."""
         self._closed.set()
         self._watch.close()
 
+    def _advance(self, at: Snapshot) -> None:
+        with self._news:
+            self._at = at
+            self._news.notify_all()
+
     def _anew(self) -> Iterator[Snapshot]:
         while not self._closed.is_set():
             try:
-                self._at = self._load()
+                self._advance(self._load())
             except UnavailableError as error:
                 self._tell(f"etcd cannot be read: {error}")
                 self._closed.wait(PAUSE_S)

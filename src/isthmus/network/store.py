@@ -1,7 +1,7 @@
 """The pod networks in etcd: loaded at once, followed by a watch, changed by transactions that compare what they read.
 
 A change is worked out from a snapshot and written only if the documents it depends on are still those of the
-snapshot; else somebody was faster, everything is read again and the change worked out anew. What a user has depends
+snapshot; else somebody was faster, and the change is worked out anew from what there is now. What a user has depends
 on his jobs and leases, so whoever writes one of these writes `users/<uid>` too; whoever takes a VNI or a block
 rewrites `ranges`. A snapshot may be old: then a race is lost, and nothing wrong is written.
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 from typing import Generic, TypeVar
 
-from isthmus.clients.etcd import Delete, Etcd, Put
+from isthmus.clients.etcd import Delete, Etcd, Outcome, Put
 from isthmus.model.network import Lease, Node, Ranges
 from isthmus.network import ipam
 from isthmus.network import snapshot as snapshots
@@ -32,6 +32,8 @@ Result = TypeVar("Result")
 # How long a change is tried again; a race is lost in milliseconds, so this is many of them.
 PATIENCE_S = 10.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.2
+# A feed tells of the change that won in milliseconds; else everything is read.
+FEED_S = 0.25
 # Deletions in one transaction; etcd takes 128 steps.
 BATCH = 100
 
@@ -77,6 +79,7 @@ class Store:
         self._keys = keys
         self._ranges = ranges
         self._patience_s = patience_s
+        self._feed: Feed | None = None
 
     def load(self) -> Snapshot:
         """Read everything, at one revision."""
@@ -85,8 +88,12 @@ class Store:
         return at
 
     def feed(self, at: Snapshot, tell: Callable[[str], None] = lambda text: None) -> Feed:
-        """Return what comes after a snapshot; `tell` takes a line whenever etcd has to be connected to anew."""
-        return Feed(self._etcd, self._keys, at, self.load, tell)
+        """Return what comes after a snapshot; `tell` takes a line whenever etcd has to be connected to anew.
+
+        While somebody iterates over it, lost races are known from there too.
+        """
+        self._feed = Feed(self._etcd, self._keys, at, self.load, tell)
+        return self._feed
 
     def take(self, request: ipam.Request, known: Snapshot | None = None) -> ipam.Taken:
         """Give a job its addresses and its user legs on all its nodes; a job that has them keeps them."""
@@ -196,20 +203,35 @@ class Store:
         while True:
             self._check(at)
             change = work(at)
-            if self._is_written(at, change):
+            outcome = self._write(at, change)
+            if outcome.succeeded:
                 return change.result
             if time.monotonic() >= deadline:
                 raise ContendedError(f"others changed the same in etcd for {self._patience_s:g} s; try again")
             time.sleep(random.uniform(0, pause_s))  # noqa: S311
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
-            at = self.load()
+            at = self._newer(change.compared, outcome)
 
-    def _is_written(self, at: Snapshot, change: Change[Result]) -> bool:
+    def _newer(self, compared: Iterable[Key], outcome: Outcome) -> Snapshot:
+        """Return a snapshot that has seen what a lost race was lost to."""
+        there = {key: outcome.found.get(self._keys.path(key)) for key in compared}
+
+        def has_seen(at: Snapshot) -> bool:
+            if at.state.revision >= outcome.revision:
+                return True
+            return all(
+                at.revision_of(key) >= entry.revision if entry else key not in at.revisions
+                for key, entry in there.items()
+            )
+
+        return (self._feed.wait(has_seen, FEED_S) if self._feed else None) or self.load()
+
+    def _write(self, at: Snapshot, change: Change[Result]) -> Outcome:
         """Carry a change out; also one that writes nothing is compared: an old snapshot must not decide alone."""
         unchanged = {self._keys.path(key): at.revision_of(key) for key in change.compared}
         puts = [Put(self._keys.path(key_of(value)), encode(value)) for value in change.values]
         deletions = [Delete(self._keys.path(key)) for key in change.gone]
-        return self._etcd.transact(unchanged, [*puts, *deletions]).succeeded
+        return self._etcd.transact(unchanged, [*puts, *deletions])
 
     def _guarded(self, at: Snapshot, change: Change[Result], *, grew: bool) -> Change[Result]:
         if not grew:

@@ -49,8 +49,8 @@ def test_every_task_of_the_node_fails_and_one_tells(login, user, node):
     assert failed.stderr.count("so the task was not started") == 1
 
 
-def test_job_that_began_before_keeps_its_pod(login, controller, user, computes):
-    """Its tasks run on; only a new step has to ask."""
+def test_job_keeps_its_pod_over_a_restart_of_the_daemon(login, controller, user, computes):
+    """Its tasks run on, and a new step enters."""
     node = computes[0]
     with jobs.running(login, controller, user, f"--pod-network --nodelist={node.name} --mem=50") as job:
         step = f"srun --overlap --mem=20 --jobid={job} true"

@@ -56,7 +56,6 @@ static void tell(const char *level, const char *format, va_list arguments)
     }
 LOGGER(error)
 LOGGER(info)
-LOGGER(debug)
 
 spank_context_t spank_context(void)
 {

@@ -43,6 +43,12 @@ def test_request_tells_all_that_slurm_tells(plugin, daemon):
     assert fake.requests == [{"version": 1, "op": "job_prepare", "driver": "private", **told}]
 
 
+def test_request_tells_the_nodes_by_slurms_older_name_too(plugin, daemon):
+    fake = daemon(job_prepare=READY)
+    plugin.run("prolog", HOST_OPTION="", SLURM_JOB_USER="alice", SLURM_NODELIST="c[1-2]")
+    assert fake.requests[0]["nodes"] == "c[1-2]"
+
+
 def test_request_tells_name_and_reservation_where_there_are_some(plugin, daemon):
     fake = daemon(job_prepare=READY)
     name = 'a "b"\\/\n'

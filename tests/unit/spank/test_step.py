@@ -88,6 +88,11 @@ def test_what_the_prolog_met_is_what_the_user_reads(plugin, daemon, words):
     assert result.errors[-1].endswith("so the task was not started: the pod range is full")
 
 
+def test_what_the_prolog_met_is_read_while_the_daemon_is_dead(plugin):
+    plugin.record("7.error", "the pod range is full")
+    assert step(plugin, option="").errors[-1].endswith("so the task was not started: the pod range is full")
+
+
 def test_network_that_came_late_is_entered(plugin, daemon):
     daemon(job_get=READY)
     plugin.record("7.error", "the daemon did not answer the prolog")

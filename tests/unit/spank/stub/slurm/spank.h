@@ -41,4 +41,3 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...);
 spank_err_t spank_job_control_setenv(spank_t spank, const char *name, const char *value, int overwrite);
 void slurm_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void slurm_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void slurm_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
