@@ -129,11 +129,11 @@ def _is_same_leg(found: Leg, wanted: Leg | None) -> bool:
 
 
 def _is_same_pod(found: Pod, wanted: Pod | None) -> bool:
-    return wanted is not None and (found.job, found.uid, found.vni, found.address) == (
-        wanted.job,
-        wanted.uid,
-        wanted.vni,
-        wanted.address,
+    """Tell whether a pod is to stay; one without a bridge (VNI 0) is: its leg went, and its processes are there."""
+    return (
+        wanted is not None
+        and (found.job, found.uid, found.address) == (wanted.job, wanted.uid, wanted.address)
+        and found.vni in (0, wanted.vni)
     )
 
 
@@ -163,7 +163,7 @@ def _changed_pods(found: NodePlan, wanted: NodePlan, kept: set[int], kept_legs: 
             frozenset(had.blocks).difference(pod.blocks),
             pod.mtu != had.mtu,
             pod.gateway != had.gateway,
-            pod.vni not in kept_legs,
+            pod.vni != had.vni or pod.vni not in kept_legs,
         )
         if step != ChangePod(pod):
             yield step

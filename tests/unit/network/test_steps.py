@@ -95,6 +95,13 @@ def test_pod_whose_leg_vanished_is_attached_to_the_new_one():
     assert difference(found, HAVE) == (steps.AddLeg(LEG), steps.ChangePod(POD, attach=True))
 
 
+def test_live_pod_without_a_bridge_is_attached_and_never_made_again():
+    found = plan(pod={"vni": 0})
+    taken = difference(found, HAVE)
+    assert [type(step) for step in taken] == [steps.ChangePod]
+    assert taken[0].attach
+
+
 def test_pod_in_another_vni_is_made_again_there():
     leg, pod = replace(LEG, vni=5000), replace(POD, vni=5000)
     assert difference(HAVE, NodePlan({5000: leg}, {7: pod})) == (
