@@ -44,7 +44,8 @@ def test_srun_that_asks_runs_in_a_pod(login, user, option):
 @pytest.mark.parametrize("option", ["", "--pod-network=none"])
 def test_srun_that_does_not_ask_runs_on_the_node(login, user, computes, option):
     node = computes[0]
-    assert login.run_as(user, f"srun --nodelist={node.name} {option} sh -c '{SEES}'") == node.output(SEES)
+    where = "readlink /proc/self/ns/net"
+    assert login.run_as(user, f"srun --nodelist={node.name} {option} {where}") == node.output(where)
 
 
 @pytest.mark.parametrize("program", ["srun", "sbatch --wrap", "salloc"])
@@ -87,8 +88,13 @@ def test_step_from_outside_enters_the_pod(login, controller, user):
         assert login.run_as(user, f"srun --overlap --mem=20 --jobid={job} sh -c '{SEES}'") == POD
 
 
-def test_salloc_gives_steps_and_its_shell_a_pod(login, user):
+def test_salloc_gives_steps_a_pod(login, user):
     assert login.run_as(user, f"salloc --quiet --pod-network srun sh -c '{SEES}'") == POD
+
+
+def test_salloc_gives_its_shell_a_pod(login, controller, user):
+    if "use_interactive_step" not in jobs.settings(controller)["LaunchParameters"]:
+        pytest.skip("shells of salloc run on the submit host here")
     shell = login.run_as(user, f"echo '{SEES}; exit' | script -qec 'salloc --quiet --pod-network' /dev/null")
     assert POD in [line.strip() for line in shell.splitlines()]
 
