@@ -40,8 +40,9 @@ RELEASE_S = 3.0
 LEASES_S = 60.0
 # A pass without a change, so that a failed step is tried again and the kernel looked at now and then.
 IDLE_S = 10.0
-# After this without a sign of life of the threads systemd shall start the daemon anew; it is told otherwise before.
+# How often systemd hears that the daemon lives; no longer when the node was not looked after for so long.
 PULSE_S = 20.0
+STUCK_S = 60.0
 
 _log = logging.getLogger("isthmus-networkd")
 
@@ -54,6 +55,7 @@ class Daemon:
         self._store = store
         self._parts = parts
         self._ended = threading.Event()
+        self._followed_s = time.monotonic()
 
     def run(self) -> None:
         """Start all threads and wait; the socket opens when the node is as etcd wants it."""
@@ -69,7 +71,8 @@ class Daemon:
         notify("READY=1", f"STATUS={len(parts.view.snapshot.state.nodes)} members")
         pulse_s = watchdog_interval_s() or PULSE_S
         while not self._ended.wait(pulse_s):
-            notify("WATCHDOG=1")
+            if time.monotonic() - self._followed_s < STUCK_S:
+                notify("WATCHDOG=1")
 
     def _guarded(self, name: str, loop: Callable[[], None]) -> None:
         try:
@@ -88,6 +91,7 @@ class Daemon:
         while True:
             turn = self._parts.view.next_turn(turn, IDLE_S)
             self._parts.converger.run(self._parts.view.state)
+            self._followed_s = time.monotonic()
 
     def _release(self) -> None:
         missing: dict[int, ended.Missing] = {}
