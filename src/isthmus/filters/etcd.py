@@ -39,14 +39,12 @@ def etcd_accounts(
         prefix: of all keys of this cluster.
         passwords: user -> password, root's too.
     """
-    grants = {
-        user["name"]: [{"prefix": f"{prefix}{grant['prefix']}", "access": grant["access"]} for grant in user["grants"]]
-        for user in users
-    }
-    return [
-        {"name": name, "password": passwords[name], "grants": granted}
-        for name, granted in ({ROOT: []} | grants).items()
-    ]
+    grants: dict[str, list[dict[str, str]]] = {ROOT: []}
+    for user in users:
+        grants[user["name"]] = [
+            {"prefix": f"{prefix}{grant['prefix']}", "access": grant["access"]} for grant in user["grants"]
+        ]
+    return [{"name": name, "password": passwords[name], "grants": granted} for name, granted in grants.items()]
 
 
 def etcd_member_problems(
