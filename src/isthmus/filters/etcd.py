@@ -39,10 +39,11 @@ def etcd_accounts(
         prefix: of all keys of this cluster.
         passwords: user -> password, root's too.
     """
-    grants: dict[str, list[dict[str, Any]]] = {ROOT: []} | {
-        user["name"]: [{"prefix": f"{prefix}{grant['prefix']}", "access": grant["access"]} for grant in user["grants"]]
-        for user in users
-    }
+    grants: dict[str, list[dict[str, str]]] = {ROOT: []}
+    for user in users:
+        grants[user["name"]] = [
+            {"prefix": f"{prefix}{grant['prefix']}", "access": grant["access"]} for grant in user["grants"]
+        ]
     return [{"name": name, "password": passwords[name], "grants": granted} for name, granted in grants.items()]
 
 
