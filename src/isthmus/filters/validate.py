@@ -17,6 +17,7 @@ from isthmus.filters.validate_artifacts import artifact_problems
 from isthmus.filters.validate_hosts import host_problems
 from isthmus.filters.validate_names import name_problems
 from isthmus.filters.validate_registry import registry_problems
+from isthmus.filters.validate_setuid import setuid_problems
 from isthmus.filters.validate_shapes import shape_problems
 from isthmus.filters.validate_site import Site
 from isthmus.filters.validate_slurm import slurm_problems
@@ -57,6 +58,7 @@ def _problems(site: Site) -> Iterator[str]:
         yield from user_problems(site)
         yield from slurm_problems(site)
         yield from apptainer_problems(site)
+        yield from setuid_problems(site)
         yield from artifact_problems(site)
         yield from registry_problems(site)
 
