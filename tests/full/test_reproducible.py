@@ -1,11 +1,12 @@
-"""Each Go program built again, with nothing compiled yet, is the one in the cache."""
+"""Each Go program, and the package, built again with nothing compiled yet is the one in the cache."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from isthmus.artifacts import table
+from isthmus.artifacts import package, table
 from isthmus.artifacts.store import digest
 from isthmus.clients import golang
 from isthmus.model.programs import Arch
@@ -32,3 +33,21 @@ def test_program_is_built_to_the_same_bytes(name, builder, tmp_path):
     builder.build(program.build, module, tmp_path / name, version=program.version, arch=Arch.AMD64)
     kept = {blob.name for blob in (CACHE.parent / "programs/blobs").iterdir()}
     assert digest(tmp_path / name) in kept
+
+
+def told(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_package_is_built_to_the_same_bytes(tmp_path):
+    arguments = {
+        "recipe": str(ROOT / "build/apptainer"),
+        "targets": told("apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI) $(COMPONENT)"),
+        "apt": told("apt-config", "dump", "--no-empty", "Acquire"),
+        "jobs": 2,
+        "memory_mib": 6144,
+    }
+    (tmp_path / "go").symlink_to(CACHE)
+    kept = package.run(arguments | {"cache": str(CACHE.parent)}, print)
+    again = package.run(arguments | {"cache": str(tmp_path)}, print)
+    assert (again["changed"], again["sha256"]) == (True, kept["sha256"])

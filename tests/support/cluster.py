@@ -34,6 +34,9 @@ VARIABLES = {
     "users": "base_users | default([]) | rejectattr('state', 'defined') | map(attribute='name') | list",
     "name": "cluster_name",
     "state_dir": "cluster_state_dir",
+    "apptainer_setuid": "apptainer_setuid | default(false)",
+    # Without the variable, every user may.
+    "apptainer_net_users": "apptainer_net_users | default(none)",
     "slurm_node": "slurm_node | default({})",
     "slurm_manage": "slurm_manage | default(true)",
     "slurm_prefix": "slurm_prefix | default('/usr')",

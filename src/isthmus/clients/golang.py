@@ -93,13 +93,28 @@ class Go:
         environment = self._environment(cgo=plan.cgo, arch=arch)
         process.run([self.program, "build", *flags, *what], cwd=module, environment=environment)
 
+    @property
+    def root(self) -> Path:
+        """The folder that holds all of this Go."""
+        return Path(process.run([self.program, "env", "GOROOT"], environment=_FIXED).stdout.strip())
+
+    def vendor(self, module: Path) -> None:
+        """Lay the packages that a module needs, of the exact versions in its go.sum, into its folder `vendor`.
+
+        Raises:
+            isthmus.clients.process.ProcessError: with what Go said.
+        """
+        process.run([self.program, "mod", "vendor"], cwd=module, environment=_FIXED | self._caches())
+
     def _environment(self, *, cgo: bool, arch: Arch) -> dict[str, str]:
         return {
             **_FIXED,
+            **self._caches(),
             "GOARCH": arch,
             "CGO_ENABLED": "1" if cgo else "0",
-            "GOMODCACHE": str(self.cache / "modules"),
-            "GOCACHE": str(self.cache / "build"),
             "GOMEMLIMIT": f"{self.limits.memory_mib // self.limits.jobs}MiB",
             "PATH": f"{self.program.parent}{os.pathsep}{os.environ['PATH']}",
         }
+
+    def _caches(self) -> dict[str, str]:
+        return {"GOMODCACHE": str(self.cache / "modules"), "GOCACHE": str(self.cache / "build")}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from isthmus.model.programs import MIRROR_SCHEMA
+from isthmus.model.programs import MIRROR_SCHEMA, OWN_PACKAGE
 
 
 def bundle_shares(hosts: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]], host: str) -> list[str]:
-    """Return the packages `name=version` that a host downloads: those that no host before it has.
+    """Return the packages `name=version` that a host downloads: those that no host before it has and a repository has.
 
     Args:
         hosts: all of them, in one order.
@@ -35,7 +35,8 @@ def bundle_index(programs: Mapping[str, Mapping[str, Any]], arch: str) -> dict[s
 
 
 def _installed(lines: Sequence[str]) -> set[str]:
-    return {package for state, package in (line.split() for line in lines) if state == "installed"}
+    pairs = (line.split() for line in lines)
+    return {package for state, package in pairs if state == "installed" and OWN_PACKAGE not in package}
 
 
 FILTERS: dict[str, Callable[..., object]] = {"bundle_index": bundle_index, "bundle_shares": bundle_shares}

@@ -19,6 +19,7 @@ from isthmus.filters.validate_hosts import host_problems
 from isthmus.filters.validate_names import name_problems
 from isthmus.filters.validate_network import network_problems
 from isthmus.filters.validate_registry import registry_problems
+from isthmus.filters.validate_setuid import setuid_problems
 from isthmus.filters.validate_shapes import shape_problems
 from isthmus.filters.validate_site import Site
 from isthmus.filters.validate_slurm import slurm_problems
@@ -59,6 +60,7 @@ def _problems(site: Site) -> Iterator[str]:
         yield from user_problems(site)
         yield from slurm_problems(site)
         yield from apptainer_problems(site)
+        yield from setuid_problems(site)
         yield from artifact_problems(site)
         yield from network_problems(site)
         yield from registry_problems(site)

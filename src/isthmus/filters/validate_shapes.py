@@ -15,6 +15,10 @@ from isthmus.filters.validate_site import Site
 _LIMITED = [{"name": str, "limits": {}}]
 _SHAPES: dict[str, Any] = {
     "apptainer_conf": {},
+    "apptainer_net_networks": [str],
+    "apptainer_net_users": [str],
+    "apptainer_networks": {},
+    "apptainer_setuid": bool,
     "apptainer_subid_count": int,
     "apptainer_subids": [{"name": str, "start": int, "count": int}],
     "base_site_groups": [str],

@@ -10,6 +10,8 @@ from pathlib import Path
 # What a mirror has at its top: a row per program with name, version, arch, file and sha256.
 MIRROR_INDEX = "programs.json"
 MIRROR_SCHEMA = 1
+# In the version of a package that the deployer has built itself; no repository has it.
+OWN_PACKAGE = "+setuid."
 
 
 class Way(StrEnum):

@@ -1,0 +1,130 @@
+"""A Debian package that no release has, built from source on the deployer, once: Apptainer with its setuid starter.
+
+The cache is that of the programs: by content, with a key of all that is in the recipe, a lock per key, and nothing
+under its name before it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from isthmus.artifacts.errors import ChecksumError
+from isthmus.artifacts.recipe import SCRIPT, Recipe, load
+from isthmus.artifacts.store import Entry, Store, check
+from isthmus.artifacts.ways import Tell
+from isthmus.clients import debian, golang
+from isthmus.clients.process import ProcessError
+from isthmus.filters.errors import InputError
+from isthmus.filters.image import local_apt_options, local_apt_sources
+from isthmus.filters.suggest import check_keys
+from isthmus.model.programs import Way
+from isthmus.support.ticking import ticking
+
+ARGUMENTS = ("recipe", "cache", "targets", "apt", "jobs", "memory_mib")
+# Inside the Debian that builds; package.sh knows these as well.
+SOURCE, RECIPE, GO, PACKAGE = "/srv/source", "/srv/recipe", "/usr/local/go", "/srv/package.deb"
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What a package is built with.
+
+    Attributes:
+        go: the pinned one.
+        sources: lines of sources.list for the recipe's suite, the release itself first.
+        options: lines of apt.conf.
+    """
+
+    go: golang.Go
+    sources: list[str]
+    options: list[str]
+
+    @property
+    def mirror(self) -> str:
+        """The address of the Debian mirror."""
+        return self.sources[0].split()[1].rstrip("/")
+
+
+def run(arguments: Mapping[str, Any], tell: Tell, *, dry: bool = False) -> dict[str, Any]:
+    """Build a recipe's package unless the cache has it; return Ansible's result, with path, sha256, version, took_s.
+
+    Args:
+        arguments: all of ARGUMENTS; `targets` and `apt` are what this machine's apt says, as `local_apt_sources` and
+            `local_apt_options` read it.
+        tell: takes a line of progress.
+        dry: change nothing but say whether something would change.
+    """
+    started = time.monotonic()
+    try:
+        check_keys("apptainer_package", arguments, ARGUMENTS)
+        recipe = load(Path(arguments["recipe"]))
+        store = Store(Path(arguments["cache"]) / "programs")
+        with store.lock(recipe.key):
+            found = store.find(recipe.key)
+            if dry and not found:
+                return {"changed": True}
+            entry = found or _make(recipe, store, arguments, tell)
+    except (InputError, ChecksumError, OSError, ProcessError) as error:
+        return {"failed": True, "msg": str(error)}
+    told = {"path": str(store.blob(entry)), "sha256": entry.sha256, "version": recipe.package_version}
+    return {"changed": not found, **told, "took_s": round(time.monotonic() - started, 2)}
+
+
+def build(recipe: Recipe, workshop: Workshop, folder: Path, tell: Tell) -> Path:
+    """Build the package in a folder, which must be empty; return its path.
+
+    Raises:
+        InputError: no address gives the source.
+        ChecksumError: one gives another file.
+        isthmus.clients.process.ProcessError: a step failed.
+    """
+    archive, source, package = folder / "archive", folder / "source", folder / "package.deb"
+    _fetch(recipe, workshop.mirror, archive, tell)
+    debian.unpack(archive, source)
+    tell(f"{recipe}: collecting its Go modules")
+    workshop.go.vendor(source)
+    limits = workshop.go.limits
+    environment = {"SOURCE_DATE_EPOCH": str(recipe.epoch), "GOMEMLIMIT": f"{limits.memory_mib // limits.jobs}MiB"}
+    command = ["sh", f"{RECIPE}/{SCRIPT}", recipe.version, recipe.package_version, str(limits.jobs)]
+    with ticking(lambda so_far_s: tell(f"{recipe}: building, {so_far_s:.0f} s")):
+        debian.Debian(recipe.suite, recipe.packages, workshop.sources, workshop.options).run(
+            command,
+            environment,
+            inside={SOURCE: source, RECIPE: recipe.folder, GO: workshop.go.root},
+            result=(PACKAGE, package),
+        )
+    return package
+
+
+def _make(recipe: Recipe, store: Store, arguments: Mapping[str, Any], tell: Tell) -> Entry:
+    cache = Path(arguments["cache"]) / "go"
+    limits = golang.Limits(int(arguments["jobs"]) or os.cpu_count() or 1, int(arguments["memory_mib"]))
+    go = golang.Go(golang.find(recipe.lock, cache), cache, limits)
+    sources = local_apt_sources(arguments["targets"], recipe.suite)
+    workshop = Workshop(go, sources, local_apt_options(arguments["apt"]))
+    with FileLock(store.root / "locks" / "go"), store.workspace(recipe.folder.name) as folder:
+        return store.keep(recipe.key, recipe.folder.name, Way.BUILD, build(recipe, workshop, folder, tell))
+
+
+def _fetch(recipe: Recipe, mirror: str, path: Path, tell: Tell) -> None:
+    said = []
+    for url in (each.format(mirror=mirror) for each in recipe.urls):
+        try:
+            debian.download(url, path)
+        except ProcessError as error:
+            said.append(str(error))
+            continue
+        check(path, recipe.sha256, "do not use it; compare the checksum with Debian's .dsc of this version", url)
+        tell(f"{recipe}: source from {url}")
+        return
+    raise InputError(
+        "no address gives the source of {}:\n{}\n".format(recipe, "\n".join(said)),
+        "add one that has it to the recipe, or take a later release",
+    )

@@ -1,0 +1,102 @@
+"""The recipe of a Debian package: a folder of build/ that says from what it is built, and how.
+
+recipe.yml has version, suite, date, source and packages; package.sh builds inside a Debian of that suite; debian/ is
+what the package tells dpkg.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from isthmus.artifacts.table import SHA256
+from isthmus.filters.errors import InputError
+from isthmus.filters.suggest import check_keys
+from isthmus.model.programs import OWN_PACKAGE
+
+FILE, SCRIPT, CONTROL = "recipe.yml", "package.sh", "debian"
+KEYS = ("version", "suite", "date", "source", "packages")
+SOURCE_KEYS = ("sha256", "urls")
+LOCK = Path("locks", "build.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A recipe, read and checked.
+
+    Attributes:
+        folder: where it lies, two below the project's tree.
+        epoch: seconds of the date that the package's files bear.
+        sha256: hex digest of the source's archive.
+        urls: where that lies; `{mirror}` stands for the Debian mirror in use.
+        packages: what the build needs of the suite.
+        key: 32 hex digits that follow all that the package is made of.
+    """
+
+    folder: Path
+    version: str
+    suite: str
+    epoch: int
+    sha256: str
+    urls: list[str]
+    packages: list[str]
+    key: str
+
+    @property
+    def package_version(self) -> str:
+        """The version that dpkg sees: above Debian's of the same release, and another for each recipe."""
+        return f"{self.version}{OWN_PACKAGE}{self.key[:12]}"
+
+    @property
+    def lock(self) -> Path:
+        """The lock file that pins Go."""
+        return self.folder.parents[1] / LOCK
+
+    def __str__(self) -> str:
+        """What messages call it."""
+        return f"{self.folder.name} {self.version} with setuid"
+
+
+def load(folder: Path) -> Recipe:
+    """Read a recipe.
+
+    Raises:
+        InputError: it cannot be read, or is not complete; the message begins with the file.
+    """
+    file = folder / FILE
+    try:
+        told = yaml.safe_load(file.read_text(encoding="utf-8"))
+        check_keys("the recipe", told, KEYS, KEYS)
+        check_keys("its source", told["source"], SOURCE_KEYS, SOURCE_KEYS)
+        return _recipe(folder, told, _key(folder, told))
+    except InputError as error:
+        raise InputError(f"{file}: {error.problem}", error.remedy) from error
+    except (OSError, yaml.YAMLError, AttributeError, TypeError, ValueError) as error:
+        raise InputError(f"{file} is no recipe: {error}", "restore it") from error
+
+
+def _recipe(folder: Path, told: Mapping[str, Any], key: str) -> Recipe:
+    sha256 = str(told["source"]["sha256"])
+    if not SHA256.fullmatch(sha256):
+        raise InputError(
+            f"sha256 is no SHA-256: {sha256!r} ({len(sha256)} characters)", "copy the 64 hex digits of Debian's .dsc"
+        )
+    day = datetime.combine(date.fromisoformat(str(told["date"])), time(), UTC)
+    urls, packages = list(told["source"]["urls"]), list(told["packages"])
+    return Recipe(folder, str(told["version"]), str(told["suite"]), int(day.timestamp()), sha256, urls, packages, key)
+
+
+def _key(folder: Path, told: Mapping[str, Any]) -> str:
+    """Where the source comes from is no part of it: its checksum is."""
+    parts = {**told, "source": told["source"]["sha256"], "machine": os.uname().machine}
+    files = [folder / SCRIPT, *sorted((folder / CONTROL).iterdir()), folder.parents[1] / LOCK]
+    texts = [(file.name, file.read_text(encoding="utf-8")) for file in files]
+    return hashlib.sha256(json.dumps([parts, texts], sort_keys=True, default=str).encode()).hexdigest()[:32]
