@@ -70,7 +70,7 @@ lint: venv ## Everything that reads the code without running it
 
 .PHONY: test-packages
 test-packages: venv
-	@$(BIN)/ansible-playbook tests/support/packages.yml >/dev/null
+	$(BIN)/ansible-playbook tests/support/packages.yml
 
 unit: test-packages ## Tests without root, network or nodes
 	$(PYTEST) tests/unit tests/repo -n 2
