@@ -143,8 +143,9 @@ def start(told: Settings) -> Daemon:
     store.announce(member)
     view = View(store.load())
     names = NodeNames(told.dns, reload_dns)
-    converger = Converger(told.node, kernel, NodeFilter(told.node, read_rules(told.ranges.pods, told.rules)), names)
-    return Daemon(told, store, Parts(told.node, store, view, converger, names))
+    rules = read_rules(told.ranges.pods, told.rules)
+    converger = Converger(told.node, kernel, NodeFilter(told.node, rules), names)
+    return Daemon(told, store, Parts(told.node, store, view, converger, names, rules, told.dns.domain))
 
 
 def main() -> int:
