@@ -2,7 +2,7 @@
 
 watch    etcd's changes become the newest snapshot
 follow   each snapshot is carried out on this node
-release  on the controller: addresses of ended jobs are given back
+release  on the controller: addresses of ended jobs are given back, and names of jobs learnt
 leases   leases without use are dropped
 serve    requests; a thread per connection
 
@@ -26,6 +26,7 @@ from isthmus.clients.slurm import SlurmError, jobs_on_nodes
 from isthmus.network import ended, leases, settings
 from isthmus.network.converge import Converger
 from isthmus.network.filtering import NodeFilter, read_rules
+from isthmus.network.jobnames import renamed
 from isthmus.network.keys import Keys, StoredError
 from isthmus.network.names import NodeNames
 from isthmus.network.operations import Operations, Parts
@@ -107,6 +108,8 @@ class Daemon:
                 missing = dict(judged.missing)
                 if judged.ended:
                     self._store.release(judged.ended, snapshot)
+                if names := renamed(snapshot.state.jobs, holding):
+                    self._store.rename(names, snapshot)
             except (SlurmError, EtcdError, StoreError, StoredError) as error:
                 _log.warning("nothing is given back now: %s", error)
 

@@ -167,6 +167,17 @@ class Store:
                 released |= self._release(uid, jobs[begin : begin + BATCH], ended, None if begin else at)
         return frozenset(released)
 
+    def rename(self, names: Mapping[int, str], known: Snapshot | None = None) -> None:
+        """Write the names of jobs, as far as they are still there."""
+        for begin in range(0, len(names), BATCH):
+            some = dict(list(names.items())[begin : begin + BATCH])
+
+            def work(at: Snapshot, some: Mapping[int, str] = some) -> Change[None]:
+                there = [replace(at.state.jobs[job], name=name) for job, name in some.items() if job in at.state.jobs]
+                return Change(None, tuple(map(JobKey, some)), tuple(there))
+
+            self._commit(work, known)
+
     def announce(self, node: Node, known: Snapshot | None = None) -> bool:
         """Make a node known to the others; return whether something changed."""
 

@@ -2,7 +2,9 @@
 
 import pytest
 
+from tests.support import jobs
 from tests.support.waiting import wait
+from tests.system.network.conftest import pods
 
 ASK = "getent ahostsv4 {} | cut -d' ' -f1 | sort -u | xargs"
 
@@ -40,6 +42,28 @@ def test_address_resolves_to_the_pods_name(serving, two_computes, domain, user):
     near, far = (node.name for node in two_computes)
     told = mine[near].run(f"getent hosts {mine[far].address}")
     assert f"pod1.{mine[far].job}.{user}.{domain}" in told.split()
+
+
+def test_job_name_is_that_of_the_newest_job(serving, two_computes, login, controller, user, domain):
+    near = two_computes[0].name
+    pod = serving[0][near]
+    options = f"--pod-network --mem=20 --nodelist={near} --job-name='Train.Net 1'"
+    with jobs.running(login, controller, user, options) as first, jobs.running(login, controller, user, options) as job:
+        assert int(first) < int(job)
+        wanted = [each.address for each in pods(login, user, job, [near]).values()]
+        wait(lambda: resolve(pod, f"train-net-1.{user}.{domain}"), lambda seen: seen == wanted, timeout_s=20)
+        assert resolve(pod, "train-net-1") == wanted
+    wait(lambda: resolve(pod, f"train-net-1.{user}.{domain}"), lambda seen: seen == [], timeout_s=60)
+
+
+def test_name_of_digits_is_no_jobs_name(serving, two_computes, login, controller, user, domain):
+    near = two_computes[0].name
+    mine, second, _ = serving
+    (taken,) = {pod.job for pod in second.values()}
+    with jobs.running(login, controller, user, f"--pod-network --mem=20 --nodelist={near} --job-name={taken}") as job:
+        (address,) = (each.address for each in pods(login, user, job, [near]).values())
+        wait(lambda: resolve(mine[near], f"{job}.{user}.{domain}"), lambda seen: seen == [address], timeout_s=20)
+        assert address not in resolve(mine[near], f"{taken}.{user}.{domain}")
 
 
 def test_pod_resolves_no_name_of_another_user(serving, two_computes, domain, other_user):
