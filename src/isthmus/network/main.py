@@ -145,7 +145,7 @@ def start(told: Settings) -> Daemon:
     member = told.member(kernel.underlay(told.address).mtu)
     store.announce(member)
     view = View(store.load())
-    names = NodeNames(told.dns, reload_dns)
+    names = NodeNames(told.dns, reload_dns, told.resolver)
     rules = read_rules(told.ranges.pods, told.rules)
     converger = Converger(told.node, kernel, NodeFilter(told.node, rules), names)
     return Daemon(told, store, Parts(told.node, store, view, converger, names, rules, told.dns.domain))

@@ -28,6 +28,8 @@ _STATEMENT = re.compile(
     r"(?P<verdict>accept|drop|reject with icmp type \S+|masquerade|notrack)$"
     r"|(?P<way>jump|goto) (?P<chain>\w+)$|meta mark set meta mark \| \S+$"
 )
+# What stands for a rule where none of a base chain matched; all of ours have this one.
+POLICY = "policy accept"
 
 
 class Unknown(StrEnum):
@@ -85,15 +87,19 @@ class Ruleset:
     chains: Mapping[str, list[str]]
     elements: Elements
 
+    def at(self, hook: str) -> list[str]:
+        """Return the base chains that filter at a hook; a packet must pass all of them."""
+        begins = f"type filter hook {hook} priority filter;"
+        return [chain for chain, (first, *_) in self.chains.items() if first.startswith(begins)]
+
     def walk(self, chain: str, packet: Packet) -> list[Met]:
         """Return the rules that decide about a packet in a base chain, the last of them for sure.
 
         Raises:
             RulesetError: a line of it cannot be read.
         """
-        hook, *_ = self.chains[chain]
         met = list(self._walk(chain, packet))
-        return met if met and met[-1].sure else [*met, Met(chain, hook, "no rule forbids it", Fate.ACCEPT)]
+        return met if met and met[-1].sure else [*met, Met(chain, POLICY, "no rule forbids it", Fate.ACCEPT)]
 
     def _walk(self, chain: str, packet: Packet) -> Iterator[Met]:
         """Yield what is met, up to and with what decides."""
@@ -151,7 +157,7 @@ class Ruleset:
     def _set(self, text: str) -> Iterable[str]:
         if text.startswith("@"):
             return self.elements[text[1:]]
-        return text.strip('{} "').replace(", ", ",").split(",")
+        return [element.strip(' "') for element in text.strip("{}").split(",")]
 
 
 def _fits(element: str, values: list[Value]) -> bool:

@@ -20,7 +20,7 @@ from isthmus.model.network import State
 from isthmus.model.node_network import FLOOD, VXLAN_PORT, Forward, Leg, NodePlan, mac
 from isthmus.network import plan, rules
 from isthmus.network.points import Kind, Point
-from isthmus.network.ruleset import Fate, Met, Packet, Ruleset, Unknown, Value
+from isthmus.network.ruleset import POLICY, Fate, Met, Packet, Ruleset, Unknown, Value
 
 # The interface of a node to all that is no pod; its true name matters to no rule.
 UPLINK = "uplink"
@@ -278,16 +278,25 @@ class _Way:
         leg = self._leg_for(node, target)
         return leg.name if leg else UPLINK
 
-    def _hook(self, node: str, chain: str, packet: Packet, family: str = "inet", about: str = "") -> Iterator[Step]:
+    def _hook(self, node: str, hook: str, packet: Packet, family: str = "inet", about: str = "") -> Iterator[Step]:
         wanted = self._plan(node)
         filtering = Ruleset(self._tables[family], rules.elements(wanted, self.state, node, self.settings))
-        *unsure, last = filtering.walk(chain, packet)
-        differing = [met for met in unsure if (met.fate is Fate.ACCEPT) != (last.fate is Fate.ACCEPT)]
-        for met in differing:
-            yield Step(node, met.chain, Verdict.DEPENDS, _told(met, about))
-        if not differing:
-            passes = Verdict.PASSES if last.fate is Fate.ACCEPT else Verdict.REFUSED
-            yield Step(node, last.chain, passes, _told(last, about))
+        told = False
+        for chain in filtering.at(hook):
+            *unsure, last = filtering.walk(chain, packet)
+            # That a further chain has no rule about a packet is not worth a word.
+            if not (told and last.rule == POLICY and not unsure):
+                yield from _steps(node, unsure, last, about)
+            told = True
+
+
+def _steps(node: str, unsure: Iterable[Met], last: Met, about: str) -> Iterator[Step]:
+    differing = [met for met in unsure if (met.fate is Fate.ACCEPT) != (last.fate is Fate.ACCEPT)]
+    for met in differing:
+        yield Step(node, met.chain, Verdict.DEPENDS, _told(met, about))
+    if not differing:
+        passes = Verdict.PASSES if last.fate is Fate.ACCEPT else Verdict.REFUSED
+        yield Step(node, last.chain, passes, _told(last, about))
 
 
 def _sent(interface: str, uid: int | None) -> _Packet:

@@ -75,6 +75,29 @@ def test_pod_resolves_no_name_of_another_user(serving, two_computes, domain, oth
     assert resolve(mine[near], f"pod0.{job}.{other_user}.{domain}") == []
 
 
+def test_hosts_resolve_names_of_pods_and_of_others(serving, two_computes, login, controller, user, other_user, domain):
+    mine, _, theirs = serving
+    near = two_computes[0].name
+    for host in {node.name: node for node in (login, controller, *two_computes)}.values():
+        for pod, who in ((mine[near], user), (theirs[near], other_user)):
+            seen = ASK.format(f"pod0.{pod.job}.{who}.{domain}")
+            wait(
+                lambda host=host, seen=seen: host.run_as(user, seen).split(), lambda got, pod=pod: got == [pod.address]
+            )
+        # What the host could resolve before it can resolve still.
+        assert host.run("getent ahostsv4 localhost").rc == 0
+
+
+def test_resolver_of_a_host_is_brought_back(two_computes, domain):
+    host = two_computes[0]
+    if "systemd-resolved" in host.output("cat /etc/isthmus/network.json"):
+        pytest.skip("systemd-resolved has a drop-in here")
+    before = host.output("cat /etc/resolv.conf")
+    assert "nameserver 127.0.0.153" in before.splitlines()
+    host.output("sed '/127.0.0.153/d' /etc/resolv.conf > /tmp/resolv && cat /tmp/resolv > /etc/resolv.conf")
+    wait(lambda: host.output("cat /etc/resolv.conf"), lambda seen: seen == before, timeout_s=30)
+
+
 def test_users_names_are_no_files_of_others(two_computes, serving, other_user):
     host = two_computes[0]
     assert host.try_as(other_user, "cat /run/isthmus/dns/*.hosts").rc != 0

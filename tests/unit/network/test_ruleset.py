@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.network import rules
-from isthmus.network.ruleset import Fate, Ruleset, RulesetError, Unknown
+from isthmus.network.ruleset import POLICY, Fate, Ruleset, RulesetError, Unknown
 
 HOOK = "type filter hook input priority filter; policy accept"
 SETS = {"few": frozenset({"192.0.2.1", "192.0.2.2"}), "owned": frozenset({"7 . 10.0.0.0/24"}), "none": frozenset()}
@@ -42,6 +42,7 @@ def walk(*lines, packet=PACKET, **chains):
         "ct state established,new",
         "meta skuid . ip saddr @owned",
         "meta skuid { 0, 7 }",
+        'iifname { "lo", "il4096" }',
     ],
 )
 def test_expression_matches(expression):
@@ -69,7 +70,7 @@ def test_expression_matches(expression):
 )
 def test_expression_does_not_match(expression):
     (met,) = walk(f"{expression} drop")
-    assert (met.rule, met.fate) == (HOOK, Fate.ACCEPT)
+    assert (met.rule, met.fate) == (POLICY, Fate.ACCEPT)
 
 
 def test_first_rule_that_matches_decides():
@@ -79,9 +80,19 @@ def test_first_rule_that_matches_decides():
 
 def test_jump_comes_back_and_goto_does_not():
     assert [met.rule for met in walk("jump other", "drop", other=["tcp dport 1 accept"])] == ["drop"]
-    assert [met.rule for met in walk("goto other", "drop", other=["tcp dport 1 accept"])] == [HOOK]
+    assert [met.rule for met in walk("goto other", "drop", other=["tcp dport 1 accept"])] == [POLICY]
     assert [met.rule for met in walk("jump other", "drop", other=["accept"])] == ["accept"]
     assert [met.rule for met in walk("jump a", "drop", a=["goto b", "accept"], b=["tcp dport 1 accept"])] == ["drop"]
+
+
+def test_all_base_chains_of_a_hook_are_known():
+    chains = {
+        "input": [HOOK],
+        "other": [HOOK, "drop"],
+        "nat": [HOOK.replace("filter hook", "nat hook")],
+        "inner": ["drop"],
+    }
+    assert Ruleset(chains, {}).at("input") == ["input", "other"]
 
 
 def test_statements_without_a_verdict_are_passed():
