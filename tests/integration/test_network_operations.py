@@ -13,7 +13,7 @@ from isthmus.model.network import Driver, Node, Ranges
 from isthmus.network.converge import Converger
 from isthmus.network.dns import DnsSettings
 from isthmus.network.keys import Keys
-from isthmus.network.messages import JobGet, JobPrepare, JobRelease, LeaseTake, List, Reserve, Status, Trace
+from isthmus.network.messages import JobGet, JobPrepare, JobRelease, LeaseTake, List, NodeForget, Reserve, Status, Trace
 from isthmus.network.names import NodeNames
 from isthmus.network.operations import Operations, Parts
 from isthmus.network.protocol import encode_request
@@ -176,6 +176,14 @@ def test_user_sees_his_own_jobs_and_root_all(hosts):
     seen = {uid: [job["id"] for job in hosts[0].ask(List(), uid)["jobs"]] for uid in (0, ALICE, BOB)}
     assert seen == {0: [7, 8], ALICE: [7], BOB: [8]}
     assert hosts[0].ask(Status(), ALICE)["pods"] == 1
+
+
+def test_node_is_forgotten_by_another_one_as_root(hosts):
+    first, second = hosts
+    assert code(first.ask(NodeForget("c2"), ALICE)) == "forbidden"
+    assert code(first.ask(NodeForget("c1"))) == "invalid"
+    assert first.ask(NodeForget("c2"))["forgotten"]
+    assert set(second.store.load().state.nodes) == {"c1"}
 
 
 def test_trace_tells_a_user_of_his_own_jobs_alone(hosts):

@@ -154,31 +154,6 @@ def test_node_is_announced_once(store):
     assert [store.forget("c1"), store.forget("c1")] == [True, False]
 
 
-def test_name_is_written_into_the_job_and_nothing_else_changes(store):
-    old = store.load()
-    taken = store.take(request(1))
-    store.rename({1: "train"}, old)
-    at = store.load()
-    assert at.state.jobs == {1: replace(taken.job, name="train")}
-    assert at.state.users == {2001: taken.user}
-    assert store.release(ended(at, 1)) == {1}
-
-
-def test_name_brings_no_ended_job_back(store):
-    store.take(request(1))
-    at = store.load()
-    store.release(ended(at, 1))
-    store.rename({1: "train"}, at)
-    assert store.load().state.jobs == {}
-
-
-def test_many_names_are_written(store):
-    for job in range(1, 4):
-        store.take(request(job))
-    store.rename({job: f"n{job}" for job in range(1, 250)})
-    assert [job.name for job in store.load().state.jobs.values()] == ["n1", "n2", "n3"]
-
-
 def test_full_range_is_told_and_nothing_is_written(etcd):
     store = Store(etcd, Keys("test"), Ranges(IPv4Network("10.64.0.0/24")))
     store.take(request(uid=2001))

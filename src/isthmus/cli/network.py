@@ -17,6 +17,7 @@ from isthmus.network.messages import (
     LeaseDrop,
     LeaseTake,
     List,
+    NodeForget,
     Request,
     Reserve,
     Status,
@@ -53,6 +54,8 @@ def register(subparsers: Any) -> None:
     _verb(verbs, "leave", "end that now", LeaseDrop)
     for name, help_text, kind in (("reserve", "keep an address", Reserve), ("unreserve", "give it back", Unreserve)):
         _verb(verbs, name, help_text, kind).add_argument("name", help="letters, digits, hyphens; a DNS label")
+    forget = _verb(verbs, "forget", "take a node that left the cluster out of the pod networks (root only)", NodeForget)
+    forget.add_argument("node", help="its name, as Slurm had it")
     traced = _verb(verbs, "trace", "why does A reach B, or not: each rule on the way", Trace)
     traced.add_argument("source", metavar="FROM", help=FROM)
     traced.add_argument("target", metavar="TO", help="the same, or any other address")

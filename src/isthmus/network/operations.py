@@ -99,6 +99,8 @@ class Operations:
                 return self._status(uid)
             case messages.List():
                 return self._list(uid)
+            case messages.NodeForget(node):
+                return self._forget(node)
             case messages.Trace():
                 return self._trace(request, uid)
         return self._of_user(request, uid)
@@ -206,6 +208,11 @@ class Operations:
             "verdict": trace.verdict(steps),
             "steps": [asdict(step) for step in steps],
         }
+
+    def _forget(self, node: str) -> Mapping[str, Any]:
+        if node == self._parts.node:
+            raise RequestError(ErrorCode.INVALID, f"{node} is this very node, whose daemon runs; ask on the controller")
+        return {"forgotten": self._parts.store.forget(node)}
 
     def _status(self, uid: int | None) -> Mapping[str, Any]:
         outcome = self._parts.converger.last

@@ -46,6 +46,10 @@ class RangesDifferError(StoreError):
     """The daemon's settings and those that addresses were taken by are not the same."""
 
 
+class NodeBusyError(StoreError):
+    """Jobs on the node have addresses."""
+
+
 class ContendedError(StoreError):
     """Others were faster again and again."""
 
@@ -188,13 +192,20 @@ class Store:
         return self._commit(work, known)
 
     def forget(self, node: str, known: Snapshot | None = None) -> bool:
-        """Take a node out of the pod networks; return whether it was known."""
+        """Take a node out of the pod networks, with the leases there; return whether it was known."""
 
         def work(at: Snapshot) -> Change[bool]:
             there = node in at.state.nodes
+            jobs = sorted(job.id for job in at.state.jobs.values() if node in job.nodes)
+            if jobs:
+                named = ", ".join(map(str, jobs[:5])) + (" ..." if len(jobs) > 5 else "")
+                raise NodeBusyError(f"jobs on {node} have addresses: {named}; forget it when they have ended")
             return Change(there, (NodeKey(node),), gone=(NodeKey(node),) if there else ())
 
-        return self._commit(work, known)
+        forgotten = self._commit(work, known)
+        for uid in [uid for uid, where in self.load().state.leases if where == node]:
+            self.drop_lease(uid, node)
+        return forgotten
 
     def _release(
         self, uid: int, jobs: Iterable[int], ended: Mapping[int, int], known: Snapshot | None
