@@ -1,17 +1,19 @@
 """What Slurm and admins tell a real etcd later: names of jobs, and nodes that left."""
 
+import threading
 from dataclasses import replace
 from ipaddress import IPv4Address
 
 import pytest
 
-from isthmus.clients.etcd import Etcd
+from isthmus.clients.etcd import Delete, Etcd, Put
 from isthmus.clients.etcd_wire import prefix_range
 from isthmus.model.network import Node
-from isthmus.network.keys import Keys
+from isthmus.network.keys import JobKey, Keys
 from isthmus.network.store import NodeBusyError, Store
 from tests.integration.test_network_store import RANGES, ended, request
 from tests.support.etcd import PREFIX, new_cluster
+from tests.support.waiting import wait
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +73,18 @@ def test_node_is_forgotten_with_its_leases_and_not_with_jobs(store):
     assert not store.forget("c2")
     state = store.load().state
     assert (set(state.nodes), state.leases, state.users[2001].legs) == ({"c1"}, {}, {})
+
+
+def test_value_that_cannot_be_read_holds_the_feed_up_until_it_is_gone(store, cluster):
+    etcd, keys = Etcd(cluster.access()), Keys("test")
+    feed, seen, said = store.feed(store.load(), lambda line: said.append(line)), [], []
+    threading.Thread(target=lambda: seen.extend(at.state.jobs.keys() for at in feed), daemon=True).start()
+    etcd.transact({}, [Put(keys.path(JobKey(9)), "{}")])
+    wait(lambda: store.problem, timeout_s=10, interval_s=0.05)
+    assert "/network/jobs/9: schema is missing" in store.problem
+    etcd.transact({}, [Delete(keys.path(JobKey(9)))])
+    store.take(request(1))
+    wait(lambda: [set(jobs) for jobs in seen], lambda got: {1} in got, timeout_s=10, interval_s=0.05)
+    assert (store.problem, sum("jobs/9" in line for line in said)) == ("", 1)
+    feed.close()
+    etcd.close()

@@ -18,7 +18,7 @@ from typing import Any
 from isthmus.clients.etcd import EtcdError
 from isthmus.model.network import Driver, Job, State
 from isthmus.model.node_network import Leg, Pod
-from isthmus.network import ipam, messages, plan, points, protocol, rules, trace
+from isthmus.network import ipam, messages, plan, plugin, points, protocol, rules, trace
 from isthmus.network.converge import Converger, Outcome
 from isthmus.network.keys import StoredError
 from isthmus.network.messages import ErrorCode, JobState
@@ -222,8 +222,13 @@ class Operations:
             "revision": self._parts.view.snapshot.state.revision,
             "legs": len(mine),
             "pods": sum(1 for pod in outcome.plan.pods.values() if uid in (None, pod.uid)),
-            "errors": dict(outcome.errors) if uid is None else {},
+            "plugin": plugin.state(),
+            "errors": self._errors(outcome) if uid is None else {},
         }
+
+    def _errors(self, outcome: Outcome) -> dict[str, str]:
+        problem = self._parts.store.problem
+        return {**({"etcd": problem} if problem else {}), **outcome.errors}
 
     def _list(self, uid: int | None) -> Mapping[str, Any]:
         state = self._parts.view.snapshot.state

@@ -99,6 +99,11 @@ class Store:
         self._feed = Feed(self._etcd, self._keys, at, self.load, tell)
         return self._feed
 
+    @property
+    def problem(self) -> str:
+        """Why the feed is held up; empty when it is not."""
+        return self._feed.problem if self._feed else ""
+
     def take(self, request: ipam.Request, known: Snapshot | None = None) -> ipam.Taken:
         """Give a job its addresses and its user legs on all its nodes; a job that has them keeps them."""
 
