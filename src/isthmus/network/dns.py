@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from pathlib import Path
 
 from isthmus.model.network import Driver, Job, State
@@ -30,15 +30,18 @@ class DnsSettings:
 
     Attributes:
         domain: the cluster's, e.g. `isthmus`.
-        upstreams: servers for all other names; none: those of the host.
+        upstreams: servers for all other names; none: those of the host, which `names` reads.
         search: domains that pods search after the job's and the user's.
         folder: where the files for CoreDNS and for pods lie.
+        forwards_hosts: whether the host's own programs may ask for all other names too; with systemd-resolved, which
+            would be asked for them in turn, they may not.
     """
 
     domain: str
-    upstreams: tuple[IPv4Address, ...] = ()
+    upstreams: tuple[IPv4Address | IPv6Address, ...] = ()
     search: tuple[str, ...] = ()
     folder: Path = Path("/run/isthmus/dns")
+    forwards_hosts: bool = True
 
     def hosts(self, uid: int) -> Path:
         """Name the file of a user's names."""
@@ -77,7 +80,7 @@ def hosts(state: State, uid: int, domain: str) -> str:
 
 def corefile(legs: Iterable[Leg], settings: DnsSettings) -> str:
     """Return CoreDNS's configuration: a server block for the host itself, and one per leg."""
-    here = _block(HOST_ADDRESS, settings.all_hosts, [settings.domain], settings)
+    here = _block(HOST_ADDRESS, settings.all_hosts, [settings.domain], settings, settings.forwards_hosts)
     ordered = sorted(legs, key=lambda leg: leg.vni)
     return here + "".join(
         _block(leg.address, settings.hosts(leg.uid), [settings.domain, *reverse_zones(leg.blocks)], settings)
@@ -106,12 +109,13 @@ def _zones(block: IPv4Network) -> list[str]:
     ]
 
 
-def _block(address: IPv4Address, file: Path, zones: Iterable[str], settings: DnsSettings) -> str:
-    upstreams = " ".join(map(str, settings.upstreams)) or "/etc/resolv.conf"
+def _block(address: IPv4Address, file: Path, zones: Iterable[str], settings: DnsSettings, forwards: bool = True) -> str:
+    upstreams = " ".join(map(str, settings.upstreams))
+    forward = f"    forward . {upstreams}\n" if forwards and upstreams else ""
     return (
         f".:53 {{\n    bind {address}\n    hosts {file} {' '.join(zones)} {{\n"
         f"        ttl 5\n        reload 500ms\n    }}\n"
-        f"    forward . {upstreams}\n    cache 30\n    errors\n}}\n"
+        f"{forward}    cache 30\n    errors\n}}\n"
     )
 
 

@@ -2,7 +2,7 @@
 
 watch    etcd's changes become the newest snapshot
 follow   each snapshot is carried out on this node
-release  on the controller: addresses of ended jobs are given back
+release  on the controller: addresses of ended jobs are given back, and names of jobs learnt
 leases   leases without use are dropped
 serve    requests; a thread per connection
 
@@ -26,6 +26,7 @@ from isthmus.clients.slurm import SlurmError, jobs_on_nodes
 from isthmus.network import ended, leases, settings
 from isthmus.network.converge import Converger
 from isthmus.network.filtering import NodeFilter, read_rules
+from isthmus.network.jobnames import renamed
 from isthmus.network.keys import Keys, StoredError
 from isthmus.network.names import NodeNames
 from isthmus.network.operations import Operations, Parts
@@ -107,6 +108,8 @@ class Daemon:
                 missing = dict(judged.missing)
                 if judged.ended:
                     self._store.release(judged.ended, snapshot)
+                if names := renamed(snapshot.state.jobs, holding):
+                    self._store.rename(names, snapshot)
             except (SlurmError, EtcdError, StoreError, StoredError) as error:
                 _log.warning("nothing is given back now: %s", error)
 
@@ -142,9 +145,10 @@ def start(told: Settings) -> Daemon:
     member = told.member(kernel.underlay(told.address).mtu)
     store.announce(member)
     view = View(store.load())
-    names = NodeNames(told.dns, reload_dns)
-    converger = Converger(told.node, kernel, NodeFilter(told.node, read_rules(told.ranges.pods, told.rules)), names)
-    return Daemon(told, store, Parts(told.node, store, view, converger, names))
+    names = NodeNames(told.dns, reload_dns, told.resolver)
+    rules = read_rules(told.ranges.pods, told.rules)
+    converger = Converger(told.node, kernel, NodeFilter(told.node, rules), names)
+    return Daemon(told, store, Parts(told.node, store, view, converger, names, rules, told.dns.domain))
 
 
 def main() -> int:

@@ -12,13 +12,13 @@ import pwd
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from isthmus.clients.etcd import EtcdError
 from isthmus.model.network import Driver, Job, State
 from isthmus.model.node_network import Leg, Pod
-from isthmus.network import ipam, messages, protocol
+from isthmus.network import ipam, messages, plan, plugin, points, protocol, rules, trace
 from isthmus.network.converge import Converger, Outcome
 from isthmus.network.keys import StoredError
 from isthmus.network.messages import ErrorCode, JobState
@@ -49,6 +49,8 @@ class Parts:
         view: the newest snapshot.
         converger: the kernel and all that follows from it.
         names: where pods' resolv.conf lie.
+        rules: what the packet filter is made of.
+        domain: of pods' names.
     """
 
     node: str
@@ -56,6 +58,8 @@ class Parts:
     view: View
     converger: Converger
     names: NodeNames
+    rules: rules.Settings
+    domain: str
 
 
 class Operations:
@@ -95,8 +99,10 @@ class Operations:
                 return self._status(uid)
             case messages.List():
                 return self._list(uid)
+            case messages.NodeForget(node):
+                return self._forget(node)
             case messages.Trace():
-                raise RequestError(ErrorCode.INVALID, "traces are not made by this version")
+                return self._trace(request, uid)
         return self._of_user(request, uid)
 
     def _of_user(self, request: messages.Request, uid: int | None) -> Mapping[str, Any]:
@@ -185,6 +191,29 @@ class Operations:
                 return {"leg": leg.name, "address": address}
         raise RequestError(ErrorCode.FAILED, f"the network of {name} could not be made here: {dict(outcome.errors)}")
 
+    def _trace(self, request: messages.Trace, uid: int | None) -> Mapping[str, Any]:
+        parts = self._parts
+        state = points.visible(parts.view.snapshot.state, uid)
+        find = points.Finder(state, parts.rules, parts.domain, uid, lambda name: pwd.getpwnam(name).pw_uid)
+        probe = trace.Probe(rules.Protocol(request.protocol), request.port)
+        try:
+            source, target = find.source(request.source), find.target(request.target)
+            steps = trace.trace(state, parts.rules, source, target, probe)
+        except (points.PointError, plan.PlanError) as error:
+            raise RequestError(ErrorCode.NOT_FOUND, str(error)) from error
+        steps = [*trace.failures(parts.node, parts.converger.last.errors, steps, tell_all=uid is None), *steps]
+        return {
+            "source": source.text,
+            "target": target.text,
+            "verdict": trace.verdict(steps),
+            "steps": [asdict(step) for step in steps],
+        }
+
+    def _forget(self, node: str) -> Mapping[str, Any]:
+        if node == self._parts.node:
+            raise RequestError(ErrorCode.INVALID, f"{node} is this very node, whose daemon runs; ask on the controller")
+        return {"forgotten": self._parts.store.forget(node)}
+
     def _status(self, uid: int | None) -> Mapping[str, Any]:
         outcome = self._parts.converger.last
         mine = [leg for leg in outcome.plan.legs.values() if uid in (None, leg.uid)]
@@ -193,8 +222,13 @@ class Operations:
             "revision": self._parts.view.snapshot.state.revision,
             "legs": len(mine),
             "pods": sum(1 for pod in outcome.plan.pods.values() if uid in (None, pod.uid)),
-            "errors": dict(outcome.errors) if uid is None else {},
+            "plugin": plugin.state(),
+            "errors": self._errors(outcome) if uid is None else {},
         }
+
+    def _errors(self, outcome: Outcome) -> dict[str, str]:
+        problem = self._parts.store.problem
+        return {**({"etcd": problem} if problem else {}), **outcome.errors}
 
     def _list(self, uid: int | None) -> Mapping[str, Any]:
         state = self._parts.view.snapshot.state

@@ -1,5 +1,6 @@
 """What CoreDNS is told of pods' names."""
 
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 
 import pytest
@@ -83,8 +84,15 @@ def test_corefile_has_a_block_per_leg():
     assert "forward . 192.0.2.53" in told
 
 
-def test_corefile_without_upstreams_asks_those_of_the_host():
-    assert "forward . /etc/resolv.conf" in dns.corefile([], dns.DnsSettings("cl"))
+def test_corefile_without_upstreams_forwards_nothing():
+    assert "forward" not in dns.corefile([], dns.DnsSettings("cl"))
+
+
+def test_host_whose_resolver_knows_other_servers_gets_no_other_names():
+    leg = Leg(1, 1001, IPv4Address("10.64.0.1"), (), IPv4Address("10.0.0.1"), 1450)
+    here, *legs = dns.corefile([leg], replace(SETTINGS, forwards_hosts=False)).split(".:53 {")[1:]
+    assert "forward" not in here
+    assert all("forward . 192.0.2.53" in block for block in legs)
 
 
 def test_resolv_conf_searches_job_user_and_the_admins_list():
