@@ -132,7 +132,8 @@ class _HostGateway:
 
     @staticmethod
     def to_others(ours: IPv4Network) -> tuple[str, ...]:
-        return (f"ip daddr {ours} accept",)
+        # A member's own processes come by the node's address here, and are answered there.
+        return (f"ip daddr {ours} accept", "ip daddr @peers ct direction reply accept")
 
 
 _WAYS: Mapping[Backend, type[_Vxlan] | type[_HostGateway]] = {Backend.VXLAN: _Vxlan, Backend.HOST_GW: _HostGateway}
