@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from ipaddress import IPv4Network
+from collections.abc import Callable, Iterable, Mapping
+from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from isthmus.model.node_network import FLANNEL_BRIDGE, FLANNEL_PORT
+from isthmus.filters.network import host_interfaces, interface_overlap
+from isthmus.model.node_network import FLANNEL_BRIDGE, FLANNEL_PORT, FLANNEL_VXLAN
 
 # The newest that the plugin `flannel` speaks; the first with CHECK.
 CNI_VERSION = "0.4.0"
@@ -59,7 +60,32 @@ def network_flannel_list(folder: str = FOLDER, subnet_file: str = SUBNET_FILE) -
     return {"cniVersion": CNI_VERSION, "name": "flannel", "plugins": [plugin]}
 
 
+def network_flannel_problems(
+    facts: Mapping[str, Any], address: str, pods: str, linked: Iterable[str] = ()
+) -> list[str]:
+    """Tell why a host cannot have Flannel's network.
+
+    Args:
+        facts: Ansible's, of its interfaces.
+        address: the host's on the cluster's network.
+        pods: the range of the whole network, CIDR.
+        linked: addresses that must be on the same link; those of all members with host-gw.
+    """
+    found = host_interfaces(facts)
+    others = [each for each in found if each.get("device") not in (FLANNEL_BRIDGE, FLANNEL_VXLAN)]
+    problems = [interface_overlap(each, IPv4Network(pods), "network_flannel_range") for each in others]
+    told = [each["ipv4"] for each in found if (each.get("ipv4") or {}).get("address") == address]
+    link = [IPv4Network(f"{address}/{each.get('prefix', 32)}", strict=False) for each in told]
+    problems += [
+        f"{other} is not on the link {link[0]} of {address}; set network_flannel_backend to vxlan"
+        for other in linked
+        if link and IPv4Address(other) not in link[0]
+    ]
+    return [problem for problem in problems if problem]
+
+
 FILTERS: dict[str, Callable[..., object]] = {
     "network_flannel_config": network_flannel_config,
     "network_flannel_list": network_flannel_list,
+    "network_flannel_problems": network_flannel_problems,
 }

@@ -65,14 +65,17 @@ def chains(network: Flannel, private: IPv4Network, outside: list[str]) -> dict[s
         private: the range of private networks.
         outside: rules for what pods send elsewhere, the last of which decides.
     """
-    ours, bridge = network.range, f'"{FLANNEL_BRIDGE}"'
-    way = _WAYS[network.backend]
+    return {**_to_hosts(network, private), **_forwarded(network, private, outside)}
+
+
+def _to_hosts(network: Flannel, private: IPv4Network) -> dict[str, list[str]]:
+    ours, way = network.range, _WAYS[network.backend]
     return {
         "flannel_input": [
             "type filter hook input priority filter; policy accept",
             *way.members_only,
             'iifname "lo" accept',
-            f"iifname {bridge} goto from_flannel",
+            f"iifname {_BRIDGE} goto from_flannel",
             f"ip saddr {ours} goto from_flannel",
             f"ip daddr {ours} ct state established,related accept",
             f"ip daddr {ours} drop",
@@ -85,16 +88,22 @@ def chains(network: Flannel, private: IPv4Network, outside: list[str]) -> dict[s
             "jump host_services",
             "drop",
         ],
+    }
+
+
+def _forwarded(network: Flannel, private: IPv4Network, outside: list[str]) -> dict[str, list[str]]:
+    ours, way = network.range, _WAYS[network.backend]
+    return {
         "flannel_forward": [
             "type filter hook forward priority filter; policy accept",
-            f"iifname {bridge} oifname {bridge} accept",
+            f"iifname {_BRIDGE} oifname {_BRIDGE} accept",
             *way.none_forwarded,
-            f"iifname {bridge} goto from_flannel_pods",
+            f"iifname {_BRIDGE} goto from_flannel_pods",
             f"ip daddr {ours} ct state established,related accept",
-            *(f"oifname {bridge} {members} accept" for members in way.members(ours)),
+            *(f"oifname {_BRIDGE} {members} accept" for members in way.members(ours)),
             f"ip daddr {ours} drop",
             f"ip saddr {ours} drop",
-            f"oifname {bridge} drop",
+            f"oifname {_BRIDGE} drop",
         ],
         "from_flannel_pods": [
             *_sane(ours),
@@ -105,9 +114,12 @@ def chains(network: Flannel, private: IPv4Network, outside: list[str]) -> dict[s
         ],
         "flannel_postrouting": [
             "type nat hook postrouting priority srcnat; policy accept",
-            f'ip saddr {ours} ip daddr != {ours} ip daddr != @peers oifname != {{ {bridge}, "lo" }} masquerade',
+            f'ip saddr {ours} ip daddr != {ours} ip daddr != @peers oifname != {{ {_BRIDGE}, "lo" }} masquerade',
         ],
     }
+
+
+_BRIDGE = f'"{FLANNEL_BRIDGE}"'
 
 
 class _Vxlan:
