@@ -33,6 +33,7 @@ def flannel_problems(site: Site) -> Iterator[str]:
         yield site.problem_of(unknown(f"driver in {DEFAULT}", str(told), ["none", *present]), DEFAULT)
     if Driver.FLANNEL in present:
         yield from _ranges(site)
+        yield from _user(site)
 
 
 def drivers(site: Site) -> list[str]:
@@ -70,6 +71,16 @@ def _others(site: Site) -> Iterable[tuple[str, IPv4Network]]:
         ipams = [item["ipam"] for item in items if isinstance(item.get("ipam"), Mapping)]
         named += [(f"network {name} of apptainer_networks", ipam.get("subnet")) for ipam in ipams]
     return [(f"{name} ({told})", network) for name, told in named if (network := _network(told))]
+
+
+def _user(site: Site) -> Iterator[str]:
+    users = site.shared_list("etcd_users")
+    if users and Driver.FLANNEL not in [user.get("name") for user in users]:
+        yield site.problem(
+            f"etcd_users lacks {Driver.FLANNEL}, who is flanneld",
+            "add it with readwrite on the prefix flannel/, or take the driver out of network_drivers",
+            "etcd_users",
+        )
 
 
 def _subnets(site: Site, pods: IPv4Network) -> Iterator[str]:

@@ -28,6 +28,7 @@ def test_defaults_are_those_of_the_role():
     [
         {},
         {"network_default_driver": "flannel"},
+        {"etcd_users": [{"name": "networkd"}, {"name": "flannel"}]},
         {"network_drivers": ["private"], "network_flannel_range": "10.231.0.0/16"},
         {"network_flannel_range": "172.30.0.0/24", "network_flannel_prefix": 26},
         {"network_pod_range": "10.128.0.0/12", "network_flannel_range": "10.64.0.0/10"},
@@ -51,6 +52,7 @@ def test_right_flannel_has_no_problem(variables):
             {"apptainer_networks": {"own": [{"type": "bridge", "ipam": {"subnet": "10.128.3.0/24"}}]}},
             "overlaps network own of apptainer_networks (10.128.3.0/24)",
         ),
+        ({"etcd_users": [{"name": "networkd", "grants": []}]}, "etcd_users lacks flannel"),
         ({"network_flannel_prefix": 13}, "network_flannel_prefix 13 is not within 14 and 30"),
         ({"network_flannel_prefix": 31}, "network_flannel_prefix 31 is not within 14 and 30"),
     ],
