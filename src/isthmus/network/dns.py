@@ -131,8 +131,10 @@ def _zones(block: IPv4Network) -> list[str]:
 def _block(address: IPv4Address, file: Path, zones: Iterable[str], settings: DnsSettings, forwards: bool = True) -> str:
     upstreams = " ".join(map(str, settings.upstreams))
     forward = f"    forward . {upstreams}\n" if forwards and upstreams else ""
+    # Refused, and not failed, is what makes a resolver believe its other servers at once.
+    asked = "." if forwards else settings.domain
     return (
-        f".:53 {{\n    bind {address}\n    hosts {file} {' '.join(zones)} {{\n"
+        f"{asked}:53 {{\n    bind {address}\n    hosts {file} {' '.join(zones)} {{\n"
         f"        ttl 5\n        reload 500ms\n    }}\n"
         f"{forward}    cache 30\n    errors\n}}\n"
     )
