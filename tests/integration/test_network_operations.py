@@ -12,6 +12,7 @@ from isthmus.clients.etcd_wire import prefix_range
 from isthmus.model.network import Driver, Node, Ranges
 from isthmus.network.converge import Converger
 from isthmus.network.dns import DnsSettings
+from isthmus.network.drivers import PrivateNetwork
 from isthmus.network.keys import Keys
 from isthmus.network.messages import JobGet, JobPrepare, JobRelease, LeaseTake, List, NodeForget, Reserve, Status, Trace
 from isthmus.network.names import NodeNames
@@ -49,7 +50,10 @@ class Host:
         self.feed = self.store.feed(self.view.snapshot)
         converger = Converger(name, self.kernel, FakeFollower([], "filter"), FakeFollower([], "names"))
         names = NodeNames(DnsSettings("cl", folder=folder), lambda: None)
-        self.operations = Operations(Parts(name, self.store, self.view, converger, names, Settings(RANGES.pods), "cl"))
+        networks = {Driver.PRIVATE: PrivateNetwork(self.view, converger, names)}
+        self.operations = Operations(
+            Parts(name, self.store, self.view, converger, networks, Settings(RANGES.pods), "cl")
+        )
         self.thread = threading.Thread(target=self._watch)
         self.thread.start()
 

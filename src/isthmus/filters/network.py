@@ -13,7 +13,7 @@ from isthmus.filters.errors import InputError
 from isthmus.filters.suggest import unknown
 from isthmus.filters.validate_network import MTU_MIN
 from isthmus.model.network import Driver
-from isthmus.model.node_network import VXLAN_OVERHEAD
+from isthmus.model.node_network import LEG, VXLAN_OVERHEAD
 
 # Hex digits of a key: enough that no two builds share one.
 _KEY_DIGITS = 16
@@ -29,8 +29,13 @@ def network_host_problems(facts: Mapping[str, Any], address: str, pod_range: str
         mtu: wished for pods, 0 for what the host carries.
     """
     pods = IPv4Network(pod_range)
-    found = [interface for interface in map(facts.get, map(_fact, facts.get("interfaces", ()))) if interface]
-    problems = [_overlap(each, pods) for each in found]
+    found = host_interfaces(facts)
+    # Ours are named for their network's number and lie in the range by right.
+    problems = [
+        interface_overlap(each, pods, "network_pod_range")
+        for each in found
+        if not str(each.get("device", "")).startswith(LEG)
+    ]
     carrying = [each for each in found if (each.get("ipv4") or {}).get("address") == address]
     if not carrying:
         problems.append(f"no interface has {address}; set base_address to the host's address on the cluster's network")
@@ -137,22 +142,25 @@ def _uid(name: str, uids: Mapping[str, int]) -> int:
     return uids[name]
 
 
-def _fact(interface: str) -> str:
-    """Return the name under which Ansible has an interface."""
-    return interface.replace("-", "_").replace(".", "_").replace(":", "_")
+def host_interfaces(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what Ansible knows of each interface."""
+    return [found for name in facts.get("interfaces", ()) if (found := facts.get(_fact(name)))]
 
 
-def _overlap(interface: Mapping[str, Any], pods: IPv4Network) -> str:
+def interface_overlap(interface: Mapping[str, Any], pods: IPv4Network, variable: str) -> str:
+    """Tell that an interface's network overlaps a range of pods; empty when it does not."""
     told = interface.get("ipv4") or {}
-    # Ours are named for their network's number and lie in the range by right.
-    if not told.get("address") or str(interface.get("device", "")).startswith("il"):
+    if not told.get("address"):
         return ""
     own = IPv4Network(f"{told['address']}/{told.get('prefix', 32)}", strict=False)
     if not own.overlaps(pods):
         return ""
-    return (
-        f"{interface['device']} ({IPv4Address(told['address'])}) lies in network_pod_range {pods}; choose another range"
-    )
+    return f"{interface['device']} ({IPv4Address(told['address'])}) lies in {variable} {pods}; choose another range"
+
+
+def _fact(interface: str) -> str:
+    """Return the name under which Ansible has an interface."""
+    return interface.replace("-", "_").replace(".", "_").replace(":", "_")
 
 
 FILTERS: dict[str, Callable[..., object]] = {

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from isthmus.clients.netlink import Kernel, NetlinkError
 from isthmus.model.network import State
-from isthmus.model.node_network import NAMESPACE, NodePlan
+from isthmus.model.node_network import NAMESPACE, FlannelPod, NodePlan
 from isthmus.network.plan import PlanError, Planner
 from isthmus.network.steps import (
     AddLeg,
@@ -73,6 +73,7 @@ class Converger:
         kernel: of the thread's network namespace.
         packet_filter: see Filter.
         names: see Names.
+        flannel: tells the pods of Flannel's network that exist; rules and names follow them.
         clock: seconds that never go back.
     """
 
@@ -83,12 +84,14 @@ class Converger:
         packet_filter: Filter,
         names: Names,
         clock: Callable[[], float] = time.monotonic,
+        flannel: Callable[[], Mapping[int, FlannelPod]] = dict,
     ) -> None:
         self._planner = Planner(node)
         self._kernel = kernel
         self._filter = packet_filter
         self._names = names
         self._clock = clock
+        self._flannel = flannel
         self._lock = Lock()
         self._found: NodePlan | None = None
         self._looked_s = 0.0
@@ -105,7 +108,7 @@ class Converger:
             errors: dict[str, str] = {}
             try:
                 state = read()
-                wanted = self._planner.plan(state)
+                wanted = replace(self._planner.plan(state), flannel=self._flannel())
             except PlanError as error:
                 _log.error("nothing is changed: %s", error)
                 self.last = Outcome(self.last.plan, {"state": str(error)})

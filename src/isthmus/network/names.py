@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from isthmus.model.network import State
+from isthmus.model.network import Driver, State
 from isthmus.model.node_network import NodePlan
 from isthmus.network import dns, hostresolver
 from isthmus.network.hostresolver import HostResolver
@@ -18,6 +18,7 @@ from isthmus.support import durable
 
 COREFILE = "Corefile"
 RESOLV = ".resolv"
+EVERY = (Driver.PRIVATE, Driver.FLANNEL)
 
 
 class NodeNames:
@@ -72,14 +73,26 @@ class NodeNames:
         before = hostresolver.follow(self._resolver, self._resolv_conf)
         forwards = self._resolver is not HostResolver.RESOLVED
         settings = replace(self._settings, upstreams=self._settings.upstreams or before, forwards_hosts=forwards)
-        everybody = "".join(dns.hosts(state, uid, settings.domain) for uid in sorted(state.users))
-        files = {COREFILE: dns.corefile(wanted.legs.values(), settings), settings.all_hosts.name: everybody}
+        flannel = [(pod, job) for pod in wanted.flannel.values() if (job := state.jobs.get(pod.job))]
+        files = {
+            COREFILE: dns.corefile(wanted.legs.values(), settings, (pod.gateway for pod, _ in flannel)),
+            settings.all_hosts.name: _everybody(state, settings, EVERY),
+        }
+        if flannel:
+            files[settings.flannel_hosts.name] = _everybody(state, settings, (Driver.FLANNEL,))
         for leg in wanted.legs.values():
             files[settings.hosts(leg.uid).name] = dns.hosts(state, leg.uid, settings.domain)
         for pod in wanted.pods.values():
             job, user = state.jobs[pod.job], state.users[pod.uid]
             files[self.resolv_conf(pod.job).name] = dns.resolv_conf(job, user.name, pod.gateway, settings)
+        for shared, job in flannel:
+            name = state.users[job.uid].name
+            files[self.resolv_conf(job.id).name] = dns.resolv_conf(job, name, shared.gateway, settings)
         return files
 
     def _present(self) -> set[str]:
         return {path.name for path in self._settings.folder.iterdir()} if self._settings.folder.is_dir() else set()
+
+
+def _everybody(state: State, settings: dns.DnsSettings, drivers: tuple[Driver, ...]) -> str:
+    return "".join(dns.hosts(state, uid, settings.domain, drivers) for uid in sorted(state.users))

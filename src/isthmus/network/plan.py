@@ -39,6 +39,17 @@ def desired(state: State, node: str) -> NodePlan:
     return Planner(node).plan(state)
 
 
+def on_flannel(state: State, node: str) -> dict[int, int]:
+    """Return the jobs that should have a pod of Flannel's network on a node: job id -> uid.
+
+    Raises:
+        PlanError: as for `desired`.
+    """
+    _check(state, node)
+    jobs = (job for job in state.jobs.values() if job.driver == Driver.FLANNEL and node in job.nodes)
+    return {job.id: job.uid for job in jobs}
+
+
 class Planner:
     """Plans of one node, of one state after another; states share what did not change.
 

@@ -24,18 +24,19 @@ A rule that the admin's settings made, or that users ask about, says so in its c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Network
 
 from isthmus.model.network import State
-from isthmus.model.node_network import LEG, VETH, VXLAN, VXLAN_PORT, NodePlan, mac
+from isthmus.model.node_network import FLANNEL_PORT, LEG, VETH, VXLAN, VXLAN_PORT, NodePlan, mac
+from isthmus.network import rules_flannel
+from isthmus.network.rules_flannel import Flannel
 
 TABLE = "isthmus"
 # A bit of a packet's mark that neither Kubernetes (14, 15) nor Tailscale (16 to 23) uses.
 MARK = 0x04000000
-_FLANNEL_PORT = 8472
 _ANYWHERE = IPv4Network("0.0.0.0/0")
 Elements = Mapping[str, frozenset[str]]
 
@@ -109,6 +110,7 @@ class Settings:
         egress: rules for the outside; the first that matches decides.
         default: what happens where none matches.
         dns_port: where pods find DNS on their leg.
+        flannel: the network that all users share, if there is one.
     """
 
     pods: IPv4Network
@@ -127,6 +129,7 @@ class Settings:
     egress: tuple[Egress, ...] = ()
     default: Action = Action.ALLOW
     dns_port: int = 53
+    flannel: Flannel | None = None
 
 
 def base(settings: Settings) -> str:
@@ -137,6 +140,7 @@ def base(settings: Settings) -> str:
         "legs": "type ifname . ipv4_addr",
         "pairs": "type ifname . ifname",
         **{_user_set(uid): "type ifname" for uid in _named_uids(settings)},
+        **{rules_flannel.user_set(uid): "type ipv4_addr" for uid in _on_flannel(settings)},
     }
     declared = {"inet": sets, "bridge": {"pods": "type ifname . ether_addr . ipv4_addr"}}
     text = ""
@@ -165,10 +169,11 @@ def elements(plan: NodePlan, state: State, node: str, settings: Settings) -> dic
     return {
         "peers": frozenset(str(peer.address) for name, peer in state.nodes.items() if name != node),
         "owned": frozenset(f"{leg.uid} . {block}" for leg in legs for block in leg.blocks),
-        "legs": frozenset(f"{leg.name} . {leg.address}" for leg in legs),
+        "legs": frozenset(f"{leg.name} . {leg.address}" for leg in legs) | rules_flannel.own_legs(plan.flannel),
         "pairs": frozenset(f"{leg.name} . {leg.name}" for leg in legs),
         "pods": frozenset(f"{pod.veth} . {mac(pod.address)} . {pod.address}" for pod in plan.pods.values()),
         **{_user_set(uid): frozenset(leg.name for leg in legs if leg.uid == uid) for uid in _named_uids(settings)},
+        **rules_flannel.elements(plan.flannel, _on_flannel(settings)),
     }
 
 
@@ -228,6 +233,7 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
             "type nat hook postrouting priority srcnat; policy accept",
             f'ip saddr {pods} ip daddr != {pods} oifname != "{LEG}*" oifname != "lo" masquerade',
         ],
+        **_flannel(settings),
     }
 
 
@@ -251,7 +257,7 @@ def _output(pods: IPv4Network) -> list[str]:
         "type filter hook output priority filter; policy accept",
         f'oifname "{LEG}*" {mark}',
         f'meta oifkind "vxlan" {mark}',
-        f"udp dport {{ {VXLAN_PORT}, {_FLANNEL_PORT} }} meta mark & {MARK:#x} == 0 meta skuid != 0 drop",
+        f"udp dport {{ {VXLAN_PORT}, {FLANNEL_PORT} }} meta mark & {MARK:#x} == 0 meta skuid != 0 drop",
         *(f'oifname "{prefix}*" goto to_pods' for prefix in (LEG, VXLAN, VETH)),
         f"ip daddr {pods} goto to_pods",
     ]
@@ -280,27 +286,41 @@ def _host_services(settings: Settings) -> list[str]:
     return [_said(f"tcp dport {{ {slurm} }} accept", "Slurm, and network_srun_ports"), *allowed] if slurm else allowed
 
 
+def _flannel(settings: Settings) -> dict[str, list[str]]:
+    if settings.flannel is None:
+        return {}
+    outside = _outside(settings, lambda uid: f"ip saddr @{rules_flannel.user_set(uid)}")
+    return rules_flannel.chains(settings.flannel, settings.pods, outside)
+
+
 def _from_pods(settings: Settings) -> list[str]:
+    return [
+        *_sane(settings.pods),
+        _said(f'oifname "{LEG}*" drop', _OTHERS),
+        _said(f"ip daddr {settings.pods} drop", _OTHERS),
+        *_outside(settings, lambda uid: f"iifname @{_user_set(uid)}"),
+    ]
+
+
+def _outside(settings: Settings, is_users: Callable[[int], str]) -> list[str]:
+    """Return the rules for what goes to hosts and further; `is_users` matches packets of a user's pods."""
     hosts = ["ip daddr @peers jump host_services", _said("ip daddr @peers drop", _NOT_OFFERED)]
     if settings.hosts:
         named = ", ".join(map(str, settings.hosts))
         hosts += [f"ip daddr {{ {named} }} jump host_services", _said(f"ip daddr {{ {named} }} drop", _NOT_OFFERED)]
     barred = ", ".join(map(str, settings.barred))
     return [
-        *_sane(settings.pods),
-        _said(f'oifname "{LEG}*" drop', _OTHERS),
-        _said(f"ip daddr {settings.pods} drop", _OTHERS),
         *hosts,
         *([_said(f"ip daddr {{ {barred} }} drop", "loopback, link-local, multicast, metadata")] if barred else []),
-        *(_said(_egress(rule), "network_egress") for rule in settings.egress),
+        *(_said(_egress(rule, is_users), "network_egress") for rule in settings.egress),
         _said(_VERDICTS[settings.default], "network_egress_default"),
     ]
 
 
-def _egress(rule: Egress) -> str:
+def _egress(rule: Egress, is_users: Callable[[int], str]) -> str:
     matches = []
     if rule.uid is not None:
-        matches.append(f"iifname @{_user_set(rule.uid)}")
+        matches.append(is_users(rule.uid))
     if rule.to != _ANYWHERE:
         matches.append(f"ip daddr {rule.to}")
     if rule.ports:
@@ -327,6 +347,10 @@ def _said(rule: str, why: str) -> str:
 
 def _named_uids(settings: Settings) -> list[int]:
     return sorted({rule.uid for rule in settings.egress if rule.uid is not None})
+
+
+def _on_flannel(settings: Settings) -> list[int]:
+    return _named_uids(settings) if settings.flannel else []
 
 
 def _user_set(uid: int) -> str:

@@ -20,15 +20,15 @@ def leavings(node):
     return ours + [line for line in rules.splitlines() if "elements" in line]
 
 
-def pid(node):
-    return node.output("systemctl show --property MainPID --value isthmus-networkd")
+def pid(node, service):
+    return node.output(f"systemctl show --property MainPID --value {service}")
 
 
-def kill(node):
-    """End the daemon as a crash would, and wait until it is back."""
-    before = pid(node)
+def kill(node, service="isthmus-networkd"):
+    """End a daemon as a crash would, and wait until it is back."""
+    before = pid(node, service)
     node.output(f"kill -9 {before}")
-    wait(lambda: node.run("systemctl is-active isthmus-networkd").stdout.strip() == "active" and pid(node) != before)
+    wait(lambda: node.run(f"systemctl is-active {service}").stdout.strip() == "active" and pid(node, service) != before)
 
 
 def test_live_pods_survive_the_daemons_death(serving, two_computes, probe):

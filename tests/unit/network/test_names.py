@@ -1,10 +1,12 @@
 """The files that CoreDNS and pods read."""
 
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from isthmus.model.network import Driver, Job, Node, State, User
+from isthmus.model.network import Attachment, Driver, Job, Node, State, User
+from isthmus.model.node_network import FlannelPod
 from isthmus.network.dns import DnsSettings
 from isthmus.network.hostresolver import HostResolver
 from isthmus.network.names import NodeNames
@@ -45,6 +47,18 @@ def test_first_pod_of_a_user_reloads_and_the_next_does_not(follow):
 def test_last_pod_takes_its_files_along(follow):
     follow(state(7))
     assert follow(state()) == (["Corefile", "all.hosts"], 2)
+
+
+def test_pods_of_flannel_have_names_once_they_exist(tmp_path):
+    names = NodeNames(DnsSettings("cl", folder=tmp_path), lambda: None)
+    shared = Job(9, 1001, "run", Driver.FLANNEL, ("c1",), ())
+    now = replace(state(), jobs={9: shared}, attachments={(9, "c1"): Attachment(9, "c1", IPv4Address("10.128.1.2"))})
+    pods = {9: FlannelPod(9, 1001, IPv4Address("10.128.1.2"), IPv4Address("10.128.1.1"))}
+    names.follow(replace(desired(now, "c1"), flannel=pods), now)
+    assert "pod0.9.alice.cl" in (tmp_path / "flannel.hosts").read_text()
+    assert (tmp_path / "9.resolv").read_text().startswith("nameserver 10.128.1.1\nsearch 9.alice.cl alice.cl")
+    names.follow(replace(desired(now, "c1"), flannel=pods), replace(now, jobs={}))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["Corefile", "all.hosts"]
 
 
 def test_names_are_read_by_the_group_alone(follow, tmp_path):

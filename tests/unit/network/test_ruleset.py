@@ -6,6 +6,7 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.network import rules
+from isthmus.network.rules_flannel import Backend, Flannel
 from isthmus.network.ruleset import POLICY, Fate, Ruleset, RulesetError, Unknown
 
 HOOK = "type filter hook input priority filter; policy accept"
@@ -127,17 +128,22 @@ EVERYTHING = rules.Settings(
         rules.Egress(rules.Action.ALLOW, protocol=rules.Protocol.ICMP),
     ),
     default=rules.Action.DENY,
+    flannel=Flannel(IPv4Network("10.32.0.0/12")),
 )
 
 
 @pytest.mark.parametrize(
     "settings",
-    [EVERYTHING, replace(EVERYTHING, slurm=(), barred=()), rules.Settings(EVERYTHING.pods)],
+    [
+        EVERYTHING,
+        replace(EVERYTHING, slurm=(), barred=(), flannel=replace(EVERYTHING.flannel, backend=Backend.HOST_GW)),
+        rules.Settings(EVERYTHING.pods),
+    ],
 )
 @pytest.mark.parametrize("family", ["inet", "bridge"])
 def test_every_line_of_the_filter_can_be_read(settings, family):
     chains = rules.tables(settings)[family]
-    empty = dict.fromkeys(("peers", "owned", "legs", "pairs", "pods", "user_1000"), frozenset())
+    empty = dict.fromkeys(("peers", "owned", "legs", "pairs", "pods", "user_1000", "flannel_user_1000"), frozenset())
     for name in chains:
         lines = [HOOK, *(line for line in chains[name] if not line.startswith("type "))]
         for line in lines[1:]:

@@ -8,6 +8,7 @@ import pytest
 from isthmus.model.network import Driver, Job, Lease, Node, State, User
 from isthmus.network import rules
 from isthmus.network.points import Finder, PointError, visible
+from isthmus.network.rules_flannel import Flannel
 from isthmus.network.trace import Probe, Verdict, failures, trace, verdict
 
 A, B = 1001, 1002
@@ -99,6 +100,12 @@ def test_way_to_another_node_is_told_in_order():
         ("c2", "pod"),
         ("c2", "forward"),
     ]
+
+
+def test_pod_does_not_reach_flannels_network():
+    settings = replace(SETTINGS, flannel=Flannel(IPv4Network("10.32.0.0/12")))
+    steps = traced("10", "10.32.1.1", settings=settings)
+    assert (steps[-1].check, steps[-1].verdict) == ("flannel_forward", Verdict.REFUSED)
 
 
 def test_udp_and_icmp_have_rules_of_their_own():
