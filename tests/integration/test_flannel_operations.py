@@ -19,6 +19,7 @@ from isthmus.network.messages import JobGet, JobPrepare, JobRelease, List, Statu
 from isthmus.network.names import NodeNames
 from isthmus.network.operations import Operations, Parts
 from isthmus.network.protocol import encode_request
+from isthmus.network.rules import Settings
 from isthmus.network.store import Store
 from isthmus.network.view import View
 from tests.support.etcd import PREFIX, new_cluster
@@ -27,6 +28,7 @@ from tests.support.kernel import FakeFollower, FakeKernel
 from tests.support.places import needs_root
 from tests.support.waiting import wait
 
+RANGE = IPv4Network("10.64.0.0/16")
 pytestmark = needs_root
 ALICE, BOB, PORT = 20001, 20002, 5000
 NODES = ("n1", "n2")
@@ -60,7 +62,7 @@ class Host:
 
     def __init__(self, world, name):
         self.name, self.world = name, world
-        self.store = Store(Etcd(world.cluster.access()), Keys("test"), Ranges(IPv4Network("10.64.0.0/16")))
+        self.store = Store(Etcd(world.cluster.access()), Keys("test"), Ranges(RANGE))
         self.store.announce(Node(name, world.nodes.address(name)))
         self.view = View(self.store.load())
         self.attachments = InPlace(world.nodes.places[name], world.attachments(name))
@@ -74,7 +76,7 @@ class Host:
             Driver.PRIVATE: PrivateNetwork(self.view, converger, names),
             Driver.FLANNEL: FlannelNetwork(name, self.view, self.flannel, converger, names),
         }
-        self.operations = Operations(Parts(name, self.store, self.view, converger, networks))
+        self.operations = Operations(Parts(name, self.store, self.view, converger, networks, Settings(RANGE), "cl"))
         self.feed = self.store.feed(self.view.snapshot)
         self.thread = threading.Thread(target=self._watch)
         self.thread.start()

@@ -20,6 +20,7 @@ ORDER = (
     "test_refusals",
     "test_nodes",
     "test_daemons",
+    "test_backup",
     "test_death",
     "test_stop",
     "test_secrets",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv4Network
@@ -11,6 +12,7 @@ from typing import Any
 from isthmus.filters.errors import InputError
 from isthmus.filters.suggest import unknown
 from isthmus.filters.validate_network import MTU_MIN
+from isthmus.model.network import Driver
 from isthmus.model.node_network import LEG, VXLAN_OVERHEAD
 
 # Hex digits of a key: enough that no two builds share one.
@@ -45,6 +47,25 @@ def network_host_problems(facts: Mapping[str, Any], address: str, pod_range: str
                 f" {max(mtu, MTU_MIN)} are wanted; lower network_mtu, or raise the interface's"
             )
     return [problem for problem in problems if problem]
+
+
+def network_prolog_problem(config: str, drivers: Iterable[str]) -> str:
+    """Tell why jobs that say nothing cannot have a pod network; empty when they can, or need not.
+
+    Args:
+        config: what `scontrol show config` says; empty when Slurm did not answer.
+        drivers: of jobs that say nothing.
+    """
+    told = re.search(r"^PrologFlags\s*=\s*(.*?)\s*$", config, re.MULTILINE)
+    asked = sorted({*drivers} - {Driver.NONE})
+    # Contain brings Alloc along (slurm.conf(5)).
+    if not told or not asked or {"alloc", "contain"} & {*told[1].lower().split(",")}:
+        return ""
+    return (
+        f"PrologFlags is {told[1]}, and jobs that say nothing get network {', '.join(asked)}: it must be there before"
+        " their first step; set PrologFlags=Contain in slurm.conf (slurm_conf_extra, where slurm_manage is true),"
+        " or network_default_driver: none"
+    )
 
 
 def network_plugin_key(folder: str, slurm: str, release: str) -> str:
@@ -144,6 +165,7 @@ def _fact(interface: str) -> str:
 
 FILTERS: dict[str, Callable[..., object]] = {
     "network_host_problems": network_host_problems,
+    "network_prolog_problem": network_prolog_problem,
     "network_plugin_key": network_plugin_key,
     "network_plugin_words": network_plugin_words,
     "network_rules": network_rules,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from pathlib import Path
 
 from isthmus.model.network import Driver, Job, State
@@ -32,16 +32,19 @@ class DnsSettings:
 
     Attributes:
         domain: the cluster's, e.g. `isthmus`.
-        upstreams: servers for all other names; none: those of the host.
+        upstreams: servers for all other names; none: those of the host, which `names` reads.
         search: domains that pods search after the job's and the user's.
         folder: where the files for CoreDNS and for pods lie.
+        forwards_hosts: whether the host's own programs may ask for all other names too; with systemd-resolved, which
+            would be asked for them in turn, they may not.
         flannel: the range of Flannel's network; None where there is none.
     """
 
     domain: str
-    upstreams: tuple[IPv4Address, ...] = ()
+    upstreams: tuple[IPv4Address | IPv6Address, ...] = ()
     search: tuple[str, ...] = ()
     folder: Path = Path("/run/isthmus/dns")
+    forwards_hosts: bool = True
     flannel: IPv4Network | None = None
 
     def hosts(self, uid: int) -> Path:
@@ -90,7 +93,7 @@ def hosts(state: State, uid: int, domain: str, drivers: Collection[Driver] = (Dr
 
 def corefile(legs: Iterable[Leg], settings: DnsSettings, bridges: Iterable[IPv4Address] = ()) -> str:
     """Return CoreDNS's configuration: a server block for the host itself, one per leg, and one for Flannel's bridge."""
-    here = _block(HOST_ADDRESS, settings.all_hosts, [settings.domain], settings)
+    here = _block(HOST_ADDRESS, settings.all_hosts, [settings.domain], settings, settings.forwards_hosts)
     ordered = sorted(legs, key=lambda leg: leg.vni)
     shared = [settings.domain, *reverse_zones([settings.flannel] if settings.flannel else [])]
     flannel = "".join(_block(bridge, settings.flannel_hosts, shared, settings) for bridge in sorted(set(bridges)))
@@ -125,12 +128,15 @@ def _zones(block: IPv4Network) -> list[str]:
     ]
 
 
-def _block(address: IPv4Address, file: Path, zones: Iterable[str], settings: DnsSettings) -> str:
-    upstreams = " ".join(map(str, settings.upstreams)) or "/etc/resolv.conf"
+def _block(address: IPv4Address, file: Path, zones: Iterable[str], settings: DnsSettings, forwards: bool = True) -> str:
+    upstreams = " ".join(map(str, settings.upstreams))
+    forward = f"    forward . {upstreams}\n" if forwards and upstreams else ""
+    # Refused, and not failed, is what makes a resolver believe its other servers at once.
+    asked = "." if forwards else settings.domain
     return (
-        f".:53 {{\n    bind {address}\n    hosts {file} {' '.join(zones)} {{\n"
+        f"{asked}:53 {{\n    bind {address}\n    hosts {file} {' '.join(zones)} {{\n"
         f"        ttl 5\n        reload 500ms\n    }}\n"
-        f"    forward . {upstreams}\n    cache 30\n    errors\n}}\n"
+        f"{forward}    cache 30\n    errors\n}}\n"
     )
 
 

@@ -122,7 +122,8 @@ def take(state: State, ranges: Ranges, request: Request) -> Taken:
     job = Job(
         request.job,
         request.uid,
-        request.name,
+        # A prolog is not told the name, which may be known already (`jobnames`).
+        request.name or (known.name if known and kept else ""),
         Driver.PRIVATE,
         request.nodes,
         (*fixed, *given[:missing]),

@@ -3,7 +3,7 @@
 watch    etcd's changes become the newest snapshot
 follow   each snapshot is carried out on this node
 flannel  the same for Flannel's network, whose plugins take their time
-release  on the controller: addresses of ended jobs are given back
+release  on the controller: addresses of ended jobs are given back, and names of jobs learnt
 leases   leases without use are dropped
 serve    requests; a thread per connection
 
@@ -33,6 +33,7 @@ from isthmus.network.converge import Converger
 from isthmus.network.drivers import FlannelNetwork, Network, PrivateNetwork
 from isthmus.network.filtering import NodeFilter, read_rules
 from isthmus.network.flannel import FlannelConverger
+from isthmus.network.jobnames import renamed
 from isthmus.network.keys import Keys, StoredError
 from isthmus.network.names import NodeNames
 from isthmus.network.operations import Operations, Parts
@@ -125,6 +126,8 @@ class Daemon:
                 missing = dict(judged.missing)
                 if judged.ended:
                     self._store.release(judged.ended, snapshot)
+                if names := renamed(snapshot.state.jobs, holding):
+                    self._store.rename(names, snapshot)
             except (SlurmError, EtcdError, StoreError, StoredError) as error:
                 _log.warning("nothing is given back now: %s", error)
 
@@ -160,7 +163,7 @@ def start(told: Settings) -> Daemon:
     member = told.member(kernel.underlay(told.address).mtu)
     store.announce(member)
     view = View(store.load())
-    names = NodeNames(told.dns, reload_dns)
+    names = NodeNames(told.dns, reload_dns, told.resolver)
     flannel = _flannel(told, store, view)
     rules = read_rules(told.ranges.pods, told.rules, told.flannel.network if told.flannel else None)
     pods = (lambda: flannel.last.pods) if flannel else dict
@@ -168,7 +171,7 @@ def start(told: Settings) -> Daemon:
     networks: dict[Driver, Network] = {Driver.PRIVATE: PrivateNetwork(view, converger, names)}
     if flannel:
         networks[Driver.FLANNEL] = FlannelNetwork(told.node, view, flannel, converger, names)
-    return Daemon(told, store, Parts(told.node, store, view, converger, networks), flannel)
+    return Daemon(told, store, Parts(told.node, store, view, converger, networks, rules, told.dns.domain), flannel)
 
 
 def _flannel(told: Settings, store: Store, view: View) -> FlannelConverger | None:

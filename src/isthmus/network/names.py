@@ -7,11 +7,13 @@ read as /etc/resolv.conf holds no secret.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from isthmus.model.network import Driver, State
 from isthmus.model.node_network import NodePlan
-from isthmus.network import dns
+from isthmus.network import dns, hostresolver
+from isthmus.network.hostresolver import HostResolver
 from isthmus.support import durable
 
 COREFILE = "Corefile"
@@ -25,11 +27,21 @@ class NodeNames:
     Args:
         settings: how names are made, and where the folder is.
         reload: has CoreDNS read its configuration anew; called after a change of it.
+        resolver: by what the host's own programs come here.
+        resolv_conf: the host's own.
     """
 
-    def __init__(self, settings: dns.DnsSettings, reload: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        settings: dns.DnsSettings,
+        reload: Callable[[], None],
+        resolver: HostResolver = HostResolver.NONE,
+        resolv_conf: Path = hostresolver.FILE,
+    ) -> None:
         self._settings = settings
         self._reload = reload
+        self._resolver = resolver
+        self._resolv_conf = resolv_conf
         self._written: dict[str, str] = {}
         self._stale = True
 
@@ -58,7 +70,9 @@ class NodeNames:
         return self._settings.folder / f"{job}{RESOLV}"
 
     def _files(self, wanted: NodePlan, state: State) -> Mapping[str, str]:
-        settings = self._settings
+        before = hostresolver.follow(self._resolver, self._resolv_conf)
+        forwards = self._resolver is not HostResolver.RESOLVED
+        settings = replace(self._settings, upstreams=self._settings.upstreams or before, forwards_hosts=forwards)
         flannel = [(pod, job) for pod in wanted.flannel.values() if (job := state.jobs.get(pod.job))]
         files = {
             COREFILE: dns.corefile(wanted.legs.values(), settings, (pod.gateway for pod, _ in flannel)),

@@ -12,12 +12,12 @@ import pwd
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from isthmus.clients.etcd import EtcdError
 from isthmus.model.network import Driver, Job, State
-from isthmus.network import ipam, messages, protocol
+from isthmus.network import ipam, messages, plan, plugin, points, protocol, rules, trace
 from isthmus.network.converge import Converger
 from isthmus.network.drivers import ECHO_S, Network
 from isthmus.network.keys import StoredError
@@ -44,6 +44,8 @@ class Parts:
         view: the newest snapshot.
         converger: the kernel and all that follows from it.
         networks: those that jobs can have here.
+        rules: what the packet filter is made of.
+        domain: of pods' names.
     """
 
     node: str
@@ -51,6 +53,8 @@ class Parts:
     view: View
     converger: Converger
     networks: Mapping[Driver, Network]
+    rules: rules.Settings
+    domain: str
 
 
 class Operations:
@@ -90,8 +94,10 @@ class Operations:
                 return self._status(uid)
             case messages.List():
                 return self._list(uid)
+            case messages.NodeForget(node):
+                return self._forget(node)
             case messages.Trace():
-                raise RequestError(ErrorCode.INVALID, "traces are not made by this version")
+                return self._trace(request, uid)
         return self._of_user(request, uid)
 
     def _of_user(self, request: messages.Request, uid: int | None) -> Mapping[str, Any]:
@@ -181,6 +187,29 @@ class Operations:
                 return {"leg": leg.name, "address": address}
         raise RequestError(ErrorCode.FAILED, f"the network of {name} could not be made here: {dict(outcome.errors)}")
 
+    def _trace(self, request: messages.Trace, uid: int | None) -> Mapping[str, Any]:
+        parts = self._parts
+        state = points.visible(parts.view.snapshot.state, uid)
+        find = points.Finder(state, parts.rules, parts.domain, uid, lambda name: pwd.getpwnam(name).pw_uid)
+        probe = trace.Probe(rules.Protocol(request.protocol), request.port)
+        try:
+            source, target = find.source(request.source), find.target(request.target)
+            steps = trace.trace(state, parts.rules, source, target, probe)
+        except (points.PointError, plan.PlanError) as error:
+            raise RequestError(ErrorCode.NOT_FOUND, str(error)) from error
+        steps = [*trace.failures(parts.node, parts.converger.last.errors, steps, tell_all=uid is None), *steps]
+        return {
+            "source": source.text,
+            "target": target.text,
+            "verdict": trace.verdict(steps),
+            "steps": [asdict(step) for step in steps],
+        }
+
+    def _forget(self, node: str) -> Mapping[str, Any]:
+        if node == self._parts.node:
+            raise RequestError(ErrorCode.INVALID, f"{node} is this very node, whose daemon runs; ask on the controller")
+        return {"forgotten": self._parts.store.forget(node)}
+
     def _status(self, uid: int | None) -> Mapping[str, Any]:
         outcome = self._parts.converger.last
         mine = [leg for leg in outcome.plan.legs.values() if uid in (None, leg.uid)]
@@ -189,11 +218,14 @@ class Operations:
             "revision": self._parts.view.snapshot.state.revision,
             "legs": len(mine),
             "pods": sum(1 for each in self._parts.networks.values() for owner in each.owners() if uid in (None, owner)),
+            "plugin": plugin.state(),
             "errors": self._errors() if uid is None else {},
         }
 
     def _errors(self) -> dict[str, str]:
-        return {name: why for each in self._parts.networks.values() for name, why in each.errors().items()}
+        problem = self._parts.store.problem
+        told = {name: why for each in self._parts.networks.values() for name, why in each.errors().items()}
+        return {**({"etcd": problem} if problem else {}), **told}
 
     def _list(self, uid: int | None) -> Mapping[str, Any]:
         state = self._parts.view.snapshot.state

@@ -13,6 +13,7 @@ from isthmus.clients.etcd import Access
 from isthmus.model.network import Node, Ranges
 from isthmus.model.node_network import VXLAN_OVERHEAD
 from isthmus.network.dns import DnsSettings
+from isthmus.network.hostresolver import HostResolver
 from isthmus.network.rules_flannel import Backend, Flannel
 
 SCHEMA = 1
@@ -54,6 +55,7 @@ class Settings:
         releases: whether this daemon gives the addresses of ended jobs back; one in the cluster does.
         slurm_prefix: where Slurm's commands are.
         dns: names of pods.
+        resolver: by what this host's own programs resolve them.
         rules: what the packet filter is made of, as `rules.Settings` reads it.
         socket: where requests come in.
         lease_idle_s: how long after a user's last process here his lease is dropped.
@@ -69,6 +71,7 @@ class Settings:
     releases: bool
     slurm_prefix: Path
     dns: DnsSettings
+    resolver: HostResolver
     rules: Mapping[str, Any]
     socket: Path = Path("/run/isthmus/networkd.sock")
     lease_idle_s: float = 3600
@@ -120,6 +123,7 @@ def _settings(told: Mapping[str, Any]) -> Settings:
         releases=told["releases"],
         slurm_prefix=Path(told["slurm_prefix"]),
         dns=DnsSettings(dns["domain"], tuple(map(IPv4Address, dns["upstreams"])), tuple(dns["search"]), flannel=shared),
+        resolver=HostResolver(dns["host"]),
         rules=told["rules"],
         lease_idle_s=float(told["lease_idle_s"]),
         flannel=flannel,

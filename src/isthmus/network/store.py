@@ -51,6 +51,10 @@ class RangesDifferError(StoreError):
     """The daemon's settings and those that addresses were taken by are not the same."""
 
 
+class NodeBusyError(StoreError):
+    """Jobs on the node have addresses."""
+
+
 class EndedError(StoreError):
     """The job is not in etcd any more."""
 
@@ -105,6 +109,11 @@ class Store:
         """
         self._feed = Feed(self._etcd, self._keys, at, self.load, tell)
         return self._feed
+
+    @property
+    def problem(self) -> str:
+        """Why the feed is held up; empty when it is not."""
+        return self._feed.problem if self._feed else ""
 
     def take(self, request: ipam.Request, known: Snapshot | None = None) -> ipam.Taken:
         """Give a job what its network needs on all its nodes; a job that has it keeps it."""
@@ -196,6 +205,17 @@ class Store:
                 released |= self._release(uid, jobs[begin : begin + BATCH], ended, None if begin else at)
         return frozenset(released)
 
+    def rename(self, names: Mapping[int, str], known: Snapshot | None = None) -> None:
+        """Write the names of jobs, as far as they are still there."""
+        for begin in range(0, len(names), BATCH):
+            some = dict(list(names.items())[begin : begin + BATCH])
+
+            def work(at: Snapshot, some: Mapping[int, str] = some) -> Change[None]:
+                there = [replace(at.state.jobs[job], name=name) for job, name in some.items() if job in at.state.jobs]
+                return Change(None, tuple(map(JobKey, some)), tuple(there))
+
+            self._commit(work, known)
+
     def announce(self, node: Node, known: Snapshot | None = None) -> bool:
         """Make a node known to the others; return whether something changed."""
 
@@ -206,13 +226,20 @@ class Store:
         return self._commit(work, known)
 
     def forget(self, node: str, known: Snapshot | None = None) -> bool:
-        """Take a node out of the pod networks; return whether it was known."""
+        """Take a node out of the pod networks, with the leases there; return whether it was known."""
 
         def work(at: Snapshot) -> Change[bool]:
             there = node in at.state.nodes
+            jobs = sorted(job.id for job in at.state.jobs.values() if node in job.nodes)
+            if jobs:
+                named = ", ".join(map(str, jobs[:5])) + (" ..." if len(jobs) > 5 else "")
+                raise NodeBusyError(f"jobs on {node} have addresses: {named}; forget it when they have ended")
             return Change(there, (NodeKey(node),), gone=(NodeKey(node),) if there else ())
 
-        return self._commit(work, known)
+        forgotten = self._commit(work, known)
+        for uid in [uid for uid, where in self.load().state.leases if where == node]:
+            self.drop_lease(uid, node)
+        return forgotten
 
     def _release(
         self, uid: int, jobs: Iterable[int], ended: Mapping[int, int], known: Snapshot | None

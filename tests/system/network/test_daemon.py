@@ -1,5 +1,7 @@
 """The daemon dies, jobs come and go: nothing is lost, nothing is left."""
 
+import json
+
 import pytest
 
 from tests.support import jobs
@@ -51,6 +53,32 @@ def test_interface_removed_by_hand_comes_back(serving, two_computes, probe):
             near.output(f"ip link delete {name}")
     kill(near)
     mine[near.name].run(f"{probe} tcp {mine[far.name].address} {PORT}")
+
+
+def test_every_slurmd_has_the_plugin(computes, user):
+    for node in computes:
+        for status in (
+            node.output("isthmus network status --json"),
+            node.run_as(user, "isthmus network status --json"),
+        ):
+            assert json.loads(status)["plugin"] == "loaded"
+
+
+def test_key_that_cannot_be_read_is_told_and_jobs_live_on(serving, two_computes, nodes, probe):
+    near, far = two_computes
+    member = next(node for node in nodes.values() if "etcd" in node.variables["groups"])
+    settings = json.loads(near.output("cat /etc/isthmus/network.json"))
+    key = f"/isthmus/{settings['cluster']}/network/jobs/4294967290"
+    try:
+        member.output(f"isthmus-etcdctl put {key} '{{}}'")
+        wait(
+            lambda: json.loads(near.output("isthmus network status --json"))["errors"].get("etcd", ""),
+            lambda told: key in told,
+        )
+        serving[0][near.name].run(f"{probe} tcp {serving[0][far.name].address} {PORT}")
+    finally:
+        member.output(f"isthmus-etcdctl del {key}")
+    wait(lambda: json.loads(near.output("isthmus network status --json"))["errors"], lambda told: told == {})
 
 
 def test_job_starts_soon_after_a_crash(login, user, two_computes):

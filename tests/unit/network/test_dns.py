@@ -104,8 +104,16 @@ def test_bridge_of_flannel_has_one_block_with_the_names_of_its_network():
     assert "hosts /run/isthmus/dns/flannel.hosts cl 128.10.in-addr.arpa {" in told
 
 
-def test_corefile_without_upstreams_asks_those_of_the_host():
-    assert "forward . /etc/resolv.conf" in dns.corefile([], dns.DnsSettings("cl"))
+def test_corefile_without_upstreams_forwards_nothing():
+    assert "forward" not in dns.corefile([], dns.DnsSettings("cl"))
+
+
+def test_host_whose_resolver_knows_other_servers_gets_no_other_names():
+    leg = Leg(1, 1001, IPv4Address("10.64.0.1"), (), IPv4Address("10.0.0.1"), 1450)
+    here, legs = dns.corefile([leg], replace(SETTINGS, forwards_hosts=False)).split(".:53 {")
+    assert here.startswith("cl:53 {")
+    assert "forward" not in here
+    assert "forward . 192.0.2.53" in legs
 
 
 def test_resolv_conf_searches_job_user_and_the_admins_list():

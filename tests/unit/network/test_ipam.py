@@ -59,6 +59,11 @@ def test_same_request_takes_nothing_new():
     assert again == replace(FIRST, grew=False, new=False)
 
 
+def test_job_that_asks_without_its_name_keeps_it():
+    again = ipam.take(state(FIRST), RANGES, replace(request(), name=""))
+    assert (again.job.name, again.new) == ("run", False)
+
+
 def test_requeued_job_gets_other_addresses_and_drops_its_old_legs():
     taken = ipam.take(state(FIRST), RANGES, request(1, "c[2-3]"))
     assert taken.job.addresses == (at(5), at(6))

@@ -22,8 +22,9 @@ TO = IPv4Network("198.51.100.0/24")
 
 
 def chain(settings, name):
-    """Return the rules of one chain."""
-    return base(settings).split(f"chain {name} {{\n")[1].split("\n}")[0].splitlines()
+    """Return the rules of one chain, without their comments."""
+    lines = base(settings).split(f"chain {name} {{\n")[1].split("\n}")[0].splitlines()
+    return [line.partition(' comment "')[0] for line in lines]
 
 
 def test_elements_are_those_of_the_plan_and_of_the_other_members():

@@ -19,7 +19,7 @@ TOLD = {
     "lease_idle_s": 3600,
     "ranges": {"pods": "10.64.0.0/10", "block_prefix": 24, "vni_first": 1, "vni_last": 9},
     "etcd": {"endpoints": [], "ca": "a", "certificate": "b", "key": "c", "user": "networkd"},
-    "dns": {"domain": "blue", "upstreams": [], "search": []},
+    "dns": {"domain": "blue", "upstreams": [], "search": [], "host": "none"},
     "flannel": {"range": "10.128.0.0/12", "backend": "host-gw", "plugins": "/p", "list": "/l"},
     "rules": {},
 }
