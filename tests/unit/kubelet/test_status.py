@@ -121,6 +121,22 @@ def test_killed_job_ends_its_containers(state, reason, inner):
     assert f"state {state}" in found["message"]
 
 
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "(state CANCELLED, on c1)"),
+        ({"user": "alice", "reason": "None"}, "(state CANCELLED, on c1, by alice)"),
+        ({"nodes": "", "reason": "TimeLimit"}, "(state CANCELLED, reason TimeLimit)"),
+        ({"exit_code": 0, "signal": 15}, "(state CANCELLED, on c1, exit code 0, signal 15)"),
+        ({"exit_code": 3}, "(state CANCELLED, on c1, exit code 3, signal 0)"),
+        ({"exit_code": 0}, "(state CANCELLED, on c1)"),
+    ],
+)
+def test_message_has_all_that_slurm_knows(fields, words):
+    found = status(slurm=job(JobState.CANCELLED, **fields))
+    assert found["message"] == f"Slurm job 12 was cancelled {words}"
+
+
 @pytest.mark.parametrize("state", [JobState.CANCELLED, JobState.NODE_FAIL, JobState.BOOT_FAIL, JobState.FAILED])
 def test_job_that_never_ran_a_container_says_why(state):
     assert told_by(status(slurm=job(state))) == ("Failed", state.value, "waiting", state.value)
@@ -149,6 +165,13 @@ def test_deleted_pod_ends_as_its_containers_do(code, phase):
     whole["metadata"]["deletionTimestamp"] = text(20)
     found = status(whole, report("ended", app=ended(code)), job(JobState.CANCELLED))
     assert (found["phase"], found.get("reason")) == (phase, None)
+
+
+def test_deleted_pod_whose_containers_were_killed_fails():
+    whole = pod()
+    whole["metadata"]["deletionTimestamp"] = text(20)
+    found = status(whole, report(app=running()), job(JobState.CANCELLED, ended=at(30)))
+    assert told_by(found) == ("Failed", "CANCELLED", "terminated", "CANCELLED")
 
 
 @pytest.mark.parametrize(
