@@ -4,7 +4,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from contextlib import suppress
 from pathlib import Path
 

@@ -17,7 +17,16 @@ from isthmus.filters.podman import local_engine
 from tests.support.cluster import ROOT
 
 USER, UID = "alice", 1000
-_PACKAGES = "apptainer busybox-static fuse-overlayfs procps python3 squashfs-tools squashfuse uidmap".split()
+_PACKAGES = [
+    "apptainer",
+    "busybox-static",
+    "fuse-overlayfs",
+    "procps",
+    "python3",
+    "squashfs-tools",
+    "squashfuse",
+    "uidmap",
+]
 _SETUP = """\
 mkdir -p "$1/etc/apt/preferences.d"
 printf '%s\\n' 'Package: *' 'Pin: release n=sid' 'Pin-Priority: -1' '' \\
@@ -96,7 +105,9 @@ def stop(host: ApptainerHost) -> None:
 
 
 def _image(folder: Path) -> str:
-    targets = _output("apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI) $(COMPONENT)", "Created-By: Packages")
+    targets = _output(
+        "apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI) $(COMPONENT)", "Created-By: Packages"
+    )
     sources = local_apt_sources(targets, "trixie")
     mirror = sources[0].split()[1]
     recipe = {

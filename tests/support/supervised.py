@@ -42,7 +42,16 @@ def container(name, script, **rest):
 
 
 def volume(name, kind, **rest):
-    return {"name": name, "kind": kind, "size_bytes": None, "path": None, "host_type": "", "files": [], "gid": None, **rest}
+    return {
+        "name": name,
+        "kind": kind,
+        "size_bytes": None,
+        "path": None,
+        "host_type": "",
+        "files": [],
+        "gid": None,
+        **rest,
+    }
 
 
 def mount(name, path, **rest):

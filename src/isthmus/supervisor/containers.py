@@ -21,7 +21,7 @@ from .output import Output
 from .plan import Action, Container, Probe
 from .processes import Process, Program, StartError
 from .report import Exit, Report
-from .sandbox import Pod, Sandbox, identity, open_sandbox
+from .sandbox import Pod, Sandbox, identity, open_sandbox, termination_message
 
 # What a termination message may have (kubelet's limits).
 MESSAGE_BYTES = 4096
@@ -189,15 +189,12 @@ class Runner:
         if ended.signal == signal.SIGKILL and cgroups.oom_kills(memory) > killed:
             ended = Exit(ended.code, ended.signal, "OOMKilled")
         await output.close()
-        return self._with_message(ended, log)
+        return await self._with_message(ended, sandbox, log)
 
-    def _with_message(self, ended: Exit, log: LogWriter) -> Exit:
+    async def _with_message(self, ended: Exit, sandbox: Sandbox, log: LogWriter) -> Exit:
         if self._blamed is not None and self._blamed.message:
             return Exit(ended.code, ended.signal, self._blamed.reason, self._blamed.message)
-        path = self._pod.spaces.seen(self._pod.folders.termination(self.name))
-        message = ""
-        with suppress(OSError), path.open("rb") as file:
-            message = file.read(MESSAGE_BYTES).decode(errors="replace")
+        message = await termination_message(self._pod, self.container, sandbox, MESSAGE_BYTES)
         if not message and ended.code and self.container["termination_policy"] == "FallbackToLogsOnError":
             message = log.tail(LOG_MESSAGE_BYTES, LOG_MESSAGE_LINES)
         return Exit(ended.code, ended.signal, ended.reason, message)

@@ -27,6 +27,8 @@ from .processes import PATH, Identity, Place, Process, Processes, Program, Start
 from .volumes import Folders
 
 PAUSE = "/.isthmus/pause"
+# Apptainer makes this folder afresh: nothing can be mounted in it, all can be made in it.
+_STAGED = "/dev/"
 START_S = 120.0
 STOP_S = 5.0
 # What containers have in a usual cluster (containerd).
@@ -138,12 +140,14 @@ def command(plan: Plan, container: Container, folders: Folders, root: str, mount
         root: the folder that takes what is written to the root; empty for a root that cannot be written.
         mounts: of volumes, from `bind`.
     """
+    message = container["termination_path"]
     own = [
         bind(str(folders.shm), "/dev/shm", read_only=False),  # noqa: S108
         bind(str(folders.hosts), "/etc/hosts", read_only=False),
-        bind(str(folders.termination(container["name"])), container["termination_path"], read_only=False),
         bind(str(folders.pause), PAUSE, read_only=True),
     ]
+    if not message.startswith(_STAGED):
+        own.append(bind(str(folders.termination(container["name"])), message, read_only=False))
     return [
         *("apptainer", "--quiet", "exec", "--contain", "--cleanenv", "--no-home"),
         *("--no-mount", "home,tmp,hostfs,bind-paths,cwd"),
@@ -191,7 +195,7 @@ async def open_sandbox(pod: Pod, container: Container) -> Sandbox:
         raise StartError(_plain(why[-1]) if why else str(error) or "Apptainer did not answer") from error
     finally:
         os.close(told)
-    await _finish(pod, sandbox)
+    await _finish(pod, container, sandbox)
     return sandbox
 
 
@@ -214,10 +218,11 @@ async def _prepare(pod: Pod, container: Container) -> tuple[str, list[str]]:
     return root, mounts
 
 
-async def _finish(pod: Pod, sandbox: Sandbox) -> None:
+async def _finish(pod: Pod, container: Container, sandbox: Sandbox) -> None:
     # Apptainer brings the node's own resolv.conf, as a file of this container alone.
     text = podfile(pod.folders.resolv, pod)
-    await pod.processes.call(partial(_overwrite, "/etc/resolv.conf", text), sandbox.place)
+    message = container["termination_path"]
+    await pod.processes.call(partial(_complete, text, message if message.startswith(_STAGED) else ""), sandbox.place)
 
 
 def podfile(path: Path, pod: Pod) -> str:
@@ -225,9 +230,23 @@ def podfile(path: Path, pod: Pod) -> str:
     return pod.spaces.seen(path).read_text(encoding="utf-8")
 
 
-def _overwrite(path: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+def _complete(resolv: str, message: str) -> None:
+    Path("/etc/resolv.conf").write_text(resolv, encoding="utf-8")
+    if message:
+        Path(message).touch()
+        Path(message).chmod(0o666)
+
+
+async def termination_message(pod: Pod, container: Container, sandbox: Sandbox, limit: int) -> str:
+    """Read what the program left as its last words."""
+    with suppress(StartError):
+        return str(await pod.processes.call(partial(_beginning, container["termination_path"], limit), sandbox.place))
+    return ""
+
+
+def _beginning(path: str, limit: int) -> str:
+    with open(path, "rb") as file:
+        return file.read(limit).decode(errors="replace")
 
 
 async def _ready(told: int) -> None:
