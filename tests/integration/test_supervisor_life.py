@@ -124,10 +124,10 @@ def test_sigterm_from_slurm_ends_the_pod_gracefully(pod):
 
 def test_nothing_outlives_a_supervisor_that_is_killed(pod):
     kubelet = pod.run(
-        plan(container("main", "touch /data/x; chown 5 /data/x; sleep 1000", mounts=AT_DATA), volumes=SHARED)
+        plan(container("main", "touch /data/x; chown 5 /data/x; exec sleep 98765", mounts=AT_DATA), volumes=SHARED)
     )
     kubelet.until("main", state="running", ready=True)
-    before = pod.processes()
+    before = pod.processes() + pod.processes(b"98765")
     assert len(before) > 2
     os.kill(pod.supervisor(), signal.SIGKILL)
     wait(lambda: [pid for pid in before if Path(f"/proc/{pid}").exists()], lambda left: not left, timeout_s=15)
