@@ -82,6 +82,15 @@ class Supervised:
                     return pid
         raise AssertionError("no supervisor runs")
 
+    def below(self, pid):
+        """A process and all that descend from it."""
+        found = [pid]
+        for each in found:
+            with suppress(OSError):
+                for task in Path(f"/proc/{each}/task").iterdir():
+                    found += map(int, (task / "children").read_text().split())
+        return found
+
     def exit_status(self, timeout_s=30):
         return self.process.wait(timeout_s)
 

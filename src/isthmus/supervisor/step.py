@@ -91,6 +91,9 @@ def _say(connection: socket.socket, told: dict[str, Any]) -> None:
 def main(path: str) -> int:
     """Connect and serve."""
     linux.become_subreaper()
+    # Slurm signals every process of a step; this one ends when the program has.
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as connection:
         connection.connect(path)
         serve(connection)
