@@ -88,6 +88,7 @@ class Connection:
     def __init__(self, uid: str, hello: dict[str, Any], writer: asyncio.StreamWriter) -> None:
         self.uid = uid
         self.hello = hello
+        self.is_closed = False
         self._writer = writer
         self._streams: dict[int, Stream] = {}
         self._numbers = count(1)
@@ -137,6 +138,7 @@ class Connection:
         for stream in self._streams.values():
             stream.finish(StreamEnded(None, "the pod's supervisor went away"))
         self._streams.clear()
+        self.is_closed = True
         self._writer.close()
 
 
@@ -148,6 +150,9 @@ class Listener(Protocol):
 
     def reported(self, connection: Connection, report: dict[str, Any]) -> None:
         """One has reported."""
+
+    def left(self, connection: Connection) -> None:
+        """One has gone."""
 
 
 class ChannelServer:
@@ -200,6 +205,8 @@ class ChannelServer:
             if connection and self._there.get(name) is connection:
                 del self._there[name]
             (connection or writer).close()
+            if connection:
+                self._listener.left(connection)
 
     async def _listen(self, connection: Connection, reader: asyncio.StreamReader) -> None:
         while True:

@@ -56,6 +56,9 @@ class OnePod:
     def reported(self, connection, report):
         pass
 
+    def left(self, connection):
+        pass
+
 
 @contextlib.contextmanager
 def loop_thread():
