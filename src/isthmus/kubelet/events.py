@@ -1,117 +1,119 @@
-"""What `kubectl describe` shows below a pod: events, written by one task, repeated ones counted and not written anew.
+"""Events of a pod, from how its status changed: what `kubectl describe` shows at its end.
 
-Nobody waits for an event, and none is worth more than the work it tells of: when too many wait, new ones are dropped.
+Comparing statuses needs no memory: after a crash the status in the API server is the one events were made of.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import time
-from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from enum import StrEnum
 
-from isthmus.clients.kube import Kube, KubeError, NotFoundError, Object, Patch
+from isthmus.kubelet.container_states import named, state_of
+from isthmus.kubelet.verdict import DEADLINE_EXCEEDED
+from isthmus.model.pod_inputs import Object
+from isthmus.model.pod_job import SlurmJob
 
-_WAITING = 1000
-# Equal ones within this time are one, whose count grows; but not more often than every few seconds.
-_SAME_S = 600.0
-_AGAIN_S = 5.0
-_REMEMBERED = 2000
-_MESSAGE_CHARS = 1024
-
-_log = logging.getLogger(__name__)
+_LISTS = {
+    "initContainerStatuses": "initContainers",
+    "containerStatuses": "containers",
+    "ephemeralContainerStatuses": "ephemeralContainers",
+}
+# Why a container waits -> reason of the event, and the words before the message.
+_WAITS = {
+    "ErrImagePull": ("Failed", "Failed to pull image: "),
+    "ImagePullBackOff": ("BackOff", ""),
+    "ErrImageNeverPull": ("ErrImageNeverPull", ""),
+    "InvalidImageName": ("InspectFailed", ""),
+    "CreateContainerConfigError": ("Failed", "Error: "),
+    "CrashLoopBackOff": ("BackOff", "Back-off restarting failed container: "),
+}
+_ENDS = {
+    "StartError": "Failed",
+    "ContainerCannotRun": "Failed",
+    "PostStartHookError": "FailedPostStartHook",
+    "OOMKilled": "OOMKilling",
+}
 
 
 class Kind(StrEnum):
-    """Kinds of events."""
+    """Whether somebody should look."""
 
     NORMAL = "Normal"
     WARNING = "Warning"
 
 
-@dataclass
-class _Written:
-    path: str
-    count: int
-    at_s: float
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event.
 
-
-class Events:
-    """Events of this node.
-
-    Args:
-        kube: takes them.
-        node: name of the node object.
+    Attributes:
+        kind: see Kind.
+        reason: one word.
+        message: a sentence.
+        place: the part of the pod, e.g. `spec.containers{app}`; empty for the whole.
     """
 
-    def __init__(self, kube: Kube, node: str) -> None:
-        self._kube, self._node = kube, node
-        self._queue: asyncio.Queue[tuple[Object, Kind, str, str]] = asyncio.Queue(_WAITING)
-        self._written: OrderedDict[tuple[str, str, str], _Written] = OrderedDict()
+    kind: Kind
+    reason: str
+    message: str
+    place: str = ""
 
-    def tell(self, about: Object, kind: Kind, reason: str, message: str) -> None:
-        """Tell of an object; returns at once."""
-        try:
-            self._queue.put_nowait((about, kind, reason, message[:_MESSAGE_CHARS]))
-        except asyncio.QueueFull:
-            _log.info("too many events: %s %s", reason, message)
 
-    async def run(self) -> None:
-        """Write what is told."""
-        while True:
-            about, kind, reason, message = await self._queue.get()
-            try:
-                await self._write(about, kind, reason, message)
-            except KubeError as error:
-                _log.info("an event is lost: %s", error)
+def changes(old: Object, new: Object, job: SlurmJob | None = None) -> list[Event]:
+    """Return what happened between two statuses of a pod.
 
-    async def _write(self, about: Object, kind: Kind, reason: str, message: str) -> None:
-        meta = about["metadata"]
-        key = (meta["uid"], reason, message)
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        before = self._written.get(key)
-        age_s = time.monotonic() - before.at_s if before else _SAME_S
-        if before and age_s < _AGAIN_S:
-            before.count += 1
-            return
-        if before and age_s < _SAME_S:
-            before.count, before.at_s = before.count + 1, time.monotonic()
-            try:
-                body = {"count": before.count, "lastTimestamp": now}
-                await self._kube.patch(before.path, body, Patch.MERGE)
-                return
-            except NotFoundError:
-                del self._written[key]
-        space = meta.get("namespace") or "default"
-        made = await self._kube.create(
-            f"/api/v1/namespaces/{space}/events",
-            {
-                "apiVersion": "v1",
-                "kind": "Event",
-                "metadata": {"generateName": f"{meta['name']}.", "namespace": space},
-                "involvedObject": {
-                    "apiVersion": "v1",
-                    "kind": about.get("kind") or "Pod",
-                    "name": meta["name"],
-                    "namespace": space,
-                    "uid": meta["uid"],
-                    "resourceVersion": meta.get("resourceVersion", ""),
-                },
-                "type": kind,
-                "reason": reason,
-                "message": message,
-                "source": {"component": "kubelet", "host": self._node},
-                "reportingComponent": "kubelet",
-                "reportingInstance": self._node,
-                "firstTimestamp": now,
-                "lastTimestamp": now,
-                "count": 1,
-            },
-        )
-        path = f"/api/v1/namespaces/{space}/events/{made['metadata']['name']}"
-        self._written[key] = _Written(path, 1, time.monotonic())
-        while len(self._written) > _REMEMBERED:
-            self._written.popitem(last=False)
+    Args:
+        old: the status in the API server.
+        new: the one that shall be there.
+        job: the pod's job.
+    """
+    return [*_placing(old, new, job), *_containers(old, new), *_end(old, new)]
+
+
+def _placing(old: Object, new: Object, job: SlurmJob | None) -> Iterator[Event]:
+    before, after = (_condition(status, "PodScheduled") for status in (old, new))
+    waits = after.get("status") == "False"
+    if waits and job and (before.get("status"), before.get("reason")) != ("False", after.get("reason")):
+        yield Event(Kind.NORMAL, "Queued", after.get("message", ""))
+    elif after.get("status") == "True" and before.get("status") != "True" and job and job.nodes:
+        yield Event(Kind.NORMAL, "Scheduled", f"Slurm job {job.id} got {job.nodes}")
+
+
+def _containers(old: Object, new: Object) -> Iterator[Event]:
+    for field, kind in _LISTS.items():
+        before = named(old.get(field) or ())
+        for status in new.get(field) or ():
+            for event in _container(before.get(status["name"], {}), status):
+                yield Event(event.kind, event.reason, event.message, f"spec.{kind}{{{status['name']}}}")
+
+
+def _container(old: Object, new: Object) -> Iterator[Event]:
+    name, started = new["name"], new.get("containerID")
+    state, fields = state_of(new)
+    was, fields_before = state_of(old)
+    if started and started != old.get("containerID"):
+        yield Event(Kind.NORMAL, "Started", f"Container {name} started")
+    elif state == was == "running" and old.get("ready") and not new.get("ready"):
+        yield Event(Kind.WARNING, "Unhealthy", f"Container {name} is no longer ready")
+    if (state, fields.get("reason")) == (was, fields_before.get("reason")):
+        return
+    if state == "waiting" and fields.get("reason") in _WAITS:
+        reason, words = _WAITS[fields["reason"]]
+        yield Event(Kind.WARNING, reason, f"{words}{fields.get('message', name)}")
+    if state == "terminated" and fields.get("reason") in _ENDS:
+        yield Event(Kind.WARNING, _ENDS[fields["reason"]], f"Container {name}: {fields.get('message') or 'killed'}")
+
+
+def _end(old: Object, new: Object) -> Iterator[Event]:
+    told = (new.get("reason"), new.get("message"))
+    if not new.get("reason") or told == (old.get("reason"), old.get("message")):
+        return
+    failed = new.get("phase") == "Failed"
+    if failed or new["reason"] in (DEADLINE_EXCEEDED, "FailedMount", "FailedSubmit"):
+        yield Event(Kind.WARNING, str(new["reason"]), str(new.get("message", "")))
+
+
+def _condition(status: Object, kind: str) -> Object:
+    found = (one for one in status.get("conditions") or () if one["type"] == kind)
+    return next(found, {})

@@ -6,6 +6,8 @@ count in the container's user namespace only.
 
 from __future__ import annotations
 
+from typing import Any
+
 from isthmus.kubelet.unready import Unready, UnreadyError
 from isthmus.model.plan import Capabilities, User
 from isthmus.model.pod_inputs import Image, Object
@@ -31,7 +33,7 @@ CAPABILITIES = frozenset(
 )
 
 
-def security(pod: Object, container: Object) -> dict[str, object]:
+def security(pod: Object, container: Object) -> dict[str, Any]:
     """Return what holds for a container: the pod's settings under its own."""
     own = {key: value for key, value in (container.get("securityContext") or {}).items() if value is not None}
     return {**(pod["spec"].get("securityContext") or {}), **own}

@@ -7,7 +7,6 @@ not to a pod: a hundred pods of a wrong name ask the registry once.
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import logging
 import os
@@ -26,12 +25,14 @@ from isthmus.images import pull
 from isthmus.images.errors import ImageError
 from isthmus.images.known import Known
 from isthmus.images.pull import Place
+from isthmus.kubelet import pulling
+from isthmus.kubelet.pulling import Pull as Order
 from isthmus.model.images import Pulled, Reference, parse
 from isthmus.model.pod_inputs import Image, ImageState
 
 _AT_ONCE = 4
-# Kubernetes' own: 10 s, doubled up to 5 minutes.
-_FIRST_S, _LAST_S = 10.0, 300.0
+# Until a look for what only the user can bring.
+_AGAIN_S = 10.0
 
 _log = logging.getLogger(__name__)
 Pull = Callable[[Reference, Place], Pulled]
@@ -54,7 +55,7 @@ class ImageWaitError(Exception):
 @dataclass(frozen=True, slots=True)
 class _Failed:
     message: str
-    pause_s: float
+    count: int
     until_s: float
 
 
@@ -78,41 +79,46 @@ class Images:
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pull")
         self._failed: dict[tuple[str, str], _Failed] = {}
 
-    async def get(self, name: str, policy: str, secrets: Sequence[Object]) -> Image:
-        """Return an image that is ready to start.
+    async def get(self, container: Object, secrets: Sequence[Object]) -> Image:
+        """Return a container's image, ready to start.
 
         Args:
-            name: as the container writes it.
-            policy: Always, IfNotPresent or Never.
+            container: with image and imagePullPolicy.
             secrets: the pod's pull secrets.
 
         Raises:
             ImageWaitError: not now, and why.
         """
-        try:
-            image = parse(name)
-        except ValueError as error:
-            raise ImageWaitError(ImageState("InvalidImageName", str(error)), _LAST_S) from error
-        auths = credentials(secrets)
+        name = container.get("image") or ""
+        present = await asyncio.to_thread(self._present, name)
+        order = pulling.decide(container, present is not None)
+        if order in (Order.INVALID, Order.REFUSE):
+            raise ImageWaitError(pulling.refusal(container, order), _AGAIN_S)
+        auths = pulling.credentials(secrets)
         key = (name, json.dumps(auths, sort_keys=True))
         failed = self._failed.get(key)
         if failed and time.monotonic() < failed.until_s:
-            message = f'Back-off pulling image "{name}": {failed.message}'
-            raise ImageWaitError(ImageState("ImagePullBackOff", message), failed.until_s - time.monotonic())
+            state = pulling.failed(failed.message, True, name)
+            raise ImageWaitError(state, failed.until_s - time.monotonic())
+        digest = present if order == Order.USE else None
         try:
-            found = await asyncio.get_running_loop().run_in_executor(self._pool, self._get, image, policy, auths)
-        except (ImageError, ProcessError, OSError) as error:
-            pause_s = min(failed.pause_s * 2 if failed else _FIRST_S, _LAST_S)
-            self._failed[key] = _Failed(str(error), pause_s, time.monotonic() + pause_s)
-            raise ImageWaitError(ImageState("ErrImagePull", str(error)), pause_s) from error
+            found = await asyncio.get_running_loop().run_in_executor(self._pool, self._get, parse(name), digest, auths)
+        except (ImageError, ProcessError, OSError, ValueError) as error:
+            count = failed.count + 1 if failed else 1
+            pause_s = pulling.back_off_s(count)
+            self._failed[key] = _Failed(str(error), count, time.monotonic() + pause_s)
+            # So that the pause shows as such.
+            raise ImageWaitError(pulling.failed(str(error), False, name), min(pause_s, 1)) from error
         self._failed.pop(key, None)
         return found
 
-    def _get(self, image: Reference, policy: str, auths: Mapping[str, Any]) -> Image:
-        digest = self._known.digest(image) if policy != "Always" else None
-        if digest is None and policy == "Never":
-            message = f'Container image "{image}" is not present with pull policy of Never; `isthmus pull` it'
-            raise ImageWaitError(ImageState("ErrImageNeverPull", message), _FIRST_S)
+    def _present(self, name: str) -> str | None:
+        try:
+            return self._known.digest(parse(name))
+        except ValueError:
+            return None
+
+    def _get(self, image: Reference, digest: str | None, auths: Mapping[str, Any]) -> Image:
         with _authfile(self._place, auths) as place:
             if digest is None:
                 digest = self._pull(image, place).digest
@@ -139,30 +145,6 @@ def described(image: Reference, digest: str, path: Path, config: Mapping[str, An
     )
 
 
-def policy_of(container: Object) -> str:
-    """Return a container's pull policy; the API server has set one, but for old objects."""
-    given = container.get("imagePullPolicy")
-    image = container.get("image", "")
-    tag = image.rpartition("/")[2].partition("@")[0].partition(":")[2]
-    return given or ("Always" if tag in ("", "latest") and "@" not in image else "IfNotPresent")
-
-
-def credentials(secrets: Sequence[Object]) -> dict[str, Any]:
-    """Return the registries' credentials of pull secrets of both kinds, as Docker's config.json has them."""
-    auths: dict[str, Any] = {}
-    for secret in secrets:
-        data = secret.get("data") or {}
-        for key in (".dockerconfigjson", ".dockercfg"):
-            if key in data:
-                try:
-                    read = json.loads(base64.b64decode(data[key]))
-                except ValueError:
-                    _log.warning("secret %s holds no JSON in %s", secret["metadata"]["name"], key)
-                    continue
-                auths |= read.get("auths", {}) if key == ".dockerconfigjson" else read
-    return auths
-
-
 class _authfile:  # noqa: N801  a context manager, used like a function
     """Give a place whose credentials are the pod's, in memory, for as long as the block runs."""
 
@@ -171,12 +153,12 @@ class _authfile:  # noqa: N801  a context manager, used like a function
         self._folder: TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Place:
-        if not self._auths:
+        if not self._auths["auths"]:
             return self._place
         self._folder = TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)  # noqa: S108
         path = Path(self._folder.name, "auth.json")
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            json.dump({"auths": self._auths}, file)
+            json.dump(self._auths, file)
         return replace(self._place, authfile=path)
 
     def __exit__(self, *_: object) -> None:

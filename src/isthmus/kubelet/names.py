@@ -14,13 +14,15 @@ _SEARCHES_MAX = 32
 
 def hostname(pod: Object, settings: Settings) -> str:
     """Return what the pod's kernel calls it."""
+    if override := pod["spec"].get("hostnameOverride"):
+        return str(override)
     full = fqdn(pod, settings)
     return full if full and pod["spec"].get("setHostnameAsFQDN") else _short(pod)
 
 
 def fqdn(pod: Object, settings: Settings) -> str | None:
     """Return the pod's full name; None without a subdomain."""
-    subdomain = pod["spec"].get("subdomain")
+    subdomain = pod["spec"].get("subdomain") if not pod["spec"].get("hostnameOverride") else None
     return f"{_short(pod)}.{subdomain}.{_namespace(pod)}.svc.{settings.domain}" if subdomain else None
 
 

@@ -8,9 +8,9 @@ from isthmus.clients.kube import Kube
 from isthmus.kubelet.claims import Claims
 from isthmus.kubelet.config import Config
 from isthmus.kubelet.credentials import Authority
-from isthmus.kubelet.events import Events
 from isthmus.kubelet.images import Images
 from isthmus.kubelet.jobs import Jobs
+from isthmus.kubelet.recorder import Recorder
 from isthmus.kubelet.store import Store
 from isthmus.model.pod_inputs import Settings
 
@@ -45,13 +45,17 @@ class Parts:
     """The kubelet without its pods."""
 
     kube: Kube
-    settings: Settings
     store: Store
     jobs: Jobs
     images: Images
     config: Config
     claims: Claims
-    events: Events
+    recorder: Recorder
     authority: Authority
     address: Address
     pauses: Pauses = field(default=Pauses())
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of the decisions, as they are now."""
+        return self.config.settings

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from isthmus.kubelet import flags, refusals_containers, refusals_volumes
+from isthmus.kubelet import fields, flags, refusals_containers, refusals_volumes
 from isthmus.kubelet.names import HOSTNAME_MAX, hostname
 from isthmus.kubelet.placing import place
 from isthmus.kubelet.resources import extended
@@ -45,6 +45,7 @@ def problems(pod: Object, settings: Settings, volumes: Iterable[Object] = ()) ->
     """
     spec = pod["spec"]
     return [
+        *fields.unknown(pod),
         *_fields(spec, _SPEC, "spec"),
         *_fields(spec.get("securityContext") or {}, _CONTEXT, "spec.securityContext"),
         *_names(pod, settings),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from isthmus.kubelet import actions, identity
+from isthmus.kubelet import actions, downward, fields, identity
 from isthmus.kubelet.resources import is_sidecar
 from isthmus.model.pod_inputs import Object, Settings
 
@@ -25,7 +25,11 @@ def problems(pod: Object, settings: Settings) -> Iterator[str]:
 def ephemeral(pod: Object, name: str, settings: Settings) -> list[str]:
     """Return what is wrong with an ephemeral container."""
     found = (one for one in pod["spec"].get("ephemeralContainers") or () if one["name"] == name)
-    return [f"container {name}: {problem}" for one in found for problem in _container(pod, one, settings)]
+    return [
+        f"container {name}: {problem}"
+        for one in found
+        for problem in (*fields.of_container(one), *_container(pod, one, settings))
+    ]
 
 
 def _container(pod: Object, container: Object, settings: Settings) -> Iterator[str]:
@@ -33,6 +37,10 @@ def _container(pod: Object, container: Object, settings: Settings) -> Iterator[s
     yield from _mounts(container)
     yield from _ports(pod, container)
     yield from _actions(container)
+    for entry in container.get("env") or ():
+        path = ((entry.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath")
+        if path is not None and not downward.is_field(path):
+            yield f"field {path} cannot be asked for; see the downward API of Kubernetes"
     if not container.get("image"):
         yield "it names no image; set image"
     if container.get("volumeDevices"):

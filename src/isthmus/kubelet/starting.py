@@ -14,14 +14,14 @@ from typing import Any
 from isthmus.clients.kube import Object
 from isthmus.clients.pod_jobs import RefusedError
 from isthmus.kubelet import refusals, script, status, translate
-from isthmus.kubelet.images import ImageWaitError, policy_of
+from isthmus.kubelet.images import ImageWaitError
 from isthmus.kubelet.parts import Parts
-from isthmus.kubelet.unready import Unready, UnreadyError
+from isthmus.kubelet.unready import UnreadyError
 from isthmus.model.plan import Plan
 from isthmus.model.pod_inputs import Image, ImageState
 
 _KINDS = ("initContainers", "containers", "ephemeralContainers")
-REFUSED = "JobRefused"
+REFUSED = "FailedSubmit"
 
 
 class NotYetError(Exception):
@@ -29,13 +29,12 @@ class NotYetError(Exception):
 
     Attributes:
         status: v1.PodStatus to show.
-        reason: of the event.
         pauses: the first and the longest pause before the next try, seconds.
     """
 
-    def __init__(self, shown: Object, reason: str, message: str, pauses: tuple[float, float]) -> None:
+    def __init__(self, shown: Object, message: str, pauses: tuple[float, float]) -> None:
         super().__init__(message)
-        self.status, self.reason, self.pauses = shown, reason, pauses
+        self.status, self.pauses = shown, pauses
 
 
 class NeverError(Exception):
@@ -112,9 +111,8 @@ async def submit(parts: Parts, pod: Object, prepared: Prepared) -> str:
     except RefusedError as error:
         shown = status.pod_status(pod, None, None, prepared.states, datetime.now(UTC))
         message = f"Slurm refuses the job: {error}"
-        raise NotYetError(
-            {**shown, "reason": REFUSED, "message": message}, REFUSED, message, parts.pauses.refused
-        ) from error
+        shown |= {"reason": REFUSED, "message": message}
+        raise NotYetError(shown, message, parts.pauses.refused) from error
     await asyncio.to_thread(folder.set_job, number)
     return number
 
@@ -127,7 +125,7 @@ async def find_images(parts: Parts, pod: Object) -> tuple[dict[str, Image], dict
     """
     containers = [one for kind in _KINDS for one in pod["spec"].get(kind) or ()]
     secrets = await parts.config.pull_secrets(pod)
-    asked = (parts.images.get(one.get("image", ""), policy_of(one), secrets) for one in containers)
+    asked = (parts.images.get(one, secrets) for one in containers)
     answers = await asyncio.gather(*asked, return_exceptions=True)
     images: dict[str, Image] = {}
     states: dict[str, ImageState] = {}
@@ -144,7 +142,7 @@ async def find_images(parts: Parts, pod: Object) -> tuple[dict[str, Image], dict
     if waits:
         shown = status.pod_status(pod, None, None, states, datetime.now(UTC))
         first = min(waits, key=lambda wait: wait.retry_s)
-        raise NotYetError(shown, first.state.reason, str(first), (first.retry_s, first.retry_s))
+        raise NotYetError(shown, str(first), (first.retry_s, first.retry_s))
     return images, states
 
 
@@ -166,8 +164,7 @@ async def _claims(parts: Parts, pod: Object, slurm_node: str | None) -> bool:
 
 def _unready(parts: Parts, pod: Object, error: UnreadyError, states: Mapping[str, ImageState]) -> NotYetError:
     shown = status.unready(pod, error, states, datetime.now(UTC))
-    reason = "Failed" if error.reason == Unready.CONFIG else error.reason.value
-    return NotYetError(shown, reason, error.message, parts.pauses.retry)
+    return NotYetError(shown, error.message, parts.pauses.retry)
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:

@@ -118,7 +118,7 @@ class Talk:
             images, _ = await starting.find_images(self._parts, pod)
             made = translate.ephemeral(pod, name, await self._parts.config.resolve(pod, images))
         except (NotYetError, UnreadyError, KubeError) as error:
-            self._parts.events.tell(pod, Kind.WARNING, "Failed", f"ephemeral container {name}: {error}")
+            self._parts.recorder.tell(pod, Kind.WARNING, "Failed", f"ephemeral container {name}: {error}")
             return
         await connection.send({"type": "ephemeral", "container": to_json(made)})
         self._ephemeral.add(name)
@@ -134,10 +134,10 @@ class Talk:
                 self.plan = None
                 return
             except (NotYetError, NeverError, KubeError) as error:
-                self._parts.events.tell(self._worker.pod, Kind.WARNING, "FailedPlan", str(error))
+                self._parts.recorder.tell(self._worker.pod, Kind.WARNING, "FailedPlan", str(error))
             except Exception as error:
                 _log.exception("plan of pod %s", connection.uid)
-                self._parts.events.tell(self._worker.pod, Kind.WARNING, "KubeletError", repr(error))
+                self._parts.recorder.tell(self._worker.pod, Kind.WARNING, "KubeletError", repr(error))
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, longest_s)
 

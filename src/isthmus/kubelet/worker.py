@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from isthmus.clients.kube import ConflictError, KubeError, NotFoundError, Object
 from isthmus.clients.pod_jobs import NoAnswerError
-from isthmus.kubelet import narrate, starting, status, verdict
+from isthmus.kubelet import events, starting, status, verdict
 from isthmus.kubelet.channel import Connection
 from isthmus.kubelet.events import Kind
 from isthmus.kubelet.parts import Parts
@@ -94,11 +94,19 @@ class Worker:
         before = self.report
         if before and before.get("job") == report.get("job") and report["sequence"] < before["sequence"]:
             return
-        for kind, reason, message in narrate.changes(before, report):
-            self._parts.events.tell(self.pod, kind, reason, message)
         self.report = report
         self._parts.jobs.hurry()
         self.wake()
+
+    async def refresh(self) -> None:
+        """Bring what has changed to the running pod, and renew its credential.
+
+        Raises:
+            KubeError: the API server did not say.
+        """
+        if self.number and not (self.job and self.job.state.ended):
+            await asyncio.to_thread(self._folder.renew_credential, self._parts.authority)
+            await self.talk.refresh()
 
     def wake(self) -> None:
         """Have the worker look."""
@@ -115,7 +123,7 @@ class Worker:
                 _log.warning("pod %s: %s", self.uid, error)
             except Exception as error:
                 _log.exception("pod %s", self.uid)
-                self._parts.events.tell(self.pod, Kind.WARNING, "KubeletError", f"{type(error).__name__}: {error}")
+                self._parts.recorder.tell(self.pod, Kind.WARNING, "KubeletError", f"{type(error).__name__}: {error}")
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * 2, longest_s)
 
@@ -149,11 +157,9 @@ class Worker:
                 if prepared:
                     return await self._submit(prepared)
             except NeverError as error:
-                self._parts.events.tell(self.pod, Kind.WARNING, "UnsupportedPod", str(error))
                 await self._publish(status.refused(self.pod, error.problems, datetime.now(UTC)))
                 return None
             except NotYetError as error:
-                self._parts.events.tell(self.pod, Kind.WARNING, error.reason, str(error))
                 await self._publish(error.status)
                 pause_s = min(max(pause_s * 2, error.pauses[0]), error.pauses[1])
                 await self._unless_deleted(asyncio.sleep(pause_s))
@@ -165,14 +171,14 @@ class Worker:
         try:
             number = await starting.submit(self._parts, self.pod, prepared)
         except NoAnswerError as error:
-            self._parts.events.tell(self.pod, Kind.WARNING, "SlurmSilent", str(error))
+            self._parts.recorder.tell(self.pod, Kind.WARNING, "SlurmSilent", str(error))
             found = await self._parts.jobs.find(self.uid)
             if found is None:
                 shown = status.pod_status(self.pod, None, None, self._states, datetime.now(UTC))
-                raise NotYetError(shown, "SlurmSilent", str(error), self._parts.pauses.retry) from error
+                raise NotYetError(shown, str(error), self._parts.pauses.retry) from error
             await asyncio.to_thread(self._folder.set_job, found.id)
             number = found.id
-        self._parts.events.tell(self.pod, Kind.NORMAL, "Submitted", f"Submitted as Slurm job {number}")
+        self._parts.recorder.tell(self.pod, Kind.NORMAL, "Submitted", f"Submitted as Slurm job {number}")
         return number
 
     async def _follow(self, number: str) -> None:
@@ -211,7 +217,7 @@ class Worker:
             return 60.0
         if self._stopping is None:
             self._stopping = Stopping(self._parts, number)
-            self._parts.events.tell(self.pod, Kind.NORMAL, "Killing", f"Stopping Slurm job {number}")
+            self._parts.recorder.tell(self.pod, Kind.NORMAL, "Killing", f"Stopping Slurm job {number}")
         return await self._stopping.go_on(self.pod, self.job, self.talk.connection, gone=self.gone)
 
     async def _show(self) -> None:
@@ -233,6 +239,8 @@ class Worker:
             # Whether it is gone the watch tells.
             return
         self._published = shown
+        for told in events.changes(old, shown, self.job):
+            self._parts.recorder.tell(self.pod, told.kind, told.reason, told.message, told.place)
         self.update(answer)
 
     async def _remove(self) -> None:
