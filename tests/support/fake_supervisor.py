@@ -35,6 +35,9 @@ class FakeSupervisor:
         self.unknown: list[Any] = []
         self.sequence = 0
         self._kinds: dict[int, dict[str, Any]] = {}
+        self.on_plan: Any = None
+        self.on_stop: Any = None
+        self.closed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def connect(self) -> None:
@@ -56,6 +59,7 @@ class FakeSupervisor:
                 "has_plan": bool(self.plans),
             }
         )
+        self.closed.clear()
         self._task = asyncio.create_task(self._listen())
 
     async def leave(self) -> None:
@@ -96,6 +100,7 @@ class FakeSupervisor:
             try:
                 item = await frames.read(self.reader)
             except (asyncio.IncompleteReadError, OSError):
+                self.closed.set()
                 return
             if isinstance(item, Data):
                 await self._take_data(item)
@@ -106,8 +111,12 @@ class FakeSupervisor:
         kind = item["type"]
         if kind == "plan":
             self.plans.append(item["plan"])
+            if self.on_plan:
+                await self.on_plan()
         elif kind == "stop":
             self.stops.append(item["grace_s"])
+            if self.on_stop:
+                await self.on_stop()
         elif kind == "update":
             self.updates.append(item["volumes"])
         elif kind in ("exec", "attach", "forward", "logs", "stats"):

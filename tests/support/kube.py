@@ -17,6 +17,16 @@ from tests.support.etcd import free_port, program
 from tests.support.waiting import wait
 
 NODE = "slurm"
+# What the kubelet does beyond a node's own rights: the rest of a scheduler, volumes, settings of namespaces.
+RULES = [
+    {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]},
+    {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
+    {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
+    {"apiGroups": [""], "resources": ["services"], "verbs": ["get", "list"]},
+    {"apiGroups": [""], "resources": ["persistentvolumes"], "verbs": ["get", "list", "watch", "create", "delete"]},
+    {"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["get", "list", "watch", "patch"]},
+    {"apiGroups": ["storage.k8s.io"], "resources": ["storageclasses"], "verbs": ["get"]},
+]
 
 
 @dataclass
@@ -44,6 +54,21 @@ class ApiServer:
         self._start("etcd", self._etcd_flags())
         self._start("kube-apiserver", self._apiserver_flags())
         wait(self._is_ready, timeout_s=60, interval_s=0.1)
+        self.grant()
+
+    def grant(self) -> None:
+        """Give the kubelet its rights."""
+        group = "rbac.authorization.k8s.io"
+        name, session = {"name": "isthmus:kubelet"}, self.session()
+        role = {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": name, "rules": RULES}
+        reference = {"apiGroup": group, "kind": "ClusterRole", **name}
+        subject = {"apiGroup": group, "kind": "User", "name": f"system:node:{NODE}"}
+        binding = {"apiVersion": f"{group}/v1", "kind": "ClusterRoleBinding", "metadata": name}
+        for kind, body in (
+            ("clusterroles", role),
+            ("clusterrolebindings", {**binding, "roleRef": reference, "subjects": [subject]}),
+        ):
+            session.post(f"{self.url}/apis/{group}/v1/{kind}", json=body).raise_for_status()
 
     def stop(self) -> None:
         """Stop both."""
@@ -127,7 +152,6 @@ class ApiServer:
             "anonymous-auth": "false",
             # Its controller, which makes each namespace's account, does not run here.
             "disable-admission-plugins": "ServiceAccount",
-            "enable-admission-plugins": "NodeRestriction",
             "endpoint-reconciler-type": "none",
         }
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from isthmus.clients.kube import ConflictError, Kube, KubeError, NotFoundError, Object
+from isthmus.clients.kube import ConflictError, Kube, KubeError, NotFoundError, Object, Patch
 from isthmus.clients.slurm import SlurmError
 from isthmus.kubelet import node
 from isthmus.kubelet.config import Config
@@ -111,17 +111,20 @@ class NodeLoop:
         if not _differs(shown, (self._node or {}).get("status", {})) and time.monotonic() - self._written_s < _ANYHOW_S:
             return
         await self._kube.patch(f"{path}/status", {"status": shown})
-        if self._slurm is not None:
-            taints = node.taints(self._slurm)
-            await self._kube.patch(path, {"spec": {"taints": _merged(self._node or {}, taints)}})
+        wanted = None if self._slurm is None else _merged(self._node or {}, node.taints(self._slurm))
+        if wanted is not None and wanted != _taints(self._node or {}):
+            await self._kube.patch(path, {"spec": {"taints": wanted}}, Patch.MERGE)
         self._node = await self._kube.get(path)
         self._written_s = time.monotonic()
 
 
 def _merged(old: Object, ours: list[dict[str, str]]) -> list[dict[str, Any]]:
-    """Return the node's taints with ours as they are now, and those of others as they were, but for `$patch`."""
-    others = [one for one in old.get("spec", {}).get("taints") or () if one["key"] != node.DRAINED]
-    return [{"$patch": "replace"}, *others, *ours]
+    """Return the node's taints: those of others as they were, ours as they are now."""
+    return [*(one for one in _taints(old) if one["key"] != node.DRAINED), *ours]
+
+
+def _taints(found: Object) -> list[dict[str, Any]]:
+    return [*(found.get("spec", {}).get("taints") or ())]
 
 
 def _differs(new: Object, old: Object) -> bool:
