@@ -32,6 +32,7 @@ class FakeSupervisor:
         self.plans: list[dict[str, Any]] = []
         self.stops: list[int] = []
         self.updates: list[list[Any]] = []
+        self.ephemeral: list[dict[str, Any]] = []
         self.unknown: list[Any] = []
         self.sequence = 0
         self._kinds: dict[int, dict[str, Any]] = {}
@@ -119,6 +120,8 @@ class FakeSupervisor:
                 await self.on_stop()
         elif kind == "update":
             self.updates.append(item["volumes"])
+        elif kind == "ephemeral":
+            self.ephemeral.append(item["container"])
         elif kind in ("exec", "attach", "forward", "logs", "stats"):
             self._kinds[item["stream"]] = item
             await self._begin(item)

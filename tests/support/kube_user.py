@@ -9,7 +9,7 @@ from typing import Any
 from tests.support.kube import NODE, ApiServer
 from tests.support.waiting import wait
 
-SOON: dict[str, Any] = {"timeout_s": 15, "interval_s": 0.05}
+SOON: dict[str, Any] = {"timeout_s": 60, "interval_s": 0.05}
 _PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -76,6 +76,13 @@ class KubeUser:
     def wait_gone(self, pod: dict[str, Any]) -> None:
         """Wait until a pod is gone."""
         wait(lambda: self.now(pod) is None, **SOON)
+
+    def clear(self) -> None:
+        """Remove all pods and claims, so that the next kubelet begins without any."""
+        for kind in ("pods", "persistentvolumeclaims"):
+            path = f"{self._server.url}/api/v1/namespaces/default/{kind}"
+            self._session.delete(path, json={"gracePeriodSeconds": 0}).raise_for_status()
+        wait(lambda: not self.get(_PODS)["items"], **SOON)
 
     def _reason(self, pod: dict[str, Any]) -> str:
         first = (self.status(pod).get("containerStatuses") or [{}])[0]

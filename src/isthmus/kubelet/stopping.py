@@ -44,7 +44,7 @@ class Stopping:
             # There is nobody to ask.
             self._cancel_at_s = min(self._cancel_at_s, time.monotonic())
         elif connection is not None:
-            await self._tell(connection, 0 if gone else grace_s(pod, datetime.now(UTC)))
+            await self._tell(connection, pod, gone=gone)
         left_s = self._cancel_at_s - time.monotonic()
         if left_s <= 0:
             await self._parts.jobs.cancel(self._number)
@@ -52,19 +52,27 @@ class Stopping:
             return _LOOK_S
         return min(left_s, _LOOK_S) if self._told else left_s
 
-    async def _tell(self, connection: Connection, grace: int) -> None:
-        if self._told and self._told[0] is connection and grace >= self._told[1]:
+    async def _tell(self, connection: Connection, pod: Object, *, gone: bool) -> None:
+        """Tell the supervisor once, and again when another one is there or the whole grace period has shrunk."""
+        whole = 0 if gone else given_s(pod)
+        if self._told and self._told[0] is connection and whole >= self._told[1]:
             return
-        await connection.send({"type": "stop", "grace_s": grace})
-        self._told = (connection, grace)
-        self._cancel_at_s = time.monotonic() + grace + self._parts.pauses.margin
+        left = 0 if gone else grace_s(pod, datetime.now(UTC))
+        await connection.send({"type": "stop", "grace_s": left})
+        self._told = (connection, whole)
+        self._cancel_at_s = time.monotonic() + left + self._parts.pauses.margin
+
+
+def given_s(pod: Object) -> int:
+    """Return how many seconds a pod was given."""
+    own = pod["spec"].get("terminationGracePeriodSeconds", _DEFAULT_S)
+    return int(pod["metadata"].get("deletionGracePeriodSeconds", own))
 
 
 def grace_s(pod: Object, now: datetime) -> int:
     """Return how many seconds a pod has; of a deletion that has begun, what is left."""
-    meta = pod["metadata"]
-    given = meta.get("deletionGracePeriodSeconds", pod["spec"].get("terminationGracePeriodSeconds", _DEFAULT_S))
-    if not meta.get("deletionTimestamp"):
-        return int(given)
-    left_s = (datetime.fromisoformat(meta["deletionTimestamp"]) - now).total_seconds()
-    return max(0, min(int(given), round(left_s)))
+    ends = pod["metadata"].get("deletionTimestamp")
+    if not ends:
+        return given_s(pod)
+    left_s = (datetime.fromisoformat(ends) - now).total_seconds()
+    return max(0, min(given_s(pod), round(left_s)))

@@ -190,7 +190,8 @@ class Worker:
                 await self._parts.jobs.cancel(other)
             if self.job and self.job.state.ended:
                 break
-            await self._show()
+            if self.job or self.report:
+                await self._show()
             await self.talk.catch_up()
             wait_s = min(await self._stop(number), self._overdue_in_s())
             with suppress(TimeoutError):

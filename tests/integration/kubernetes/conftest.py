@@ -20,6 +20,7 @@ def bed(api_server, tmp_path_factory):
     bed = Bed(api_server, tmp_path_factory.mktemp("home"))
     bed.start()
     yield bed
+    KubeUser(api_server).clear()
     bed.close()
 
 
