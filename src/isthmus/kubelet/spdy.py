@@ -19,7 +19,7 @@ _CONTROL = 0x8000
 _FIN = 0x01
 _HEAD = 8
 # More than any header block of port-forward; data comes in frames of a few ten KiB.
-MAX_FRAME_BYTES = 1 << 22
+MAX_FRAME_BYTES = 1 << 20
 
 # The dictionary: names with their length in front, then text.
 _WORDS = (
