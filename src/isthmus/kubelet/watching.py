@@ -46,6 +46,7 @@ async def follow(kube: Kube, path: str, query: Mapping[str, str], on_list: OnLis
                     on_event(event.kind, event.object)
         except GoneError:
             version = ""
+            await asyncio.sleep(_FIRST_S)
         except KubeError as error:
             _log.warning("%s; trying again in %.1f s", error, pause_s)
             await asyncio.sleep(pause_s)
