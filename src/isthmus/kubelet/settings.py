@@ -14,6 +14,8 @@ from isthmus.model.pod_inputs import Settings
 SCHEMA = 1
 FILE = Path("/etc/isthmus/kubernetes.json")
 _VERSION = "1.36.3"
+# What `pods` in the file may say, in the words of `Settings`.
+_OWN = frozenset({"cpus", "memory_mib", "least_memory_mib", "account", "partition", "gres", "ids"})
 _REMEDY = "an admin writes it anew with playbooks/kubernetes.yml"
 
 
@@ -72,17 +74,20 @@ def _told(environment: Mapping[str, str], told: Mapping[str, Any]) -> Told:
     cluster = Path(environment["ISTHMUS_CLUSTER_DIR"])
     address = environment["ISTHMUS_ADDRESS"]
     driver = Driver(told.get("driver", Driver.NONE))
-    # What the file says in the words of `Settings` is taken as it is.
-    known = ("account", "partition", "memory_mib_of_pod", "gres", "ids", "python")
-    given = {name: told[name] for name in known if name in told and name != "partition"}
+    own = dict(told.get("pods") or {})
+    if unknown := own.keys() - _OWN:
+        raise ValueError(f"pods: unknown {', '.join(sorted(unknown))}")
+    command = told.get("kubelet") or ()
     pods = Settings(
         node=environment["ISTHMUS_NODE_NAME"],
         home=str(cluster.parent.parent),
         pods=str(cluster.parent / "pods"),
         driver=driver,
         domain=told.get("domain", "cluster.local"),
+        # The cluster's DNS runs beside the kubelet; without a pod network pods ask as their nodes do.
         dns="" if driver == Driver.NONE else address,
-        **{{"memory_mib_of_pod": "memory_mib"}.get(name, name): value for name, value in given.items()},
+        **({"python": command[0]} if command else {}),
+        **own,
     )
     versions = told.get("versions") or {}
     return Told(
@@ -91,7 +96,7 @@ def _told(environment: Mapping[str, str], told: Mapping[str, Any]) -> Told:
         port=int(environment.get("ISTHMUS_KUBELET_PORT", "10250")),
         channel_port=int(environment.get("ISTHMUS_CHANNEL_PORT", "10260")),
         slurm_prefix=Path(told.get("slurm_prefix", "/usr")),
-        version=versions.get("kubernetes") or versions.get("kube-apiserver") or _VERSION,
+        version=str(versions.get("kube-apiserver", _VERSION)).removeprefix("v"),
         volumes=Path(told.get("local_volumes", "/var/tmp")),  # noqa: S108
         pods=pods,
     )
