@@ -61,22 +61,24 @@ class Supervised:
         self.kubelet.start({**plan, "uid": POD_UID})
         return self.kubelet
 
-    def processes(self):
-        """The pids of everything of this pod, as the machine sees them."""
+    def processes(self, word=POD_UID.encode()):
+        """The pids of those with a word on their command line, as the machine sees them."""
         found = []
         for path in Path("/proc").iterdir():
             with suppress(OSError):
-                if path.name.isdigit() and POD_UID.encode() in (path / "cmdline").read_bytes():
+                words = (path / "cmdline").read_bytes() if path.name.isdigit() else b""
+                if word in words and not words.startswith(b"podman"):
                     found.append(int(path.name))
         return found
 
     def supervisor(self):
         """The pid of the supervisor itself."""
         for pid in self.processes():
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
-            if b"isthmus.supervisor" in words and int(parent) not in self.processes():
-                return pid
+            with suppress(FileNotFoundError):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
+                if b"isthmus.supervisor" in words and int(parent) not in self.processes():
+                    return pid
         raise AssertionError("no supervisor runs")
 
     def exit_status(self, timeout_s=30):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.supervised import action, container, mount, plan, volume
+from tests.support.supervised import action, container, mount, plan, volume, wait_for_log
 from tests.support.waiting import wait
 
 SHARED = [volume("shared", "dir")]
@@ -24,8 +24,8 @@ def ended_with(report, name):
     [
         ("exit 0", ("Completed", 0, None), 0),
         ("exit 3", ("Error", 3, None), 1),
-        ("kill -9 $$", ("Error", 137, 9), 1),
-        ("kill -15 $$", ("Error", 143, 15), 1),
+        ("kill -9 $$$$", ("Error", 137, 9), 1),
+        ("kill -15 $$$$", ("Error", 143, 15), 1),
     ],
 )
 def test_outcome_is_the_programs(pod, script, told, status):
@@ -97,8 +97,7 @@ def test_stop_runs_the_hook_then_sends_sigterm(pod):
     script = "trap 'echo term; exit 5' TERM; echo up; while :; do sleep 0.05; done"
     hook = action("exec", argv=["sh", "-c", "echo hook >/data/said"])
     kubelet = pod.run(plan(container("main", script, pre_stop=hook, mounts=AT_DATA), volumes=SHARED))
-    kubelet.until("main", state="running", ready=True)
-    kubelet.logs("main", follow=True).wait_for(b"up")
+    wait_for_log(kubelet, "main", b"up")
     assert kubelet.exec("main", "cat", "/data/said").finish()[0] == 1
     kubelet.send({"type": "stop", "grace_s": 10})
     report = kubelet.ended()
@@ -107,8 +106,8 @@ def test_stop_runs_the_hook_then_sends_sigterm(pod):
 
 
 def test_stop_kills_who_does_not_listen_after_the_grace(pod):
-    kubelet = pod.run(plan(container("main", "trap '' TERM; while :; do sleep 0.05; done")))
-    kubelet.until("main", state="running", ready=True)
+    kubelet = pod.run(plan(container("main", "trap '' TERM; echo up; while :; do sleep 0.05; done")))
+    wait_for_log(kubelet, "main", b"up")
     begun = time.monotonic()
     kubelet.send({"type": "stop", "grace_s": 1})
     assert ended_with(kubelet.ended(), "main") == ("Error", 137, 9)
@@ -116,8 +115,8 @@ def test_stop_kills_who_does_not_listen_after_the_grace(pod):
 
 
 def test_sigterm_from_slurm_ends_the_pod_gracefully(pod):
-    kubelet = pod.run(plan(container("main", "trap 'exit 6' TERM; while :; do sleep 0.05; done")))
-    kubelet.until("main", state="running", ready=True)
+    kubelet = pod.run(plan(container("main", "trap 'exit 6' TERM; echo up; while :; do sleep 0.05; done")))
+    wait_for_log(kubelet, "main", b"up")
     os.kill(pod.supervisor(), signal.SIGTERM)
     assert ended_with(kubelet.ended(), "main") == ("Error", 6, None)
     assert pod.exit_status() == 1
@@ -125,10 +124,10 @@ def test_sigterm_from_slurm_ends_the_pod_gracefully(pod):
 
 def test_nothing_outlives_a_supervisor_that_is_killed(pod):
     kubelet = pod.run(
-        plan(container("main", "touch /data/x; chown 5 /data/x; sleep 1000", mounts=AT_DATA), volumes=SHARED)
+        plan(container("main", "touch /data/x; chown 5 /data/x; exec sleep 98765", mounts=AT_DATA), volumes=SHARED)
     )
     kubelet.until("main", state="running", ready=True)
-    before = pod.processes()
+    before = pod.processes() + pod.processes(b"98765")
     assert len(before) > 2
     os.kill(pod.supervisor(), signal.SIGKILL)
     wait(lambda: [pid for pid in before if Path(f"/proc/{pid}").exists()], lambda left: not left, timeout_s=15)

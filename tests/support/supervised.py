@@ -68,6 +68,12 @@ def plan(*containers, **rest):
     }
 
 
+def wait_for_log(kubelet, name, text):
+    """Wait until a container has written something; a log can be asked for once it has begun."""
+    kubelet.until(name, state="running")
+    kubelet.logs(name, follow=True).wait_for(text)
+
+
 class Stream:
     """One exec, log or forwarded port, from the kubelet's side."""
 

@@ -29,6 +29,7 @@ LOG_MESSAGE_BYTES, LOG_MESSAGE_LINES = 2048, 80
 # A hook after the start has no limit in Kubernetes; a forgotten one shall not hold a job for ever.
 POST_START_S = 600.0
 _CANNOT_START = 128
+_ONE_ID = "only uid 0 exists in this user's containers; have the admin give the user ids in /etc/subuid and /etc/subgid"
 
 
 def restarts(policy: str, code: int) -> bool:
@@ -108,6 +109,9 @@ class Runner:
         """
         if self.sandbox is None:
             raise StartError(f"container {self.name} is not running")
+        who = program.identity
+        if who is not None and (who.uid or who.gid) and not self._pod.spaces.many_ids:
+            raise StartError(_ONE_ID)
         return await self._pod.processes.start(program, self.sandbox.place, pipes.theirs)
 
     def program(self, argv: list[str], *, terminal: bool = False) -> Program:
