@@ -79,7 +79,7 @@ def _state(known: Object, image: ImageState, waits: str, over: Verdict | None, e
     state = known.get("state")
     if state == "terminated":
         return {"terminated": _terminated(known)}
-    if over is not None and over.container_reason:
+    if over is not None and over.container_reason and (over.reason or state == "running"):
         return _stopped(known, over, end)
     if state == "running":
         return {"running": _dated(startedAt=known.get("started"))}

@@ -64,7 +64,8 @@ def pod_status(
     seen = _seen(pod, report, slurm_job, now)
     lists: dict[str, list[Status]] = {kind: [] for kind in _KINDS}
     if seen.waiting in (None, verdict.NOT_SUBMITTED):
-        lists = {kind: statuses(pod, kind, report, images, seen.over, seen.end) for kind in _KINDS}
+        over = seen.over or (verdict.LOST if seen.final else None)
+        lists = {kind: statuses(pod, kind, report, images, over, seen.end) for kind in _KINDS}
     found = _phase(pod, lists, seen)
     told = seen.over if seen.over and found != Phase.SUCCEEDED else seen.waiting or _error(report)
     told = None if told is verdict.NOT_SUBMITTED else told

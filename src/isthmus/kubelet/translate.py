@@ -14,7 +14,7 @@ from isthmus.kubelet import names
 from isthmus.kubelet.containers import container
 from isthmus.kubelet.resources import demand
 from isthmus.kubelet.submission import job
-from isthmus.kubelet.volumes import claim_of, tokens, volumes
+from isthmus.kubelet.volumes import changing, claim_of, tokens, volumes
 from isthmus.model.plan import Container, Plan, Volume
 from isthmus.model.pod_inputs import Object, Resolved, Wanted
 
@@ -71,7 +71,7 @@ def update(pod: Object, resolved: Resolved) -> tuple[Volume, ...]:
     Raises:
         UnreadyError: what they hold is gone; the pod keeps what it has.
     """
-    return tuple(one for one in volumes(pod, demand(pod, resolved.settings), resolved) if one.kind == "files")
+    return changing(pod, demand(pod, resolved.settings), resolved)
 
 
 def ephemeral(pod: Object, name: str, resolved: Resolved) -> Container:

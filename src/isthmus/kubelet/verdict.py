@@ -76,6 +76,9 @@ class Verdict:
 
 NOT_SUBMITTED = Verdict("NotSubmitted", "The Slurm job is submitted when images and volumes are known")
 
+LOST = Verdict("", "The container was running when its supervisor reported the end", container_reason=UNKNOWN)
+"""Of a pod whose containers say all themselves, but for one that says nothing of its end."""
+
 
 def waiting(job: SlurmJob) -> Verdict:
     """Say why a job has no nodes yet."""

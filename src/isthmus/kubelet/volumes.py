@@ -18,16 +18,26 @@ from isthmus.model.pod_inputs import Object, Resolved, TokenRequest
 
 _MODE = 0o644
 _TOKEN_S = 3600
+_CONTENT = frozenset({"configMap", "secret", "projected", "downwardAPI"})
 
 
 def volumes(pod: Object, demand: Demand, resolved: Resolved) -> tuple[Volume, ...]:
-    """Return all volumes of a pod; also after a change of what they hold.
+    """Return all volumes of a pod.
 
     Raises:
         UnreadyError: something they name, and not as optional, is missing.
     """
-    gid = (pod["spec"].get("securityContext") or {}).get("fsGroup")
-    return tuple(_volume(pod, volume, demand, resolved, gid) for volume in pod["spec"].get("volumes") or ())
+    return tuple(_volume(pod, volume, demand, resolved) for volume in pod["spec"].get("volumes") or ())
+
+
+def changing(pod: Object, demand: Demand, resolved: Resolved) -> tuple[Volume, ...]:
+    """Return the volumes of a pod whose content the API gives, as it is now.
+
+    Raises:
+        UnreadyError: something they name, and not as optional, is missing.
+    """
+    found = (one for one in pod["spec"].get("volumes") or () if _CONTENT & {*one})
+    return tuple(_volume(pod, volume, demand, resolved) for volume in found)
 
 
 def claim_of(pod: Object, volume: Object) -> str | None:
@@ -45,8 +55,8 @@ def tokens(pod: Object) -> Iterator[TokenRequest]:
                 yield _request(source["serviceAccountToken"])
 
 
-def _volume(pod: Object, volume: Object, demand: Demand, resolved: Resolved, gid: int | None) -> Volume:
-    name = volume["name"]
+def _volume(pod: Object, volume: Object, demand: Demand, resolved: Resolved) -> Volume:
+    name, gid = volume["name"], (pod["spec"].get("securityContext") or {}).get("fsGroup")
     if (empty := volume.get("emptyDir")) is not None:
         kind = VolumeKind.MEMORY if empty.get("medium") == "Memory" else VolumeKind.DIR
         limit = empty.get("sizeLimit")

@@ -89,6 +89,7 @@ def test_waiting_job_tells_why(slurm, reason, message):
         (report("ended", app=ended(0)), job(), {}, ("Succeeded", None, "terminated", "Completed")),
         (report("ended", app=ended(0)), job(JobState.COMPLETED), {}, ("Succeeded", None, "terminated", "Completed")),
         (report("ended", app=ended(2)), job(JobState.FAILED), {}, ("Failed", None, "terminated", "Error")),
+        (report("ended", app=running()), job(), {}, ("Failed", None, "terminated", "ContainerStatusUnknown")),
         (report("ended", app=ended(None)), job(), {}, ("Failed", None, "terminated", "ContainerStatusUnknown")),
     ],
 )

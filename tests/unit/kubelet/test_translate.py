@@ -85,7 +85,8 @@ def test_wanted_is_all_that_a_pod_names():
 
 
 def test_update_holds_files_alone():
-    volumes = [{"name": "a", "emptyDir": {}}, {"name": "b", "configMap": {"name": "m"}}]
+    claim = {"name": "c", "persistentVolumeClaim": {"claimName": "not read again"}}
+    volumes = [{"name": "a", "emptyDir": {}}, {"name": "b", "configMap": {"name": "m"}}, claim]
     found = translate.update(pod(volumes=volumes), resolved(config_maps={"m": {"data": {"k": "new"}}}))
     assert [(one.name, one.files[0].data) for one in found] == [("b", b"new")]
 
