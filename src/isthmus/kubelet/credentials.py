@@ -23,6 +23,8 @@ from isthmus.support import durable
 # The name in the server's certificate besides its address, which changes when the control plane moves.
 SERVER_NAME = "isthmus-kubelet"
 LIFETIME = timedelta(days=30)
+# The server's is made anew at each start, and a start is rare.
+SERVER_LIFETIME = timedelta(days=730)
 # A clock that is a little behind shall not refuse a new key.
 _SKEW = timedelta(minutes=10)
 
@@ -53,14 +55,16 @@ class Authority:
 
     def pod(self, uid: str) -> Credential:
         """Make a credential that opens the channel as this pod."""
-        return self._sign(uid, ExtendedKeyUsageOID.CLIENT_AUTH, [])
+        return self._sign(uid, ExtendedKeyUsageOID.CLIENT_AUTH, [], LIFETIME)
 
     def server(self, address: str) -> Credential:
         """Make the credential of the channel's server."""
         names = [x509.DNSName(SERVER_NAME), x509.IPAddress(ip_address(address))]
-        return self._sign(SERVER_NAME, ExtendedKeyUsageOID.SERVER_AUTH, names)
+        return self._sign(SERVER_NAME, ExtendedKeyUsageOID.SERVER_AUTH, names, SERVER_LIFETIME)
 
-    def _sign(self, name: str, usage: x509.ObjectIdentifier, names: list[x509.GeneralName]) -> Credential:
+    def _sign(
+        self, name: str, usage: x509.ObjectIdentifier, names: list[x509.GeneralName], lifetime: timedelta
+    ) -> Credential:
         key = ec.generate_private_key(ec.SECP256R1())
         now = datetime.now(UTC)
         builder = (
@@ -70,7 +74,7 @@ class Authority:
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - _SKEW)
-            .not_valid_after(now + LIFETIME)
+            .not_valid_after(now + lifetime)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(x509.ExtendedKeyUsage([usage]), critical=True)
             .add_extension(

@@ -78,6 +78,7 @@ class Images:
         self._known = Known(place.cache)
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pull")
         self._failed: dict[tuple[str, str], _Failed] = {}
+        self._running: dict[tuple[str, ...], asyncio.Future[Image]] = {}
 
     async def get(self, container: Object, secrets: Sequence[Object]) -> Image:
         """Return a container's image, ready to start.
@@ -102,7 +103,7 @@ class Images:
             raise ImageWaitError(state, failed.until_s - time.monotonic())
         digest = present if order == Order.USE else None
         try:
-            found = await asyncio.get_running_loop().run_in_executor(self._pool, self._get, parse(name), digest, auths)
+            found = await asyncio.shield(self._once((*key, digest or ""), parse(name), digest, auths))
         except (ImageError, ProcessError, OSError, ValueError) as error:
             count = failed.count + 1 if failed else 1
             pause_s = pulling.back_off_s(count)
@@ -111,6 +112,16 @@ class Images:
             raise ImageWaitError(pulling.failed(str(error), False, name), min(pause_s, 1)) from error
         self._failed.pop(key, None)
         return found
+
+    def _once(
+        self, key: tuple[str, ...], image: Reference, digest: str | None, auths: Mapping[str, Any]
+    ) -> asyncio.Future[Image]:
+        """Begin to get an image, or join those who wait for the same: a Deployment's pods ask the registry once."""
+        if key not in self._running:
+            future = asyncio.get_running_loop().run_in_executor(self._pool, self._get, image, digest, auths)
+            self._running[key] = future
+            future.add_done_callback(lambda _: self._running.pop(key, None))
+        return self._running[key]
 
     def _present(self, name: str) -> str | None:
         try:

@@ -161,6 +161,7 @@ class Jobs:
         for number in sorted(watched & self._watched.keys(), key=int):
             if number in queued or accounted is not None:
                 self._tell(number, queued.get(number) or (accounted or {}).get(number))
+        self._tell_doubled()
         async with self._rounds:
             self._round += 1
             self._rounds.notify_all()
@@ -188,6 +189,14 @@ class Jobs:
             self._known[number] = job
             self._changed_s = time.monotonic()
             self._watched[number](job)
+
+    def _tell_doubled(self) -> None:
+        """Have pods look that have a job too many."""
+        for jobs in self._comments.values():
+            living = [job for job in jobs if not job.state.ended]
+            for job in living if len(living) > 1 else ():
+                if job.id in self._watched:
+                    self._watched[job.id](job)
 
     async def _call(self, question: Callable[[], list[_Answer]]) -> list[_Answer]:
         COUNTS["slurm_questions"] += 1

@@ -206,6 +206,12 @@ def forget_own_job() -> None:
             del os.environ[name]
 
 
+def reach_directly(address: str) -> None:
+    """Keep a proxy, which images may need, out of the way to the cluster's own API server."""
+    for name in ("no_proxy", "NO_PROXY"):
+        os.environ[name] = ",".join(filter(None, (os.environ.get(name), address)))
+
+
 async def _run(told: Told) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -219,7 +225,9 @@ def main() -> int:
     logging.basicConfig(level=os.environ.get("ISTHMUS_LOG", "INFO"), format="%(asctime)s %(levelname)s %(message)s")
     forget_own_job()
     try:
-        asyncio.run(_run(settings.read(os.environ)))
+        told = settings.read(os.environ)
+        reach_directly(told.address)
+        asyncio.run(_run(told))
     except SettingsError as error:
         print(error, file=sys.stderr)
         return 2

@@ -75,9 +75,11 @@ def test_submission_without_an_answer_is_not_repeated(bed, api):
     assert len(jobs(bed, pod)) == 1
 
 
-def test_second_job_of_a_pod_gets_no_plan_and_ends(bed, api):
+@pytest.mark.parametrize("speaks", [True, False], ids=["with supervisor", "without"])
+def test_second_job_of_a_pod_gets_no_plan_and_ends(bed, api, speaks, monkeypatch):
     pod = api.pod()
     api.wait_phase(pod, "Running")
+    monkeypatch.setattr(bed, "autorun", speaks)
     words = [f"--comment={pod['metadata']['uid']}"]
     second = bed.slurm.submit(words, "#!/bin/sh\n")
     wait(lambda: bed.slurm.jobs[second].job.state, lambda state: state is JobState.CANCELLED, **SOON)

@@ -89,13 +89,24 @@ def test_pull_secret_is_in_memory_only_while_it_is_used(got, registry, tmp_path)
     assert "YTpi" not in "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
 
 
+def test_pods_at_once_ask_the_registry_once(registry, tmp_path):
+    async def use():
+        made = Images(Place(tmp_path, tmp_path, None, "amd64"), registry)
+        container = {"image": "ctl:5000/web", "imagePullPolicy": "Always"}
+        return await asyncio.gather(*(made.get(container, ()) for _ in range(20)))
+
+    registry.config = {}
+    assert len({image.path for image in asyncio.run(use())}) == 1
+    assert registry.pulls == 1
+
+
 def test_wrong_name_is_told(got, registry):
     with pytest.raises(ImageWaitError) as told:
         got(name="Not An Image")
     assert (told.value.state.reason, registry.pulls) == ("InvalidImageName", 0)
 
 
-def test_failure_nobody_foresaw_is_no_end_of_the_image(got, registry):
+def test_image_without_a_configuration_starts_nothing_by_itself(got, registry):
     registry.config = {}
     assert got().entrypoint == ()
     assert images.described(images.parse("oci:x"), DIGEST, None, {}).id == DIGEST
