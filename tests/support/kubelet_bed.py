@@ -143,7 +143,8 @@ class Bed:
                 await supervisor.connect()
                 await supervisor.closed.wait()
             except OSError:
-                await asyncio.sleep(0.05)
+                pass
+            await asyncio.sleep(0.2)
             await supervisor.leave()
             if self.slurm.jobs[number].job.state.ended:
                 return

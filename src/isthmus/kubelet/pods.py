@@ -36,6 +36,7 @@ class Pods:
         self._parts, self._channel = parts, channel
         self._workers: dict[str, Worker] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._known = asyncio.Event()
 
     async def run(self) -> None:
         """Follow the pods of this node."""
@@ -79,11 +80,12 @@ class Pods:
         return self._parts.store.folder(uid)
 
     async def connected(self, connection: Connection) -> None:
-        """Bring a supervisor to its worker."""
+        """Bring a supervisor to its worker; after a start it waits until the pods are known."""
+        await self._known.wait()
         if worker := self._workers.get(connection.uid):
             await worker.connected(connection)
         else:
-            # Its pod is not listed yet; it comes again.
+            # Its pod is new, or has gone; it comes again.
             connection.close()
 
     def reported(self, connection: Connection, report: dict[str, Any]) -> None:
@@ -106,6 +108,7 @@ class Pods:
         for folder in self._parts.store.folders():
             if folder.uid not in self._workers:
                 self._adopt_orphan(folder)
+        self._known.set()
 
     def _adopt_orphan(self, folder: PodFolder) -> None:
         _log.info("the API has pod %s no more; its job ends", folder.uid)
