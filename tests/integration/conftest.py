@@ -47,7 +47,7 @@ class Supervised:
     def launch(self):
         """Start the supervisor, as its user."""
         self.host.run("chown", "-R", f"{self.user}:", self.folder.parent)
-        argv = ["env", "-C", "/isthmus", "/usr/bin/python3", "-m", "isthmus.supervisor", self.folder]
+        argv = ["/usr/bin/python3", "-I", "-m", "isthmus.supervisor", self.folder]
         environment = {"TMPDIR": "/scratch", "SLURM_JOB_ID": "77", "SLURMD_NODENAME": "c1"}
         command = self.host.command(*argv, user=self.user, **environment)
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
@@ -61,13 +61,14 @@ class Supervised:
         self.kubelet.start({**plan, "uid": POD_UID})
         return self.kubelet
 
-    def processes(self, word=POD_UID.encode()):
+    def processes(self, word=b""):
         """The pids of those with a word on their command line, as the machine sees them."""
         found = []
         for path in Path("/proc").iterdir():
+            # Also a process that goes meanwhile: ESRCH.
             with suppress(OSError):
                 words = (path / "cmdline").read_bytes() if path.name.isdigit() else b""
-                if word in words and not words.startswith(b"podman"):
+                if (word or POD_UID.encode()) in words and not words.startswith(b"podman"):
                     found.append(int(path.name))
         return found
 
@@ -81,21 +82,31 @@ class Supervised:
                     return pid
         raise AssertionError("no supervisor runs")
 
+    def below(self, pid):
+        """A process and all that descend from it."""
+        found = [pid]
+        for each in found:
+            with suppress(OSError):
+                for task in Path(f"/proc/{each}/task").iterdir():
+                    found += map(int, (task / "children").read_text().split())
+        return found
+
     def exit_status(self, timeout_s=30):
         return self.process.wait(timeout_s)
 
     def end(self):
         """Whatever the test did: nothing of it stays."""
-        self.kubelet.leave()
         if self.process and self.process.poll() is None:
-            with suppress(AssertionError):
+            with suppress(AssertionError, ProcessLookupError):
                 os.kill(self.supervisor(), signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(15)
+        self.kubelet.leave()
         for pid in self.processes():
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, FileNotFoundError):
                 os.kill(pid, signal.SIGKILL)
         self.log.close()
+        print((self.folder / "slurm.log").read_text())
 
 
 @pytest.fixture

@@ -68,6 +68,6 @@ def test_words_it_does_not_know_are_left_alone(pod):
     kubelet = pod.run(plan(container("main", "echo up; sleep 1")))
     wait_for_log(kubelet, "main", b"up")
     kubelet.send({"type": "sing"})
-    kubelet.send({"type": "exec", "stream": 99})
+    assert kubelet.open("exec").refusal() == "exec: 'container'"
     kubelet.send({"type": "update", "volumes": [{"name": 1}]})
     assert pod.exit_status() == 0

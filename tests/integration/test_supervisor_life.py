@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,18 @@ def test_sigterm_from_slurm_ends_the_pod_gracefully(pod):
     os.kill(pod.supervisor(), signal.SIGTERM)
     assert ended_with(kubelet.ended(), "main") == ("Error", 6, None)
     assert pod.exit_status() == 1
+
+
+def test_sigterm_to_every_process_leaves_time_to_end(pod):
+    """Slurm's scancel and time limit do so."""
+    script = "trap 'sleep 1; cat /data/x /bin/busybox | wc -c; ls / >/dev/null && exit 6' TERM; echo up; touch /data/x;"
+    main = container("main", f"{script} while :; do sleep 0.05; done", mounts=AT_DATA)
+    kubelet = pod.run(plan(main, volumes=SHARED))
+    wait_for_log(kubelet, "main", b"up")
+    for pid in pod.below(pod.supervisor()):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    assert ended_with(kubelet.ended(), "main") == ("Error", 6, None)
 
 
 def test_nothing_outlives_a_supervisor_that_is_killed(pod):

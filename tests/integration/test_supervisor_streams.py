@@ -46,17 +46,15 @@ def test_exec_with_input(running):
 def test_exec_with_a_terminal(running):
     stream = running.exec("main", "sh", tty=True, stdin=True)
     stream.send(RESIZE, json.dumps({"Width": 101, "Height": 33}).encode())
-    stream.send(STDIN, b"stty size; tty; exit 5\n")
+    stream.send(STDIN, b"stty size; exit 5\n")
     code, output, errors = stream.finish()
     assert code == 5
     assert b"33 101\r\n" in output
-    assert b"/dev/" in output
     assert errors == b""
 
 
 def test_exec_that_is_cancelled_ends(running, pod):
     stream = running.exec("main", "sleep", "31415")
-    running.wait(lambda: True)
     while not pod.processes(b"31415"):
         time.sleep(0.05)
     stream.cancel()

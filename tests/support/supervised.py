@@ -180,11 +180,13 @@ class Kubelet:
         while True:
             try:
                 connection, _ = server.accept()
-                peer = self._tls.wrap_socket(connection, server_side=True)
-            except ssl.SSLError:
-                continue
             except OSError:
                 return
+            try:
+                peer = self._tls.wrap_socket(connection, server_side=True)
+            except OSError:  # also who does not believe us
+                connection.close()
+                continue
             threading.Thread(target=self._listen, args=(peer,), daemon=True).start()
 
     def _listen(self, peer):

@@ -22,6 +22,7 @@ from .plan import Action, Container, Probe
 from .processes import Process, Program, StartError
 from .report import Exit, Report
 from .sandbox import Pod, Sandbox, identity, open_sandbox, termination_message
+from .steps import Step, start_mpi
 
 # What a termination message may have (kubelet's limits).
 MESSAGE_BYTES = 4096
@@ -109,10 +110,18 @@ class Runner:
         """
         if self.sandbox is None:
             raise StartError(f"container {self.name} is not running")
+        return await self._pod.processes.start(self.checked(program), self.sandbox.place, pipes.theirs)
+
+    def checked(self, program: Program) -> Program:
+        """Return the program.
+
+        Raises:
+            StartError: the pod has no ids for its user.
+        """
         who = program.identity
         if who is not None and (who.uid or who.gid) and not self._pod.spaces.many_ids:
             raise StartError(_ONE_ID)
-        return await self._pod.processes.start(program, self.sandbox.place, pipes.theirs)
+        return program
 
     def program(self, argv: list[str], *, terminal: bool = False) -> Program:
         """Return a command with the container's variables, folder and user."""
@@ -173,8 +182,9 @@ class Runner:
         if self._stopping.is_set():
             await output.close()
             return Exit(137, signal.SIGKILL)
+        step = Step(self._pod, told) if told["memory_mib"] is not None else None
         try:
-            process = await self.run_in(self.program(argv, terminal=told["tty"]), output.pipes)
+            process = await self._start(self.program(argv, terminal=told["tty"]), output.pipes, sandbox, step)
         except StartError as error:
             output.pipes.close_theirs()
             await output.close()
@@ -190,10 +200,20 @@ class Runner:
         await asyncio.gather(care, return_exceptions=True)
         self.main = None
         ended = Exit.of_status(process.status.result())
+        output.code = ended.code
         if ended.signal == signal.SIGKILL and cgroups.oom_kills(memory) > killed:
             ended = Exit(ended.code, ended.signal, "OOMKilled")
+        if step is not None:
+            await step.close()
         await output.close()
         return await self._with_message(ended, sandbox, log)
+
+    async def _start(self, program: Program, pipes: outputs.Pipes, sandbox: Sandbox, step: Step | None) -> Process:
+        if self.container["mpi"]:
+            return await start_mpi(self._pod, self.container, program, pipes)
+        if step is not None:
+            return await step.start(self.checked(program), sandbox.place, pipes)
+        return await self.run_in(program, pipes)
 
     async def _with_message(self, ended: Exit, sandbox: Sandbox, log: LogWriter) -> Exit:
         if self._blamed is not None and self._blamed.message:

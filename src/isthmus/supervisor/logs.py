@@ -17,6 +17,8 @@ SIZE_BYTES = 10 << 20
 # A longer line is written in parts (kubelet's limit).
 LINE_BYTES = 16 << 10
 STDOUT, STDERR = b"stdout", b"stderr"
+# At least what stands before the text of a record.
+_HEAD_BYTES = 48
 
 
 class LogWriter:
@@ -63,7 +65,7 @@ class LogWriter:
     def tail(self, most_bytes: int, most_lines: int) -> str:
         """Return the last lines, for a termination message."""
         with self.path.open("rb") as file:
-            file.seek(max(0, self.path.stat().st_size - 2 * most_bytes))
+            file.seek(max(0, self.path.stat().st_size - most_bytes - (most_lines + 1) * _HEAD_BYTES))
             records = [line.split(b" ", 3) for line in file.read().splitlines()]
         texts = [record[3] for record in records if len(record) == 4]
         return b"\n".join(texts[-most_lines:])[-most_bytes:].decode(errors="replace")

@@ -1,7 +1,8 @@
 """A program that tells it runs and then waits for ever: it keeps a container's namespaces open.
 
-It must run in any image, also in one without a shell, so it is made here: a static ELF file of some 150 bytes that
-does write(1, "+", 1) and then pause() again and again.
+It must run in any image, also in one without a shell, so it is made here: a static ELF file of some 200 bytes that
+blocks all signals (Slurm sends SIGTERM to every process of a job, and Apptainer passes it on), does write(1, "+", 1)
+and then pause() again and again.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import struct
 from dataclasses import dataclass
 
 READY = b"+"
+_ALL = b"\xff" * 8
 _BASE = 0x400000
 _HEADERS = 64 + 56
 
 
 @dataclass(frozen=True)
 class _Machine:
-    """elf: its number in elf.h; code: the text it writes lies right after it."""
+    """elf: its number in elf.h; code: READY and then the set of all signals lie right after it."""
 
     elf: int
     code: bytes
@@ -28,6 +30,12 @@ _MACHINES = {
     "x86_64": _Machine(
         62,
         bytes.fromhex(
+            "b80e000000"  # mov eax, 14 (rt_sigprocmask)
+            "bf00000000"  # mov edi, 0 (SIG_BLOCK)
+            "488d352f000000"  # lea rsi, [rip + 47]
+            "ba00000000"  # mov edx, 0
+            "41ba08000000"  # mov r10d, 8
+            "0f05"  # syscall
             "b801000000"  # mov eax, 1 (write)
             "bf01000000"  # mov edi, 1
             "488d3510000000"  # lea rsi, [rip + 16]
@@ -43,6 +51,12 @@ _MACHINES = {
         b"".join(
             struct.pack("<I", word)
             for word in (
+                0xD2800000,  # mov x0, #0 (SIG_BLOCK)
+                0x30000221,  # adr x1, . + 69
+                0xD2800002,  # mov x2, #0
+                0xD2800103,  # mov x3, #8
+                0xD28010E8,  # mov x8, #135 (rt_sigprocmask)
+                0xD4000001,  # svc #0
                 0xD2800020,  # mov x0, #1
                 0x10000161,  # adr x1, . + 44
                 0xD2800022,  # mov x2, #1
@@ -70,12 +84,12 @@ def program(machine: str = "") -> bytes:
     made = _MACHINES.get(machine or platform.machine())
     if made is None:
         raise OSError(f"containers cannot be held open on {machine or platform.machine()}")
-    size = _HEADERS + len(made.code) + len(READY)
+    size = _HEADERS + len(made.code) + len(READY) + len(_ALL)
     ident = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9)
     # Executable, one loadable segment right after this header (elf(5)).
     header = struct.pack("<HHIQQQIHHHHHH", 2, made.elf, 1, _BASE + _HEADERS, 64, 0, 0, 64, 56, 1, 0, 0, 0)
     segment = struct.pack("<IIQQQQQQ", 1, 5, 0, _BASE, _BASE, size, size, 0x10000)
-    return ident + header + segment + made.code + READY
+    return ident + header + segment + made.code + READY + _ALL
 
 
 def write(path: str) -> None:

@@ -26,6 +26,7 @@ from typing import Any, NoReturn
 from . import linux
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class StartError(Exception):
@@ -167,7 +168,7 @@ def _execute(program: Program, streams: tuple[int, int, int]) -> None:
         os.dup2(descriptor, target)
     if program.terminal:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, *_ENDING):
         signal.signal(number, signal.SIG_DFL)
     os.umask(0o022)
     _enter_folder(program.cwd)

@@ -165,7 +165,7 @@ def environment(folders: Folders) -> dict[str, str]:
     places = {
         name: str(folders.tmp) for name in ("HOME", "APPTAINER_CONFIGDIR", "APPTAINER_TMPDIR", "APPTAINER_CACHEDIR")
     }
-    return {"PATH": os.environ.get("PATH", PATH), "LANG": "C.UTF-8", **places}
+    return {"PATH": f"{folders.shields}:{os.environ.get('PATH', PATH)}", "LANG": "C.UTF-8", **places}
 
 
 async def open_sandbox(pod: Pod, container: Container) -> Sandbox:

@@ -160,7 +160,7 @@ class Streams:
         output.listeners.add(listener)
         try:
             await output.ended.wait()
-            return runner.exit.code if runner.exit else None
+            return output.code
         finally:
             output.listeners.discard(listener)
             await _end([task])

@@ -27,6 +27,8 @@ _CHECKS = {
     "CharDevice": stat.S_ISCHR,
     "BlockDevice": stat.S_ISBLK,
 }
+# What Apptainer looks for on PATH to mount images.
+_SERVERS = ("squashfuse_ll", "squashfuse", "fuse-overlayfs", "fuse2fs")
 
 
 class VolumeError(Exception):
@@ -44,6 +46,7 @@ class Folders:
         self.tmp = base / "tmp"
         self.shm = base / "shm"
         self.pause = self.memory / "pause"
+        self.shields = self.memory / "shields"
         self.hosts = self.memory / "hosts"
         self.resolv = self.memory / "resolv.conf"
 
@@ -72,6 +75,7 @@ def prepare(folders: Folders, hosts: str, resolv: str) -> None:
     linux.mount("shm", str(folders.shm), "tmpfs", _TMPFS, "mode=1777")
     folders.termination("").mkdir()
     pause.write(str(folders.pause))
+    _shield(folders.shields)
     folders.hosts.write_text(hosts, encoding="utf-8")
     folders.resolv.write_text(resolv, encoding="utf-8")
     for path in (folders.hosts, folders.resolv):
@@ -128,6 +132,20 @@ def fresh_termination(folders: Folders, container: str) -> str:
     path.write_bytes(b"")
     path.chmod(0o666)
     return str(path)
+
+
+def _shield(folder: Path) -> None:
+    """Stand before the programs that serve a root file system: Slurm's SIGTERM to all processes must not end them.
+
+    An ignored signal stays ignored through execve(2), and libfuse leaves it so.
+    """
+    folder.mkdir()
+    for name in _SERVERS:
+        found = shutil.which(name)
+        if found:
+            script = folder / name
+            script.write_text(f"#!/bin/sh\ntrap '' TERM INT HUP\nexec {found} \"$@\"\n", encoding="utf-8")
+            script.chmod(0o755)
 
 
 def _make_named(path: Path, volume: Volume) -> None:
