@@ -1,5 +1,6 @@
 """The worst day: etcd goes back to a backup while the daemons of the network run."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ def reservations(login, user):
     return login.run_as(user, "isthmus network list")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def reserved(login, user):
     """Reserve `KEPT`; whatever is reserved in the end is given back."""
     login.run_as(user, f"isthmus network reserve {KEPT}")
@@ -22,10 +23,11 @@ def reserved(login, user):
         login.run(f"runuser -u {user} -- isthmus network unreserve {name}")
 
 
-@pytest.fixture
-def backup(reserved, tmp_path):
-    playbooks.succeed("backup", "playbooks/backup.yml", "-e", f"backup_dir={tmp_path}")
-    (folder,) = tmp_path.iterdir()
+@pytest.fixture(scope="module")
+def backup(reserved, tmp_path_factory):
+    made = tmp_path_factory.mktemp("backups")
+    playbooks.succeed("backup", "playbooks/backup.yml", "-e", f"backup_dir={made}")
+    (folder,) = made.iterdir()
     return folder
 
 
@@ -38,10 +40,11 @@ def test_backup_is_its_owners_alone(backup):
     assert {path.stat().st_mode & 0o077 for path in (backup, *backup.iterdir())} == {0}
 
 
-def test_changed_backup_is_refused(backup, controller):
-    with (backup / "etcd.db").open("ab") as snapshot:
+def test_changed_backup_is_refused(backup, controller, tmp_path):
+    changed = Path(shutil.copytree(backup, tmp_path / "changed"))
+    with (changed / "etcd.db").open("ab") as snapshot:
         snapshot.write(b"x")
-    refused = restore(backup, controller.variables["name"], "restore_changed")
+    refused = restore(changed, controller.variables["name"], "restore_changed")
     assert refused.rc != 0
     assert "no whole backup" in refused.output
     assert not refused.changed

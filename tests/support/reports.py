@@ -1,10 +1,12 @@
-"""Builders of what a supervisor reports and what Slurm says, for tables of statuses."""
+"""Builders of what a supervisor reports and what Slurm says, and what becomes of it, for tables of statuses."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from isthmus.kubelet.status import pod_status
+from isthmus.model.pod_inputs import ImageState
 from isthmus.model.pod_job import JobState, SlurmJob
-from tests.support.pods import UID
+from tests.support.pods import UID, pod
 
 START = datetime(2026, 1, 2, 3, 0, 0, tzinfo=UTC)
 
@@ -46,3 +48,21 @@ def job(state: JobState = JobState.RUNNING, **fields: Any) -> SlurmJob:
     if not state.waiting:
         fields = {"nodes": "c1", "started": START, **fields}
     return SlurmJob("12", state, **fields)
+
+
+def status(
+    whole: dict[str, Any] | None = None,
+    told: dict[str, Any] | None = None,
+    slurm: SlurmJob | None = None,
+    images: dict[str, ImageState] | None = None,
+    now: float = 60,
+) -> dict[str, Any]:
+    """Return a pod's status."""
+    return pod_status(whole or pod(), told, slurm, images or {}, at(now))
+
+
+def told_by(found: dict[str, Any]) -> tuple[str, str | None, str | None, str | None]:
+    """Return phase, reason, and the first container's state and its reason."""
+    [first, *_] = found.get("containerStatuses") or [{"state": {}}]
+    [(state, fields), *_] = first["state"].items() or [(None, {})]
+    return found["phase"], found.get("reason"), state, (fields or {}).get("reason")

@@ -139,7 +139,7 @@ def _message(job: SlurmJob) -> str:
         parts.append(f"on {job.nodes}")
     if job.user:
         parts.append(f"by {job.user}")
-    if _word(job.reason) and job.reason != job.state.value:
+    if _word(job.reason):
         parts.append(f"reason {job.reason}")
     if job.exit_code or job.signal:
         parts.append(f"exit code {job.exit_code or 0}, signal {job.signal}")
