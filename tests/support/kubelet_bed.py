@@ -19,7 +19,7 @@ from isthmus.model.images import Pulled, Reference
 from isthmus.model.network import Driver
 from isthmus.model.pod_inputs import Settings
 from isthmus.model.pod_job import JobState
-from tests.support.fake_slurm import OFFER, FakeSlurm
+from tests.support.fake_pod_jobs import OFFER, FakeSlurm
 from tests.support.fake_supervisor import FakeSupervisor
 from tests.support.kube import NODE, ApiServer
 from tests.support.waiting import wait

@@ -9,7 +9,7 @@ from isthmus.clients.pod_jobs import NoAnswerError, RefusedError
 from isthmus.kubelet import jobs
 from isthmus.kubelet.jobs import Jobs
 from isthmus.model.pod_job import Job, JobState
-from tests.support.fake_slurm import FakeSlurm
+from tests.support.fake_pod_jobs import FakeSlurm
 
 UID = "11111111-2222-3333-4444-555555555555"
 
