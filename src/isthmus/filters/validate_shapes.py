@@ -11,7 +11,7 @@ from typing import Any
 
 from isthmus.filters.validate_site import Site
 
-# A list's one item is the shape of all items; a dict's `name` must be there, other keys may.
+# A list's one item is the shape of all items, an empty list any; a dict's `name` must be there, other keys may.
 _LIMITED = [{"name": str, "limits": {}}]
 _SHAPES: dict[str, Any] = {
     "apptainer_conf": {},
@@ -65,7 +65,7 @@ def _misfits(value: Any, shape: Any, where: str) -> Iterator[tuple[str, str, str
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         yield where, _word(value), _WORDS[kind]
     elif isinstance(shape, list):
-        for position, item in enumerate(value):
+        for position, item in enumerate(value if shape else ()):
             yield from _misfits(item, shape[0], f"{where}[{position}]")
     elif isinstance(shape, Mapping):
         for key, inner in shape.items():

@@ -42,7 +42,7 @@ def problems(**variables):
     ],
 )
 def test_right_network_has_no_problem(variables):
-    assert problems(**variables) == []
+    assert list(shape_problems(site(**variables))) == problems(**variables) == []
 
 
 @pytest.mark.parametrize(
