@@ -102,15 +102,16 @@ def hold(base: Path) -> PodNamespaces:
     many_ids = _map_ids(between)
     os.write(let_go, b"+")
     os.close(let_go)
-    pid = _expect(told, b"pid")
+    # Two processes say these, whichever is first.
+    pid = _expect(told, b"pid", b"ready") + _expect(told, b"pid", b"ready")
     os.waitpid(between, 0)
-    _expect(told, b"ready")
     os.close(told)
     return PodNamespaces(int(pid), own_end, many_ids, base)
 
 
-def _expect(told: int, word: bytes) -> bytes:
-    # A line at a time: the next may already be there.
+def _expect(told: int, *words: bytes) -> bytes:
+    """Read one line that begins with one of the words; return its rest."""
+    # A byte at a time: the next line may already be there.
     line = b""
     while not line.endswith(b"\n"):
         byte = os.read(told, 1)
@@ -118,7 +119,7 @@ def _expect(told: int, word: bytes) -> bytes:
             break
         line += byte
     found, _, rest = line.strip().partition(b" ")
-    if found != word:
+    if found not in words:
         raise StartError(f"the pod's namespaces cannot be made: {line.decode(errors='replace').strip()}")
     return rest
 
