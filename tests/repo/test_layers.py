@@ -24,7 +24,7 @@ PLAYBOOKS = {
     "verify",
 }
 SCENARIOS = {"default", "alternative", "existing", "adopted"}
-DOCS = {"architecture", "artifacts", "local", "testing"}
+DOCS = {"architecture", "artifacts", "flannel", "kubelet", "local", "operations", "testing"}
 
 
 def groups():
