@@ -209,6 +209,15 @@ def _wait_for_end(pid: int, timeout_ms: int = 20_000) -> None:
         os.close(descriptor)
 
 
+def parent(pid: int) -> int:
+    """Return a process's parent, 0 if it is gone."""
+    with suppress(OSError):
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+        # The name may hold anything; figures begin after its last parenthesis (proc_pid_stat(5)).
+        return int(stat.rpartition(")")[2].split()[1])
+    return 0
+
+
 def members(mounts_of: int) -> list[int]:
     """Return the processes in the mount namespace that a descriptor is of, as far as they are one's own."""
     wanted = os.fstat(mounts_of).st_ino
