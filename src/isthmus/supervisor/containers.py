@@ -205,6 +205,8 @@ class Runner:
             ended = Exit(ended.code, ended.signal, "OOMKilled")
         if step is not None:
             await step.close()
+        # What the program leaves behind ends with it, as with process 1 of a container elsewhere.
+        sandbox.kill(spared=sandbox.keepers)
         await output.close()
         return await self._with_message(ended, sandbox, log)
 

@@ -102,15 +102,16 @@ def hold(base: Path) -> PodNamespaces:
     many_ids = _map_ids(between)
     os.write(let_go, b"+")
     os.close(let_go)
-    pid = _expect(told, b"pid")
+    # Two processes say these, whichever is first.
+    pid = _expect(told, b"pid", b"ready") + _expect(told, b"pid", b"ready")
     os.waitpid(between, 0)
-    _expect(told, b"ready")
     os.close(told)
     return PodNamespaces(int(pid), own_end, many_ids, base)
 
 
-def _expect(told: int, word: bytes) -> bytes:
-    # A line at a time: the next may already be there.
+def _expect(told: int, *words: bytes) -> bytes:
+    """Read one line that begins with one of the words; return its rest."""
+    # A byte at a time: the next line may already be there.
     line = b""
     while not line.endswith(b"\n"):
         byte = os.read(told, 1)
@@ -118,7 +119,7 @@ def _expect(told: int, word: bytes) -> bytes:
             break
         line += byte
     found, _, rest = line.strip().partition(b" ")
-    if found != word:
+    if found not in words:
         raise StartError(f"the pod's namespaces cannot be made: {line.decode(errors='replace').strip()}")
     return rest
 
@@ -206,6 +207,15 @@ def _wait_for_end(pid: int, timeout_ms: int = 20_000) -> None:
         poll.poll(timeout_ms)
     finally:
         os.close(descriptor)
+
+
+def parent(pid: int) -> int:
+    """Return a process's parent, 0 if it is gone."""
+    with suppress(OSError):
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+        # The name may hold anything; figures begin after its last parenthesis (proc_pid_stat(5)).
+        return int(stat.rpartition(")")[2].split()[1])
+    return 0
 
 
 def members(mounts_of: int) -> list[int]:

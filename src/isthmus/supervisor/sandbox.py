@@ -83,24 +83,30 @@ class Sandbox:
         holder: Apptainer.
         place: its namespaces and root.
         complaint: what Apptainer says, complete when it has ended.
+        keepers: the processes that hold it open: `pause` and its parent.
     """
 
     holder: Process
     place: Place
     complaint: asyncio.Future[bytes]
+    keepers: frozenset[int]
 
     @property
     def mounts(self) -> int:
         """The descriptor of its mount namespace."""
         return self.place.namespaces[1][0]
 
+    def kill(self, spared: frozenset[int] = frozenset()) -> None:
+        """Kill what runs in it."""
+        for pid in namespaces.members(self.mounts):
+            if pid != self.holder.pid and pid not in spared:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
     async def close(self) -> None:
-        """End everything in it."""
-        for number in (signal.SIGKILL, signal.SIGKILL):
-            for pid in namespaces.members(self.mounts):
-                if pid != self.holder.pid:
-                    with suppress(ProcessLookupError):
-                        os.kill(pid, number)
+        """End everything in it, itself too."""
+        for _ in range(2):
+            self.kill()
             # Apptainer takes its mounts away when `pause` has ended.
             if await self.holder.ended(STOP_S):
                 break
@@ -187,7 +193,9 @@ async def open_sandbox(pod: Pod, container: Container) -> Sandbox:
     complaint = asyncio.ensure_future(read_all(errors or 0))
     try:
         await asyncio.wait_for(_ready(told), START_S)
-        sandbox = Sandbox(holder, namespaces.opened(_find_pause(holder.pid), root=True), complaint)
+        pid = _find_pause(holder.pid)
+        keepers = frozenset((pid, namespaces.parent(pid)))
+        sandbox = Sandbox(holder, namespaces.opened(pid, root=True), complaint, keepers)
     except (StartError, asyncio.TimeoutError) as error:
         holder.kill(signal.SIGKILL)
         await holder.ended(STOP_S)
