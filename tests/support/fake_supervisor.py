@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ class FakeSupervisor:
         self.ephemeral: list[dict[str, Any]] = []
         self.unknown: list[Any] = []
         self.sequence = 0
+        self.last: dict[str, Any] = {}
         self._kinds: dict[int, dict[str, Any]] = {}
         self.on_plan: Any = None
         self.on_stop: Any = None
@@ -60,6 +62,8 @@ class FakeSupervisor:
                 "has_plan": bool(self.plans),
             }
         )
+        if self.last:
+            await self.say(self.last)
         self.closed.clear()
         self._task = asyncio.create_task(self._listen())
 
@@ -88,8 +92,11 @@ class FakeSupervisor:
         }
         if write:
             (self.folder / "report.json").write_text(json.dumps(report))
+        self.last = {"type": "report", **report}
         if self._task:
-            await self.say({"type": "report", **report})
+            # What the kubelet misses it gets at the next hello.
+            with suppress(OSError):
+                await self.say(self.last)
 
     async def say(self, message: dict[str, Any]) -> None:
         """Send a message."""

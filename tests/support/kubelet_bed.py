@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -139,13 +140,11 @@ class Bed:
 
         supervisor.on_plan, supervisor.on_stop = planned, stopped
         while not supervisor.stops:
-            try:
+            with suppress(OSError):
                 await supervisor.connect()
                 await supervisor.closed.wait()
-            except OSError:
-                pass
-            await asyncio.sleep(0.2)
             await supervisor.leave()
+            await asyncio.sleep(0.2)
             if self.slurm.jobs[number].job.state.ended:
                 return
 

@@ -111,7 +111,7 @@ class PodJobs:
             SlurmError: Slurm did not take it.
         """
         try:
-            self._run("scancel", "--full", job)
+            self._run("scancel", job)
         except RefusedError as error:
             if not any(sign in str(error).lower() for sign in _UNKNOWN_JOB):
                 raise
@@ -155,7 +155,8 @@ def _accounted(line: str) -> SlurmJob:
     return SlurmJob(
         id=number,
         state=known,
-        reason="" if reason == "None" else reason,
+        # Of an ended job accounting keeps why it once waited, which is no reason of its end.
+        reason="" if known.ended or reason == "None" else reason,
         nodes="" if nodes == "None assigned" else nodes,
         exit_code=int(exit_code) if known.ended and exit_code.isdecimal() else None,
         signal=int(signal) if signal.isdecimal() else 0,

@@ -13,7 +13,7 @@ QUEUE = """12|RUNNING|c1|1767225600|1767229200|None|uid|with a bar
 13|PENDING||N/A|N/A|(Resources)|(null)
 14|NODE_FAIL|c[1-2]|1767225600|1767225700|None|other
 """
-ACCOUNTED = """12|CANCELLED by 1001|c1|1767225600|1767225700|None|0:15
+ACCOUNTED = """12|CANCELLED by 1001|c1|1767225600|1767225700|JobHeldUser|0:15
 13|COMPLETED|None assigned|Unknown|1767225700|None|3:0
 """
 NODES = """c1|main*|up|32|8192|gpu:tesla:2(S:0-1),gpu:4|fast,new|idle
@@ -66,6 +66,7 @@ def test_accounting_is_read(programs):
     programs(sacct=ACCOUNTED)
     cancelled, done = PodJobs().accounted(["12", "13"])
     assert (cancelled.state, cancelled.user, cancelled.signal) == (JobState.CANCELLED, "1001", 15)
+    assert cancelled.reason == ""
     assert (done.exit_code, done.nodes, done.started) == (3, "", None)
 
 
