@@ -77,7 +77,7 @@ class FlannelNodes:
             run = lambda: subprocess.Popen(words, env=environment, stdout=log, stderr=log)  # noqa: E731
             self.daemons[name] = self.nodes.places[name].do(run)
         self.stack.callback(self.stop, name)
-        wait((own / "subnet.env").exists, timeout_s=20)
+        wait((own / "subnet.env").exists, timeout_s=60)
 
     def stop(self, name: str, *, kill: bool = False) -> None:
         """Stop flanneld, or let it die."""
