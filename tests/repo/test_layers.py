@@ -63,3 +63,10 @@ def test_import_contracts_name_every_package():
     packages = {path.parent.name for path in tree.files("src/isthmus/*/__init__.py")}
     told = set(re.findall(r"isthmus\.(\w+)", (tree.ROOT / ".importlinter").read_text()))
     assert {path for path in packages if (tree.ROOT / "src/isthmus" / path).is_dir()} == told
+
+
+def test_scenario_of_a_layer_verifies_it_and_what_it_needs():
+    begun = [name for name in LAYERS if name in groups()]
+    for place, layer in enumerate(begun):
+        told = tree.load(tree.ROOT / "molecule" / layer / "molecule.yml")["ansible"]["env"]["VERIFY_TESTS"]
+        assert told.split() == [f"tests/system/{name}" for name in begun[: place + 1]]
