@@ -96,6 +96,8 @@ bench: venv ## Take the figures in docs/testing.md (results/*.json)
 	$(BIN)/python -m tests.bench.container_starts
 	$(BIN)/python -m tests.bench.containers
 	$(BIN)/python -m tests.bench.network_logic
+	$(BIN)/python -m tests.bench.network_store
+	$(BIN)/python -m tests.bench.network_scale
 	$(BIN)/python -m tests.bench.pod_networks
 
 lock: venv ## Resolve the lock files anew

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,6 +23,11 @@ def save(name: str, **figures: object) -> Path:
     return path
 
 
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return the smallest value that at least this share of all values does not exceed."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
+
+
 def machine() -> dict[str, object]:
     """Describe this machine by what it can do, not by its name."""
     return {
@@ -28,6 +35,7 @@ def machine() -> dict[str, object]:
         "cores": os.cpu_count(),
         "memory_mib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20,
         "kernel": platform.release(),
+        "load": os.getloadavg()[0],
     }
 
 
