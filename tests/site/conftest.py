@@ -23,6 +23,7 @@ ORDER = (
     "test_death",
     "test_stop",
     "test_secrets",
+    "test_cut_off",
     "test_molecule",
 )
 
