@@ -86,3 +86,10 @@ def wait_for_nodes(controller: Node, *names: str, timeout_s: float = 90) -> None
         lambda found: set(found) == set(names) and set(found.values()) <= IDLE,
         timeout_s=timeout_s,
     )
+
+
+def wait_until_saved(controller: Node) -> None:
+    """Wait until slurmctld has written down what is so now: it may take 5 s to do so (its state save thread)."""
+    now = int(controller.output("date +%s"))
+    written = f"stat --format=%Y {settings(controller)['StateSaveLocation']}/job_state"
+    wait(lambda: int(controller.output(written)) > now, timeout_s=30)

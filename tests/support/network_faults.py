@@ -1,0 +1,174 @@
+"""A job with a pod network on two nodes, and one daemon that dies at a chosen phase of it.
+
+Prolog, task start and epilog ask the node's network daemon. While it is stopped (SIGSTOP) they wait, so the other
+daemon's death falls into that phase, and not just somewhere near it. The job's script waits for files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tests.support import jobs
+from tests.support.cluster import Cluster, Node
+from tests.support.waiting import wait
+
+SEEN = "sees eth0 lo"
+SCRIPT = """\
+#!/bin/bash
+until test -e .isthmus-test-$SLURM_JOB_ID.step; do sleep 0.1; done
+srun --mem=20 sh -c 'echo first $(hostname) sees $(ls /sys/class/net)'
+until test -e .isthmus-test-$SLURM_JOB_ID.end; do sleep 0.1; done
+srun --mem=20 sh -c 'echo last $(hostname) sees $(ls /sys/class/net)'
+"""
+OPTIONS = "--hold --no-requeue --pod-network --nodes=2 --ntasks-per-node=1 --mem=60 --time=5"
+WAITING = "ss --unix --listening --no-header src /run/isthmus/networkd.sock"
+
+
+class Phase(StrEnum):
+    """Where the job is when the daemon dies, in the order of a job's life."""
+
+    BEFORE = "before"
+    PROLOG = "prolog"
+    TASK = "task_start"
+    RUNNING = "running"
+    EPILOG = "epilog"
+    AFTER = "after"
+
+
+class Daemon(StrEnum):
+    """Who dies; as systemd names it."""
+
+    NETWORKD = "isthmus-networkd"
+    ETCD = "etcd"
+    SLURMD = "slurmd"
+    SLURMCTLD = "slurmctld"
+
+
+HELD = {Phase.PROLOG, Phase.TASK, Phase.EPILOG}
+CASES = [(daemon, phase) for daemon in Daemon for phase in Phase]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a job ended: Slurm's word, and what its user reads."""
+
+    state: str
+    told: str
+
+    @property
+    def ran(self) -> bool:
+        """Whether all tasks ran, in pods."""
+        return self.state == "COMPLETED" and len(re.findall(f"^(?:first|last) \\S+ {SEEN}$", self.told, re.M)) == 4
+
+    @property
+    def failed_clearly(self) -> bool:
+        """Whether the user can know why it did not run: by words, or by a state that says all."""
+        said = re.search(r"^(isthmus: |srun: error: |slurmstepd: error: )", self.told, re.MULTILINE)
+        return self.state == "NODE_FAIL" or (self.state in {"FAILED", "CANCELLED"} and said is not None)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One daemon's death at one phase; it happens on the job's first node, or where the daemon has its place."""
+
+    cluster: Cluster
+    user: str
+    daemon: Daemon
+    phase: Phase
+
+    @property
+    def node(self) -> Node:
+        """The job's first node."""
+        return self.cluster.computes[0]
+
+    def run(self) -> Ended:
+        """Let it happen; return how the job ended, once all daemons live again."""
+        login, names = self.cluster.submit, [node.name for node in self.cluster.computes[:2]]
+        options = f"--parsable --output=.isthmus-test-%j.out {OPTIONS} --nodelist={','.join(names)}"
+        job = login.run_as(self.user, f"sbatch {options} <<'END'\n{SCRIPT}END")
+        try:
+            before = self._live(job)
+            wait(lambda: self.state(job), lambda state: state in jobs.ENDED, timeout_s=120)
+            wait(lambda: self._pid() not in {before, "0"})
+            jobs.wait_for_nodes(self.cluster.controller, *names)
+            return Ended(self.state(job), login.run_as(self.user, f"cat .isthmus-test-{job}.out || true"))
+        finally:
+            jobs.cancel(self.cluster.controller, job)
+            login.run_as(self.user, f"rm -f .isthmus-test-{job}.*")
+
+    def state(self, job: str) -> str:
+        """Return what slurmctld says of the job; nothing when it does not answer."""
+        shown = self.cluster.controller.run(f"scontrol --oneliner show job {job}").stdout
+        return jobs.fields(shown).get("JobState", "")
+
+    def _live(self, job: str) -> str:
+        """Lead the job through its phases; return the pid of the daemon that died on the way."""
+        ways: dict[Phase, Callable[[], object]] = {
+            Phase.BEFORE: lambda: None,
+            Phase.PROLOG: lambda: self._answered(f"scontrol release {job}"),
+            Phase.TASK: lambda: self._touch(job, "step"),
+            Phase.RUNNING: lambda: self._reached(job, "first"),
+            Phase.EPILOG: lambda: self._touch(job, "end"),
+            Phase.AFTER: lambda: self._reached(job, "last"),
+        }
+        died = ""
+        for phase, enter in ways.items():
+            if phase != self.phase:
+                enter()
+            elif phase in HELD:
+                with self._held():
+                    enter()
+                    wait(lambda: self._asked() or self._over(job), timeout_s=40, interval_s=0.1)
+                    died = self._die()
+            else:
+                enter()
+                died = self._die()
+        return died
+
+    def _touch(self, job: str, name: str) -> None:
+        self.cluster.submit.run_as(self.user, f"touch .isthmus-test-{job}.{name}")
+
+    def _reached(self, job: str, word: str) -> None:
+        """Wait for a step's lines; a job that has failed meanwhile has none."""
+        login = self.cluster.submit
+        told = f"grep --count '^{word}' .isthmus-test-{job}.out"
+        wait(lambda: login.try_as(self.user, told).stdout.strip() == "2" or self._over(job), timeout_s=90)
+
+    def _over(self, job: str) -> bool:
+        return self.state(job) in jobs.ENDED
+
+    def _answered(self, command: str) -> None:
+        wait(lambda: self.cluster.controller.run(command).rc == 0)
+
+    def _asked(self) -> bool:
+        """Tell whether somebody waits for the stopped daemon to take his connection."""
+        return any(line.split()[2] != "0" for line in self.node.run(WAITING).stdout.splitlines())
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        signal = "systemctl kill --kill-whom=main --signal={} isthmus-networkd"
+        self.node.output(signal.format("STOP"))
+        try:
+            yield
+        finally:
+            self.node.run(signal.format("CONT"))
+
+    @property
+    def _place(self) -> Node:
+        places = {Daemon.ETCD: self.cluster.part("etcd")[0], Daemon.SLURMCTLD: self.cluster.controller}
+        return places.get(self.daemon, self.node)
+
+    def _pid(self) -> str:
+        return self._place.output(f"systemctl show --property=MainPID --value {self.daemon}")
+
+    def _die(self) -> str:
+        """End the daemon as a crash would; what slurmctld has not written down yet, it would forget."""
+        if self.daemon == Daemon.SLURMCTLD:
+            jobs.wait_until_saved(self.cluster.controller)
+        pid = self._pid()
+        self._place.output(f"kill -9 {pid}")
+        return pid
