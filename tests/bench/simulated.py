@@ -16,6 +16,7 @@ import socket
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -105,8 +106,9 @@ class Simulation:
             try:
                 _enter(told, here)
                 _be(node, self.etcd, self.folder, socket_path)
-            finally:
-                os._exit(1)
+            except BaseException:
+                traceback.print_exc()
+            os._exit(1)
         os.read(moved, 1)
         wire = f"link add v{node.name} up master switch type veth peer name eth0 netns {process}"
         subprocess.run(["ip", *wire.split()], check=True)
