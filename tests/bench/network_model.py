@@ -47,7 +47,7 @@ def fit(swarm: Mapping[int, Figures], alone: Mapping[int, Figures], cores: int) 
     """Fit by least squares; sizes of the swarm where a tick of the clock is much are left to the larger ones."""
     large = {size: one for size, one in swarm.items() if size >= max(swarm) / 16}
     return Model(
-        alone=_fitted({size: one["median_s"] for size, one in alone.items()}),
+        alone=_fitted({size: one["undisturbed_s"] for size, one in alone.items()}),
         etcd=_fitted({size: one["etcd_cpu_s"] / size for size, one in large.items()}),
         daemon=_fitted({size: one["daemon_cpu_s"] for size, one in large.items()}),
         cores=cores,
@@ -65,8 +65,8 @@ def plot(path: Path, model: Model, swarm: Mapping[int, Figures], alone: Mapping[
         x_labels=[{"label": str(size), "value": math.log10(size)} for size in DRAWN],
         y_labels=[{"label": _seconds(exponent), "value": exponent} for exponent in (-2, -1.5, -1, -0.5, 0, 0.5, 1)],
     )
-    one = _points({nodes: figures["median_s"] for nodes, figures in alone.items()})
-    all_at_once = _points({nodes: figures["slowest_s"] for nodes, figures in swarm.items()})
+    one = _points({nodes: figures["undisturbed_s"] for nodes, figures in alone.items()})
+    all_at_once = _points({nodes: figures["undisturbed_s"] for nodes, figures in swarm.items()})
     chart.add("measured: one node, the others known to etcd only", one)
     chart.add(f"measured: all nodes simulated on {model.cores} cores", all_at_once)
     chart.add("model of the latter", _points({n: model.swarm(n) for n in DRAWN if n <= max(swarm)}), show_dots=False)

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
+from isthmus.clients.etcd import EtcdError
 from isthmus.model.network import Node
 from isthmus.network import main as networkd
 from isthmus.network.client import ask
@@ -41,6 +42,8 @@ RULES = {"admins": [], "slurm": ["6817-6818"], "services": [], "hosts": [], "egr
 DIE_WITH_PARENT, BIND = 1, 0x1000
 # Ports of a Linux bridge (BR_MAX_PORTS), less one.
 NODES_MAX = 1000
+# All members hear of each new one, here on the same few cores.
+STARTED_AT_ONCE = 16
 TICKS_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -91,10 +94,11 @@ class Simulation:
         assert count <= NODES_MAX
         gc.collect()
         gc.freeze()
-        new = [self._start(member(index)) for index in range(len(self.machines), count)]
-        for machine in new:
-            machine.wait()
-        self.machines += new
+        while (there := len(self.machines)) < count:
+            new = [self._start(member(index)) for index in range(there, min(there + STARTED_AT_ONCE, count))]
+            for machine in new:
+                machine.wait()
+            self.machines += new
         return self.machines
 
     def _start(self, node: Node) -> Machine:
@@ -214,4 +218,10 @@ def _be(node: Node, etcd: Cluster, folder: Path, socket_path: Path) -> None:
     )
     for folder in (Path("/run/netns"), told.dns.folder):
         folder.mkdir(parents=True)
-    networkd.start(told).run()
+    while True:
+        try:
+            networkd.start(told).run()
+        except EtcdError as error:
+            # As systemd does, after a second.
+            logging.error("started anew: %s", error)
+            time.sleep(1)

@@ -24,7 +24,7 @@ PLAYBOOKS = {
     "verify",
 }
 SCENARIOS = {"default", "alternative", "existing", "adopted"}
-DOCS = {"architecture", "artifacts", "local", "testing"}
+DOCS = {"architecture", "artifacts", "local", "network-figures", "testing"}
 
 
 def groups():
