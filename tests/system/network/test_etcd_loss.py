@@ -26,9 +26,9 @@ def lost(request, members):
     leading = leader(members)
     gone = leading if request.param == "leader" else next(node for node in members if node != leading)
     # Stopped as well, or systemd would bring it back.
-    gone.output("systemctl kill --signal=KILL etcd && systemctl stop etcd")
+    gone.output("systemctl kill --signal=KILL isthmus-etcd && systemctl stop isthmus-etcd")
     yield gone
-    gone.output("systemctl start etcd")
+    gone.output("systemctl start isthmus-etcd")
     wait(lambda: healthy(members[0]), lambda count: count == len(members))
 
 
