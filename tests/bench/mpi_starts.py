@@ -102,7 +102,7 @@ def main() -> int:
             outcomes = starts(cluster, kind, runs, loops, arguments.others if kind.place == "pod" else 0)
             figures[str(kind)] = measure(outcomes, math.ceil(runs / loops) * loops, kind, progress)
             # Hours of counting are not lost with the connection.
-            path = save("mpi_starts", loops=loops, others=arguments.others, kinds=figures)
+            path = save("mpi_starts", quick=arguments.quick, loops=loops, others=arguments.others, kinds=figures)
     short = [kind for kind, figure in figures.items() if figure["clean"] < runs]
     print(f"{path}: " + ", ".join(f"{kind} {f['clean']}/{f['runs']} clean" for kind, f in figures.items()))
     return 1 if short else 0

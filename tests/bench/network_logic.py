@@ -73,8 +73,9 @@ def main() -> None:
     """Write results/network_logic.json."""
     parser = argparse.ArgumentParser(description="Time the decisions about pod networks, without etcd and kernel.")
     parser.add_argument("--quick", action="store_true", help="a small cluster, to see that it works")
-    sizes = (400,) if parser.parse_args().quick else (400, 4000)
-    print(results.save("network_logic", repetitions=REPETITIONS, runs=[figures(nodes) for nodes in sizes]))
+    quick = parser.parse_args().quick
+    runs = [figures(nodes) for nodes in ((400,) if quick else (400, 4000))]
+    print(results.save("network_logic", quick=quick, repetitions=REPETITIONS, runs=runs))
 
 
 if __name__ == "__main__":

@@ -118,11 +118,20 @@ def main() -> int:
     one, crowded = (alone(extended, repetitions, each) for each in (0, users))
     many = swarm(sizes, repetitions)
     model = fit(many, one, os.cpu_count() or 1)
-    figures = {"swarm": many, "alone": one, "alone_crowded": crowded, "users": users}
+    figures: dict[str, object] = {"swarm": many, "alone": one, "alone_crowded": crowded, "users": users}
     expected = {nodes: round(model.site(nodes), 3) for nodes in DRAWN}
     met = {nodes: round(model.swarm(nodes) / figure["undisturbed_s"], 2) for nodes, figure in many.items()}
     print(f"expected on a site: {expected}\nmodel / measured in the swarm: {met}")
-    print(save("network_scale", **figures, model=asdict(model), expected_s=expected, model_to_measured=met))
+    print(
+        save(
+            "network_scale",
+            quick=arguments.quick,
+            **figures,
+            model=asdict(model),
+            expected_s=expected,
+            model_to_measured=met,
+        )
+    )
     plot(RESULTS / "network_scale.svg", model, many, one)
     return 0
 

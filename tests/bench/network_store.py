@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from isthmus.clients.etcd import Etcd
@@ -33,11 +33,18 @@ class Clients:
     def __init__(self, etcd: Cluster) -> None:
         self.taker, self.watcher = (Store(Etcd(etcd.access()), KEYS, RANGES) for _ in range(2))
         self.view = View(self.watcher.load())
-        threading.Thread(target=self._watch, daemon=True).start()
+        self.feed = self.watcher.feed(self.view.snapshot)
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
 
     def _watch(self) -> None:
-        for snapshot in self.watcher.feed(self.view.snapshot):
+        for snapshot in self.feed:
             self.view.set(snapshot)
+
+    def close(self) -> None:
+        """Watch no longer."""
+        self.feed.close()
+        self._thread.join(10)
 
     def job(self, number: int, nodes: tuple[str, ...]) -> dict[str, float]:
         """Take addresses and give them back; return milliseconds of each."""
@@ -72,14 +79,14 @@ def figures(nodes: int, repetitions: int) -> dict[str, object]:
     state = cluster(nodes, USERS)
     with running() as etcd:
         fill(Etcd(etcd.access()), state)
-        clients = Clients(etcd)
-        begin = time.perf_counter()
-        clients.taker.load()
-        found: dict[str, object] = {"nodes": nodes, "users": USERS, "load_ms": 1000 * (time.perf_counter() - begin)}
-        for kind, names in {"all": tuple(state.nodes), "two": tuple(state.nodes)[:2]}.items():
-            rounds = [clients.job(JOB + number, names) for number in range(repetitions + 1)]
-            # The first makes the user and connections.
-            found[kind] = {key: summed([one[key] for one in rounds[1:]]) for key in rounds[0]}
+        with closing(Clients(etcd)) as clients:
+            begin = time.perf_counter()
+            clients.taker.load()
+            found: dict[str, object] = {"nodes": nodes, "users": USERS, "load_ms": 1000 * (time.perf_counter() - begin)}
+            for kind, names in {"all": tuple(state.nodes), "two": tuple(state.nodes)[:2]}.items():
+                rounds = [clients.job(JOB + number, names) for number in range(repetitions + 1)]
+                # The first makes the user and connections.
+                found[kind] = {key: summed([one[key] for one in rounds[1:]]) for key in rounds[0]}
     print(found, flush=True)
     return found
 
@@ -97,7 +104,7 @@ def main() -> None:
     arguments = parser.parse_args()
     sizes, repetitions = ((400,), 5) if arguments.quick else ((400, 4000), arguments.jobs)
     runs = [figures(nodes, repetitions) for nodes in sizes]
-    print(results.save("network_store", jobs=repetitions, runs=runs))
+    print(results.save("network_store", quick=arguments.quick, jobs=repetitions, runs=runs))
 
 
 if __name__ == "__main__":

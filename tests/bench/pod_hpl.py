@@ -44,7 +44,7 @@ def main() -> int:
     gflops = [{place: 1000 * float(run.line.partition("=")[2]) for place, run in one.items()} for one in done]
     figures = rounds.compare(gflops, "host")
     print(figures)
-    print(save("pod_hpl", unknowns=unknowns, count=count, gflops=gflops, figures=figures))
+    print(save("pod_hpl", quick=arguments.quick, unknowns=unknowns, count=count, gflops=gflops, figures=figures))
     return 0
 
 

@@ -98,7 +98,7 @@ def main() -> int:
     for kind in ("job", "step", "mpi_init"):
         print(kind, found[kind]["figures"])  # type: ignore[index]
     print({figure: found["messages"][figure] for figure in FIGURES})  # type: ignore[index]
-    print(save("pod_networks", count=count, **found))
+    print(save("pod_networks", quick=arguments.quick, count=count, **found))
     return 0
 
 

@@ -14,10 +14,10 @@ RESULTS = Path(__file__).resolve().parents[2] / "results"
 SCHEMA = 1
 
 
-def save(name: str, **figures: object) -> Path:
-    """Write results/NAME.json and return its path."""
+def save(name: str, *, quick: bool = False, **figures: object) -> Path:
+    """Write results/NAME.json and return its path; what was quick stays beside what was not."""
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
+    path = RESULTS / f"{name}{'_quick' * quick}.json"
     head = {"schema": SCHEMA, "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "machine": machine()}
     path.write_text(json.dumps(head | figures, indent=2) + "\n")
     return path

@@ -24,7 +24,7 @@ PLAYBOOKS = {
     "verify",
 }
 SCENARIOS = {"default", "alternative", "existing", "adopted"}
-DOCS = {"architecture", "artifacts", "local", "network-figures", "testing"}
+DOCS = {"architecture", "artifacts", "flannel", "local", "network-figures", "operations", "testing"}
 
 
 def groups():

@@ -21,6 +21,7 @@ ORDER = (
     "test_nodes",
     "test_daemons",
     "test_network_faults",
+    "test_backup",
     "test_death",
     "test_stop",
     "test_secrets",
