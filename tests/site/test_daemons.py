@@ -47,7 +47,7 @@ def test_running_job_survives_a_restart_on_its_node(daemon, controller, computes
 @pytest.fixture
 def saved(controller, queue):
     """The queue, once slurmctld has written it down."""
-    jobs.wait_until_saved(controller)
+    jobs.wait_until_saved(controller, queue[-1])
     return queue
 
 

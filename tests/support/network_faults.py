@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from tests.support import jobs
 from tests.support.cluster import Cluster, Node
@@ -20,12 +21,15 @@ from tests.support.waiting import wait
 SEEN = "sees eth0 lo"
 SCRIPT = """\
 #!/bin/bash
+echo began
 until test -e .isthmus-test-$SLURM_JOB_ID.step; do sleep 0.1; done
-srun --mem=20 sh -c 'echo first $(hostname) sees $(ls /sys/class/net)'
+srun --mem=20 sh -c 'echo first $(hostname) sees $(ls /sys/class/net)' || exit
 until test -e .isthmus-test-$SLURM_JOB_ID.end; do sleep 0.1; done
 echo last $(hostname) sees $(ls /sys/class/net)
 """
 OPTIONS = "--hold --no-requeue --pod-network --nodes=2 --ntasks-per-node=1 --mem=60 --time=5"
+# srun gives up on a task whose slurmd died while it was starting it, but not soon.
+LAUNCH_S = 240
 WAITING = "ss --unix --listening --no-header src /run/isthmus/networkd.sock"
 
 
@@ -108,26 +112,23 @@ class Fault:
 
     def _live(self, job: str) -> str:
         """Lead the job through its phases; return the pid of the daemon that died on the way."""
-        ways: dict[Phase, Callable[[], object]] = {
-            Phase.BEFORE: lambda: None,
-            Phase.PROLOG: lambda: self._answered(f"scontrol release {job}"),
-            Phase.TASK: lambda: self._touch(job, "step"),
-            Phase.RUNNING: lambda: self._reached(job, "first", 2),
-            Phase.EPILOG: lambda: self._touch(job, "end"),
-            Phase.AFTER: lambda: self._reached(job, "last", 1),
+        nothing = partial(bool)
+        # Each phase: what leads into it, and what tells that it is over.
+        ways: dict[Phase, tuple[Callable[[], object], Callable[[], object]]] = {
+            Phase.BEFORE: (nothing, nothing),
+            Phase.PROLOG: (partial(self._answered, f"scontrol release {job}"), partial(self._reached, job, "began", 1)),
+            Phase.TASK: (partial(self._touch, job, "step"), partial(self._reached, job, "first", 2)),
+            Phase.RUNNING: (nothing, nothing),
+            Phase.EPILOG: (partial(self._touch, job, "end"), partial(self._reached, job, "last", 1)),
+            Phase.AFTER: (nothing, nothing),
         }
         died = ""
-        for phase, enter in ways.items():
-            if phase != self.phase:
+        for phase, (enter, leave) in ways.items():
+            with self._held() if phase == self.phase and phase in HELD else nullcontext():
                 enter()
-            elif phase in HELD:
-                with self._held():
-                    enter()
-                    wait(lambda: self._asked() or self._over(job), timeout_s=40, interval_s=0.1)
-                    died = self._die()
-            else:
-                enter()
-                died = self._die()
+                if phase == self.phase:
+                    died = self._die(job)
+            leave()
         return died
 
     def _touch(self, job: str, name: str) -> None:
@@ -137,7 +138,7 @@ class Fault:
         """Wait until so many tasks have said something; those of a job that has failed do not."""
         login = self.cluster.submit
         told = f"grep --count '^{word}' .isthmus-test-{job}.out"
-        wait(lambda: login.try_as(self.user, told).stdout.strip() == str(lines) or self._over(job), timeout_s=90)
+        wait(lambda: login.try_as(self.user, told).stdout.strip() == str(lines) or self._over(job), timeout_s=LAUNCH_S)
 
     def _over(self, job: str) -> bool:
         return self.state(job) in jobs.ENDED
@@ -166,10 +167,12 @@ class Fault:
     def _pid(self) -> str:
         return self._place.output(f"systemctl show --property=MainPID --value {self.daemon}")
 
-    def _die(self) -> str:
+    def _die(self, job: str) -> str:
         """End the daemon as a crash would; what slurmctld has not written down yet, it would forget."""
+        if self.phase in HELD:
+            wait(lambda: self._asked() or self._over(job), timeout_s=40, interval_s=0.1)
         if self.daemon == Daemon.SLURMCTLD:
-            jobs.wait_until_saved(self.cluster.controller)
+            jobs.wait_until_saved(self.cluster.controller, job)
         pid = self._pid()
         assert pid != "0", f"{self.daemon} does not run"
         self._place.output(f"kill -9 {pid}")
