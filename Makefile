@@ -96,7 +96,10 @@ bench: venv ## Take the figures in docs/testing.md (results/*.json)
 	$(BIN)/python -m tests.bench.container_starts
 	$(BIN)/python -m tests.bench.containers
 	$(BIN)/python -m tests.bench.network_logic
+	$(BIN)/python -m tests.bench.network_store
+	$(BIN)/python -m tests.bench.network_scale
 	$(BIN)/python -m tests.bench.pod_networks
+	$(BIN)/python -m tests.bench.pod_hpl
 
 lock: venv ## Resolve the lock files anew
 	for group in 'deployer pyproject.toml --group deployer --group test --group bench --group lock' 'runtime pyproject.toml --constraint locks/deployer.txt' 'build --group build'; do \

@@ -2,48 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from ipaddress import IPv4Address, IPv4Network
-from typing import Any
 
-from isthmus.model.network import Node, Ranges, State
+from isthmus.model.network import State
 from isthmus.model.node_network import NodePlan
 from isthmus.network import codec, ipam
-from isthmus.network.keys import Keys
-from isthmus.network.nodelist import unfold
 from isthmus.network.plan import Planner, desired
 from isthmus.network.steps import difference
 from tests.bench import results
+from tests.bench.network_state import RANGES, cluster, reread, written
 
 REPETITIONS = 20
 USERS = 1000
-RANGES = Ranges(IPv4Network("10.64.0.0/10"))
-KEYS = Keys("bench")
-
-
-def cluster(nodes: int, users: int) -> State:
-    """Return a cluster where each of the users has one job on eight nodes."""
-    names = unfold(f"c[1-{nodes}]")
-    members = {name: Node(name, IPv4Address("172.16.0.1") + index) for index, name in enumerate(names)}
-    state = State(members)
-    for uid in range(1, users + 1):
-        some = tuple(names[(uid * 8 + index) % nodes] for index in range(8))
-        state = written(state, ipam.take(state, RANGES, ipam.Request(uid, uid, f"user{uid}", "run", some)))
-    return state
-
-
-def written(state: State, taken: ipam.Taken) -> State:
-    """Return the state with what a job took, as read from etcd."""
-    user, job = (reread(value) for value in (taken.user, taken.job))
-    return replace(state, users={**state.users, user.uid: user}, jobs={**state.jobs, job.id: job})
-
-
-def reread(value: Any) -> Any:
-    """Return a value as another daemon gets it."""
-    return codec.decode(KEYS, KEYS.path(codec.key_of(value)), codec.encode(value))
+CHANGED = (2, 20, 200)
 
 
 def median_ms(work: Callable[[], object]) -> float:
@@ -54,6 +28,14 @@ def median_ms(work: Callable[[], object]) -> float:
         work()
         taken.append(1000 * (time.perf_counter() - begin))
     return round(statistics.median(taken), 2)
+
+
+def forward_updates(at: State, nodes: int) -> int:
+    """Return how many forwarding entries of c1 change when its user begins one more job, on so many other nodes."""
+    request = ipam.Request(100_002, 100_000, "large", "run", tuple(at.nodes)[1 : nodes + 1])
+    planner = Planner("c1")
+    had, wanted = planner.plan(at), planner.plan(written(at, ipam.take(at, RANGES, request)))
+    return sum(len(leg.forwards ^ had.legs[vni].forwards) for vni, leg in wanted.legs.items())
 
 
 def figures(nodes: int) -> dict[str, object]:
@@ -78,6 +60,7 @@ def figures(nodes: int) -> dict[str, object]:
         "plan_first_ms": median_ms(lambda: desired(after, "c1")),
         "plan_small_change_ms": median_ms(lambda: planner.plan(states.pop())),
         "forwards": sum(len(leg.forwards) for leg in wanted.legs.values()),
+        "forward_updates": {size: forward_updates(at, size) for size in CHANGED},
         "steps_small_change": len(difference(had, wanted)),
         "difference_first_ms": median_ms(lambda: difference(NodePlan(), wanted)),
         "difference_small_change_ms": median_ms(lambda: difference(*planned)),
@@ -88,7 +71,11 @@ def figures(nodes: int) -> dict[str, object]:
 
 def main() -> None:
     """Write results/network_logic.json."""
-    print(results.save("network_logic", repetitions=REPETITIONS, runs=[figures(nodes) for nodes in (400, 4000)]))
+    parser = argparse.ArgumentParser(description="Time the decisions about pod networks, without etcd and kernel.")
+    parser.add_argument("--quick", action="store_true", help="a small cluster, to see that it works")
+    quick = parser.parse_args().quick
+    runs = [figures(nodes) for nodes in ((400,) if quick else (400, 4000))]
+    print(results.save("network_logic", quick=quick, repetitions=REPETITIONS, runs=runs))
 
 
 if __name__ == "__main__":

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,13 +14,18 @@ RESULTS = Path(__file__).resolve().parents[2] / "results"
 SCHEMA = 1
 
 
-def save(name: str, **figures: object) -> Path:
-    """Write results/NAME.json and return its path."""
+def save(name: str, *, quick: bool = False, **figures: object) -> Path:
+    """Write results/NAME.json and return its path; what was quick stays beside what was not."""
     RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
+    path = RESULTS / f"{name}{'_quick' * quick}.json"
     head = {"schema": SCHEMA, "date": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "machine": machine()}
     path.write_text(json.dumps(head | figures, indent=2) + "\n")
     return path
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return the smallest value that at least this share of all values does not exceed."""
+    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 def machine() -> dict[str, object]:
@@ -28,6 +35,7 @@ def machine() -> dict[str, object]:
         "cores": os.cpu_count(),
         "memory_mib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20,
         "kernel": platform.release(),
+        "load": os.getloadavg()[0],
     }
 
 

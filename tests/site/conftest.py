@@ -20,6 +20,7 @@ ORDER = (
     "test_refusals",
     "test_nodes",
     "test_daemons",
+    "test_network_faults",
     "test_backup",
     "test_death",
     "test_stop",

@@ -46,10 +46,8 @@ def test_running_job_survives_a_restart_on_its_node(daemon, controller, computes
 
 @pytest.fixture
 def saved(controller, queue):
-    """The queue, once slurmctld has written it down: it may take 5 s to do so (slurmctld's state save thread)."""
-    submitted = int(controller.output("date +%s"))
-    written = f"stat --format=%Y {jobs.settings(controller)['StateSaveLocation']}/job_state"
-    wait(lambda: int(controller.output(written)) > submitted, timeout_s=30)
+    """The queue, once slurmctld has written it down."""
+    jobs.wait_until_saved(controller, queue[-1])
     return queue
 
 

@@ -18,8 +18,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 _BOTH = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
 
 
-def write(folder: Path) -> None:
-    """Write ca.crt, etcd.{crt,key}, client.{crt,key} and token.{key,pub}."""
+def write(folder: Path, address: str = "127.0.0.1") -> None:
+    """Write ca.crt, etcd.{crt,key}, client.{crt,key} and token.{key,pub}; servers are at an address."""
     folder.mkdir()
     ca_key = ec.generate_private_key(ec.SECP256R1())
     ca = _signed("test CA", ca_key, "test CA", ca_key, [])
@@ -27,7 +27,9 @@ def write(folder: Path) -> None:
     for file, (name, usages) in {"etcd": ("etcd", _BOTH), "client": ("", _BOTH[1:])}.items():
         key = ec.generate_private_key(ec.SECP256R1())
         _write_key(folder / f"{file}.key", key)
-        (folder / f"{file}.crt").write_bytes(_signed(name, key, "test CA", ca_key, usages).public_bytes(Encoding.PEM))
+        (folder / f"{file}.crt").write_bytes(
+            _signed(name, key, "test CA", ca_key, usages, address=address).public_bytes(Encoding.PEM)
+        )
     token = ec.generate_private_key(ec.SECP256R1())
     _write_key(folder / "token.key", token)
     public = token.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
@@ -54,6 +56,7 @@ def _signed(
     issuer_key: ec.EllipticCurvePrivateKey,
     usages: list[x509.ObjectIdentifier],
     host: str = "localhost",
+    address: str = "127.0.0.1",
 ) -> x509.Certificate:
     now = datetime.now(UTC)
     builder = (
@@ -67,7 +70,7 @@ def _signed(
         .add_extension(x509.BasicConstraints(ca=not usages, path_length=None), critical=True)
     )
     if usages:
-        names = [x509.DNSName(host), x509.IPAddress(IPv4Address("127.0.0.1"))]
+        names = [x509.DNSName(host), x509.IPAddress(IPv4Address(address))]
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
     return builder.sign(issuer_key, SHA256())

@@ -49,17 +49,18 @@ class Member:
     folder: Path
     client_port: int = field(default_factory=free_port)
     peer_port: int = field(default_factory=free_port)
+    address: str = "127.0.0.1"
     process: subprocess.Popen[bytes] | None = None
 
     @property
     def endpoint(self) -> str:
         """Where clients find it."""
-        return f"https://127.0.0.1:{self.client_port}"
+        return f"https://{self.address}:{self.client_port}"
 
     @property
     def peer(self) -> str:
         """Where the other members find it."""
-        return f"https://127.0.0.1:{self.peer_port}"
+        return f"https://{self.address}:{self.peer_port}"
 
     def start(self, cluster: str, *extra: str) -> None:
         """Start it; it may wait for others."""
@@ -158,7 +159,7 @@ def _both_ways(prefix: str) -> dict[str, str]:
     return {"permType": "READWRITE", **prefix_range(prefix)}
 
 
-def new_cluster(folder: Path, size: int = 1) -> Cluster:
-    """Make certificates and members; nothing runs yet."""
-    certificates.write(folder / "tls")
-    return Cluster(folder, [Member(f"m{number}", folder) for number in range(size)])
+def new_cluster(folder: Path, size: int = 1, address: str = "127.0.0.1") -> Cluster:
+    """Make certificates and members at an address of this machine; nothing runs yet."""
+    certificates.write(folder / "tls", address)
+    return Cluster(folder, [Member(f"m{number}", folder, address=address) for number in range(size)])

@@ -86,3 +86,12 @@ def wait_for_nodes(controller: Node, *names: str, timeout_s: float = 90) -> None
         lambda found: set(found) == set(names) and set(found.values()) <= IDLE,
         timeout_s=timeout_s,
     )
+
+
+def wait_until_saved(controller: Node, job: str) -> None:
+    """Wait until slurmctld has written down what it knows of a job: it may take 5 s (its state save thread)."""
+    now = int(controller.output("date +%s"))
+    written = f"stat --format=%Y {settings(controller)['StateSaveLocation']}/job_state"
+    # It writes when something has changed; a job that was saved a moment ago shall change once more.
+    controller.run(f"sleep 1; scontrol update JobId={job} Comment=saved")
+    wait(lambda: int(controller.output(written)) > now, timeout_s=30)

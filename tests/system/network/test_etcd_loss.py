@@ -1,0 +1,64 @@
+"""One of three members of etcd is lost, the one that leads or another: jobs keep starting, and it comes back."""
+
+import json
+
+import pytest
+
+from tests.support.waiting import wait
+
+JOBS = 5
+# A client may first try the lost member, and a new leader must be found.
+START = "timeout 30 srun --pod-network --nodes=2 --ntasks-per-node=1 --mem=20 ls /sys/class/net"
+
+
+@pytest.fixture(scope="module")
+def members(cluster):
+    """Three members."""
+    members = cluster.part("etcd")
+    if len(members) < 3:
+        pytest.skip("etcd has one member here")
+    return members
+
+
+@pytest.fixture(params=["leader", "follower"])
+def lost(request, members):
+    """A member that is gone meanwhile, and a member that is there."""
+    leading = leader(members)
+    gone = leading if request.param == "leader" else next(node for node in members if node != leading)
+    # Stopped as well, or systemd would bring it back.
+    gone.output("systemctl kill --signal=KILL isthmus-etcd && systemctl stop isthmus-etcd")
+    yield gone
+    gone.output("systemctl start isthmus-etcd")
+    wait(lambda: healthy(members[0]), lambda count: count == len(members))
+
+
+def statuses(member):
+    """Return address and status of each member that answers; a lost one makes the command fail."""
+    shown = json.loads(member.run("isthmus-etcdctl endpoint status --cluster --write-out=json").stdout)
+    return {each["Endpoint"]: each["Status"] for each in shown}
+
+
+def leader(members):
+    """Return the member that leads."""
+    shown = statuses(members[0])
+    (endpoint,) = [where for where, status in shown.items() if status["header"]["member_id"] == status["leader"]]
+    (found,) = [node for node in members if f"//{node.variables['base_address']}:" in endpoint]
+    return found
+
+
+def healthy(member):
+    return member.run("isthmus-etcdctl endpoint health --cluster").stdout.count("is healthy")
+
+
+def test_jobs_start_without_the_member(login, user, two_computes, members, lost):
+    for _ in range(JOBS):
+        assert login.run_as(user, START).split() == ["eth0", "lo"] * 2
+    assert leader([node for node in members if node != lost])
+
+
+def test_member_that_comes_back_has_everything(login, user, two_computes, members):
+    assert login.run_as(user, START).split() == ["eth0", "lo"] * 2
+    wait(
+        lambda: [status["header"]["revision"] for status in statuses(members[0]).values()],
+        lambda revisions: len(revisions) == len(members) and len(set(revisions)) == 1,
+    )
