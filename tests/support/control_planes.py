@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import signal
 import subprocess
 import sys
@@ -41,6 +42,7 @@ def folder_of_programs(folder: Path) -> Path:
 
 def serve(home: str, programs: str, job: str, headless: str, ports: str) -> None:
     """Run one control plane until SIGTERM; what the process of `ControlPlane` does."""
+    os.umask(0o077)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     settings = Settings(
         Path("/none"),

@@ -81,14 +81,18 @@ def own_jobs() -> list[Job]:
     return [job for job in jobs if job.state not in _ENDED]
 
 
-def cancel(jobs: Sequence[str]) -> None:
+def cancel(jobs: Sequence[str], *, in_order: bool = False) -> None:
     """End jobs; those that have ended already are fine.
+
+    Args:
+        jobs: ids.
+        in_order: ask the batch script alone, which then ends what it started; else all processes are ended.
 
     Raises:
         ProcessError: Slurm did not take it.
     """
     if jobs:
-        run(["scancel", *jobs], timeout_s=TIMEOUT_S)
+        run(["scancel", *(["--batch", "--signal=TERM"] if in_order else []), *jobs], timeout_s=TIMEOUT_S)
 
 
 def _job(line: str) -> Job:

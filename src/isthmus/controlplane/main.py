@@ -13,6 +13,7 @@ import os
 import pwd
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from isthmus.clients import slurm_jobs, sockets
@@ -105,6 +106,7 @@ def _site(known: settings.Settings, wanted: wishes.Wishes) -> Site:
     else:
         address = sockets.address_of(os.environ.get("SLURMD_NODENAME", "localhost"))
         ports = Ports(*sockets.free_ports(len(PORT_NAMES)))
+    known = replace(known, memory_mib=wanted.memory_mib or known.memory_mib)
     return Site(known, Layout(SEEN), address, ports, _upstreams(RESOLV_CONF), wanted.audit)
 
 

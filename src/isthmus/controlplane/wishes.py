@@ -48,9 +48,14 @@ def read(layout: Layout) -> Wishes:
         raise ControlPlaneError(f"{layout.wishes} cannot be read ({error}); remove it") from error
 
 
+def changed(before: Wishes, changes: Mapping[str, Any]) -> Wishes:
+    """Return wishes with some changed."""
+    return replace(before, **changes)
+
+
 def keep(layout: Layout, changes: Mapping[str, Any]) -> Wishes:
     """Change what is kept by what was given now; return the whole."""
-    kept = replace(read(layout), **changes)
+    kept = changed(read(layout), changes)
     layout.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     durable.write(layout.wishes, json.dumps({"schema": 1, **asdict(kept)}, indent=1) + "\n", 0o600)
     return kept
