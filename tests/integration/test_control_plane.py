@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import ssl
-from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 
 import pytest
@@ -43,6 +42,11 @@ def test_everything_is_ready_but_the_kubelet_that_is_not_there(control):
     assert {told[name]["state"] for name in control_planes.NAMES} == {"ready"}
     assert told["kubelet"]["state"] in {"backoff", "starting"}
     assert "No module named" in told["kubelet"]["said"]
+
+
+def test_dns_never_lacks_its_rights(control):
+    log = (control.layout.logs / "coredns.log").read_text()
+    assert not re.search("forbidden|Unauthorized", log)
 
 
 def test_state_names_job_and_server(control):
@@ -89,16 +93,11 @@ def test_renewed_certificate_is_served_without_a_restart(control):
     place = ("127.0.0.1", control.ports.api)
     before = ssl.get_server_certificate(place)
     pid = control.conditions()["kube-apiserver"]["pid"]
-    pki.ensure(control.layout, NAMES, datetime.now(UTC) + pki.LIFE - timedelta(days=30))
+    control.layout.certificate("apiserver").unlink()
+    assert pki.ensure(control.layout, NAMES) == ["apiserver"]
     wait(lambda: ssl.get_server_certificate(place), lambda now: now != before, timeout_s=90)
     assert control.conditions()["kube-apiserver"]["pid"] == pid
     control.kubectl("get", "namespaces")
-
-
-def test_dns_knows_the_api_server_by_its_kubeconfig(control):
-    """CoreDNS says ready only once it has read all Services."""
-    log = (control.layout.logs / "coredns.log").read_text()
-    assert not re.search("forbidden|Unauthorized", log)
 
 
 def test_stop_and_start_resumes_and_second_owner_is_refused(control):

@@ -70,6 +70,7 @@ class ControlPlane:
     headless: bool = False
     ports: Ports = field(default_factory=lambda: Ports(*sockets.free_ports(len(PORT_NAMES))))
     process: subprocess.Popen[bytes] | None = None
+    job: str = ""
 
     @property
     def layout(self) -> Layout:
@@ -90,6 +91,7 @@ class ControlPlane:
 
     def start(self, job: str = "1") -> None:
         """Start it; it becomes ready later."""
+        self.job = job
         shape = "headless" if self.headless else "addresses"
         ports = json.dumps({name: getattr(self.ports, name) for name in PORT_NAMES})
         words = [str(self.home), str(self.programs), job, shape, ports]
@@ -97,10 +99,14 @@ class ControlPlane:
         log = (self.home / "run.log").open("ab")
         self.process = subprocess.Popen([sys.executable, "-c", code, *words], stdout=log, stderr=log)
 
+    def ready_job(self) -> str:
+        """Return the job that said it is ready last; one that was killed cannot take that back."""
+        return json.loads(self.layout.state.read_text())["job"] if self.layout.state.exists() else ""
+
     def wait_until_ready(self) -> float:
         """Wait until it says so; return how many seconds it took."""
         began = time.monotonic()
-        wait(self.layout.state.exists, error=lambda _: self.process.poll() is not None, timeout_s=READY_S)
+        wait(self.ready_job, self.job.__eq__, lambda _: self.process.poll() is not None, timeout_s=READY_S)
         return time.monotonic() - began
 
     def stop(self) -> int:

@@ -47,7 +47,7 @@ class Program:
         name: of the program, and of its log.
         argv: how it is started.
         is_ready: asks it; may take a moment, and is called in a thread.
-        needs: the programs that must be ready first.
+        needs: the programs that must be ready first, and steps that must be `done`.
         environment: variables set besides the inherited ones.
         grace_s: how long it may take to end.
         keep: descriptors that it gets.
@@ -87,13 +87,18 @@ class Keeper:
         self._logs = logs
         self._tell = tell
         self._stopping = asyncio.Event()
-        self._ready = {program.name: asyncio.Event() for program in programs}
+        known = [name for program in programs for name in (program.name, *program.needs)]
+        self._ready = {name: asyncio.Event() for name in known}
         self._over = {program.name: asyncio.Event() for program in programs}
         self.conditions = {program.name: Condition() for program in programs}
 
     def stop(self) -> None:
         """End all; `run` returns when they have."""
         self._stopping.set()
+
+    def done(self, step: str) -> None:
+        """Say that a step which is no program was done, for good."""
+        self._ready[step].set()
 
     async def run(self) -> None:
         """Keep the programs."""

@@ -22,9 +22,10 @@ from isthmus.controlplane.programs import Site
 from isthmus.support import durable
 
 SERVING = ("etcd", "kube-apiserver", "kube-controller-manager", "coredns")
+# The step after which every program has its rights.
+OBJECTS = "objects"
 RENEWAL_CHECK_S = 12 * 3600.0
 _RETRY_S = 1.0
-# What the API server calls itself in etcd's and others' certificates is kubeadm's.
 _PROBE_S = 3.0
 
 _log = logging.getLogger(__name__)
@@ -131,7 +132,7 @@ def _programs(parts: Run) -> list[Program]:
             "admin",
             ("kube-apiserver",),
         ),
-        one("coredns", programs.coredns(site), dns_url, "/ready", "admin", ("kube-apiserver",)),
+        one("coredns", programs.coredns(site), dns_url, "/ready", "admin", ("kube-apiserver", OBJECTS)),
         _kubelet(parts),
     ]
 
@@ -149,7 +150,7 @@ def _kubelet(parts: Run) -> Program:
         "kubelet",
         site.settings.kubelet,
         lambda: sockets.listens(str(site.address), site.ports.kubelet),
-        ("kube-apiserver",),
+        ("kube-apiserver", OBJECTS),
         environment,
     )
 
@@ -173,6 +174,7 @@ async def _serve(parts: Run, keeper: Keeper) -> None:
     while True:
         try:
             await asyncio.to_thread(bootstrap.apply, api, site.settings.node, headless=site.settings.headless)
+            keeper.done(OBJECTS)
             break
         except ApiError as error:
             _log.warning("the cluster's own objects could not be made yet: %s", error)
