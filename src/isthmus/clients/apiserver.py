@@ -108,15 +108,18 @@ class ApiServer:
     def _ask(self, method: str, path: str, body: str | None = None, kind: str = "") -> requests.Response:
         access = self._access
         try:
-            response = requests.request(
-                method,
-                access.server + path,
-                data=body,
-                headers={"Content-Type": kind} if kind else None,
-                verify=str(access.ca),
-                cert=(str(access.certificate), str(access.key)),
-                timeout=self._timeout_s,
-            )
+            with requests.Session() as session:
+                # No proxy of the site's leads to a pod network.
+                session.trust_env = False
+                response = session.request(
+                    method,
+                    access.server + path,
+                    data=body,
+                    headers={"Content-Type": kind} if kind else None,
+                    verify=str(access.ca),
+                    cert=(str(access.certificate), str(access.key)),
+                    timeout=self._timeout_s,
+                )
         # A file that is not there is an OSError of its own, before any connection.
         except (requests.RequestException, OSError) as error:
             raise ApiError(f"{access.server} did not answer: {error}") from error

@@ -23,7 +23,6 @@ from isthmus.clients.apiserver import ApiError
 from isthmus.clients.process import ProcessError
 from isthmus.controlplane import job, pki, wishes
 from isthmus.controlplane.errors import ControlPlaneError
-from isthmus.controlplane.layout import RESERVATION
 from isthmus.controlplane.network import NetworkError
 from isthmus.controlplane.place import Place, api, control_planes, jobs, read_json
 
@@ -180,9 +179,7 @@ def _network(place: Place) -> Iterator[Finding]:
         return
     try:
         place.network.join()
-        yield Finding(
-            Level.OK, f"this host reaches your network; {RESERVATION} has {place.network.reserve(RESERVATION)}"
-        )
+        yield Finding(Level.OK, "this host reaches your network")
     except NetworkError as error:
         yield Finding(Level.FAILURE, str(error), "an admin looks at isthmus-networkd on this host")
 

@@ -21,9 +21,9 @@ _SCRIPT = """#!/bin/bash
 umask 077
 ending=0
 child=
-trap 'ending=1; kill -TERM $child' TERM
-trap 'ending=1; kill -USR1 $child' USR1
-while :; do
+trap 'ending=1; [ -z "$child" ] || kill -TERM $child' TERM
+trap 'ending=1; [ -z "$child" ] || kill -USR1 $child' USR1
+while [ $ending = 0 ]; do
     {python} -I -m isthmus.controlplane &
     child=$!
     wait $child
@@ -34,7 +34,7 @@ while :; do
         status=$?
     done
     # 137: killed by SIGKILL; by whomever, the cluster goes on.
-    if [ $ending = 1 ] || [ $status != 137 ]; then
+    if [ $status != 137 ]; then
         exit $status
     fi
     echo "the control plane was killed; it begins again" >&2

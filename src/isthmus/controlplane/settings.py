@@ -85,8 +85,8 @@ def parse(told: Mapping[str, Any]) -> Settings:
     Raises:
         ValueError: the schema is another one, or a value is none of its kind.
     """
-    if told.get("schema") != SCHEMA:
-        raise ValueError(f"schema {told.get('schema')!r} is not {SCHEMA}")
+    if told["schema"] != SCHEMA:
+        raise ValueError(f"schema {told['schema']!r} is not {SCHEMA}")
     kinds: dict[str, Any] = {
         "image": Path,
         "services": IPv4Network,

@@ -72,8 +72,10 @@ def up(place: Place, changes: Mapping[str, Any], tell: Tell, timeout_s: float) -
     began_s = time.monotonic()
     _join(place)
     with _alone(place):
-        found = [each for each in control_planes(jobs()) if each.state != "COMPLETING"]
-        job_id = found[0].id if found else _submit(place, changes)
+        mine = control_planes(jobs())
+        found = [each for each in mine if each.state != "COMPLETING"]
+        # One whose epilog still runs has the address, and perhaps the lock.
+        job_id = found[0].id if found else _submit(place, changes, after=mine[0].id if mine else "")
     warnings = ["the control plane runs already: new options hold from the next start"] if found and changes else []
     server = _wait(place, job_id, tell, began_s + timeout_s)
     warnings += _kubelet_problems(place)
@@ -103,9 +105,10 @@ def _alone(place: Place) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _submit(place: Place, changes: Mapping[str, Any]) -> str:
-    before = wishes.read(place.home.cluster)
-    wanted = job.submission(place.settings, wishes.changed(before, changes), place.home.cluster, place.python)
+def _submit(place: Place, changes: Mapping[str, Any], after: str) -> str:
+    files = place.home.cluster
+    asked = wishes.changed(wishes.read(files), changes)
+    wanted = job.submission(place.settings, asked, files, place.python, after=after)
     try:
         submitted = slurm_jobs.submit(wanted.options, wanted.script, job.environment(place.settings))
     except ProcessError as error:
