@@ -1,7 +1,7 @@
 """Programs that run beside this one: their output goes line by line to a function, their end is awaited.
 
-A child dies with its parent, however that ends (prctl(2), PR_SET_PDEATHSIG): a parent that was killed leaves nobody
-behind who writes its files. setpriv(1) asks for it, as Python code between fork and exec may hang.
+A child dies with its parent, however that ends (prctl(2), PR_SET_PDEATHSIG), unless it gives that up as Apptainer does.
+setpriv(1) asks for it, as Python code between fork and exec may hang.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Layout:
 
     @property
     def lock(self) -> Path:
-        """Held by the one job that may write, and by its etcd."""
+        """Held by the one job that may write, and by its programs."""
         return self.folder / "lock"
 
     @property

@@ -41,7 +41,7 @@ class Run:
         home: where the files are.
         site: of this start.
         launch: starts the image's programs.
-        lock: the descriptor of the lock, which etcd gets.
+        lock: the descriptor of the lock, which the image's programs get.
         hosts: further names of the job.
     """
 
@@ -114,9 +114,8 @@ def _programs(parts: Run) -> list[Program]:
         ca = "etcd-ca" if name == "etcd" else "ca"
         access = Access(url, layout.certificate(ca), layout.certificate(client), layout.key(client))
         api = ApiServer(access, _PROBE_S)
-        keep = (parts.lock,) if name == "etcd" else ()
         argv = tuple(parts.launch(name, arguments, memory))
-        return Program(name, argv, lambda: _answers(api, path), needs, keep=keep)
+        return Program(name, argv, lambda: _answers(api, path), needs, keep=(parts.lock,))
 
     etcd_url, api_url = f"{local}:{ports.etcd}", site.local_server
     manager_url = f"{local}:{ports.controller_manager}"

@@ -1,6 +1,7 @@
 """Who may write a cluster's data."""
 
 import os
+import signal
 import subprocess
 
 import pytest
@@ -55,15 +56,32 @@ def test_job_that_begins_anew_needs_no_word_of_slurm(layout):
     ownership.take(layout, "7", silent, wait_s=0).release()
 
 
-def test_child_keeps_the_lock(layout):
+@pytest.fixture
+def leftover(layout):
+    """A program of job 7, whose control plane is gone."""
     held = ownership.take(layout, "7", never, wait_s=0)
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[held.descriptor]) as child:
         held.release()
-        with pytest.raises(OwnedError):
-            ownership.take(layout, "7", never, wait_s=0)
-        child.stdin.close()
-        child.wait()
-    ownership.take(layout, "7", never, wait_s=0).release()
+        yield child
+        child.kill()
+
+
+def test_program_keeps_the_lock_against_another_job(layout, leftover):
+    with pytest.raises(OwnedError):
+        ownership.take(layout, "8", never, wait_s=0)
+    assert leftover.poll() is None
+
+
+def test_leftover_of_ones_own_job_is_ended(layout, leftover):
+    ownership.take(layout, "7", never, wait_s=5).release()
+    assert leftover.wait(5) == -signal.SIGTERM
+
+
+def test_program_of_a_live_control_plane_in_the_same_job_is_left_alone(layout, leftover):
+    layout.owner.write_text(f'{{"job": "7", "pid": {leftover.pid}}}')
+    with pytest.raises(OwnedError):
+        ownership.take(layout, "7", never, wait_s=0)
+    assert leftover.poll() is None
 
 
 def test_refusal_leaves_nothing_open(layout):

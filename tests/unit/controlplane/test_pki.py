@@ -3,6 +3,7 @@
 import ssl
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
+from shutil import copytree
 
 import pytest
 from cryptography import x509
@@ -18,11 +19,18 @@ NAMES = pki.Names(
 MOVED = pki.Names("alice", "slurm", "cluster.local", IPv4Address("10.96.0.1"), (), (IPv4Address("10.64.0.9"),))
 
 
-@pytest.fixture
-def layout(tmp_path):
-    made = Layout(tmp_path / "cluster")
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Made once: every file is synced."""
+    made = Layout(tmp_path_factory.mktemp("pki") / "cluster")
     pki.ensure(made, NAMES, NOW)
     return made
+
+
+@pytest.fixture
+def layout(made, tmp_path):
+    """One's own copy."""
+    return Layout(copytree(made.folder, tmp_path / "cluster"))
 
 
 def certificate(layout, name):
