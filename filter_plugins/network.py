@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from isthmus.filters.network import FILTERS
+from isthmus.filters import network, network_flannel
 
 
 class FilterModule:
@@ -10,4 +10,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., object]]:
         """Return the filters by name."""
-        return FILTERS
+        return network.FILTERS | network_flannel.FILTERS

@@ -26,11 +26,11 @@ def said():
 def obtain(tmp_path, httpserver, said):
     """Obtain `tool`, whose release lies on the local server; give Ansible's result."""
 
-    def call(digest=DIGEST, member=None, **changes):
+    def call(digest=DIGEST, member=None, *, dry=False, **changes):
         program = {"package": "example.test/tool"} | ({"member": member} if member else {})
         upstream = {"url": httpserver.url_for("/{program}-{version}-{arch}"), "sha256": {"amd64": digest}}
         table = write_table(tmp_path, tool=release(programs={"tool": program}, upstream=upstream))
-        return run(arguments(table, tmp_path / "cache", **changes), said.append)
+        return run(arguments(table, tmp_path / "cache", **changes), said.append, dry=dry)
 
     return call
 
@@ -238,3 +238,11 @@ def test_dry_run_changes_nothing(tmp_path, said):
     result = run(arguments(table, tmp_path / "cache", order=["cache", "build"]), said.append, dry=True)
     assert result == {"changed": True, "programs": {}}
     assert not said
+
+
+def test_dry_run_names_what_the_cache_has(obtain, serve, tmp_path, said):
+    serve(whole)
+    known = program(obtain())
+    result = obtain(dry=True)
+    assert result["changed"] is False
+    assert program(result)["path"] == known["path"]

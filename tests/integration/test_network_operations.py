@@ -12,11 +12,13 @@ from isthmus.clients.etcd_wire import prefix_range
 from isthmus.model.network import Driver, Node, Ranges
 from isthmus.network.converge import Converger
 from isthmus.network.dns import DnsSettings
+from isthmus.network.drivers import PrivateNetwork
 from isthmus.network.keys import Keys
-from isthmus.network.messages import JobGet, JobPrepare, JobRelease, LeaseTake, List, Reserve, Status
+from isthmus.network.messages import JobGet, JobPrepare, JobRelease, LeaseTake, List, NodeForget, Reserve, Status, Trace
 from isthmus.network.names import NodeNames
 from isthmus.network.operations import Operations, Parts
 from isthmus.network.protocol import encode_request
+from isthmus.network.rules import Settings
 from isthmus.network.store import Store
 from isthmus.network.view import View
 from tests.support.etcd import PREFIX, new_cluster
@@ -48,7 +50,10 @@ class Host:
         self.feed = self.store.feed(self.view.snapshot)
         converger = Converger(name, self.kernel, FakeFollower([], "filter"), FakeFollower([], "names"))
         names = NodeNames(DnsSettings("cl", folder=folder), lambda: None)
-        self.operations = Operations(Parts(name, self.store, self.view, converger, names))
+        networks = {Driver.PRIVATE: PrivateNetwork(self.view, converger, names)}
+        self.operations = Operations(
+            Parts(name, self.store, self.view, converger, networks, Settings(RANGES.pods), "cl")
+        )
         self.thread = threading.Thread(target=self._watch)
         self.thread.start()
 
@@ -205,3 +210,19 @@ def test_reserved_address_is_waited_for_until_its_job_is_released(hosts, reserve
 def test_reserved_address_of_a_live_job_is_refused_in_time(hosts, reserved):
     refused = hosts[1].ask(prepare(8, nodes=("c2",), reservation="api", timeout_s=6))
     assert (code(refused), "job 7's" in refused["error"]["message"]) == ("full", True)
+
+
+def test_node_is_forgotten_by_another_one_as_root(hosts):
+    first, second = hosts
+    assert code(first.ask(NodeForget("c2"), ALICE)) == "forbidden"
+    assert code(first.ask(NodeForget("c1"))) == "invalid"
+    assert first.ask(NodeForget("c2"))["forgotten"]
+    assert set(second.store.load().state.nodes) == {"c1"}
+
+
+def test_trace_tells_a_user_of_his_own_jobs_alone(hosts):
+    hosts[0].ask(prepare())
+    hosts[0].ask(prepare(8, BOB))
+    assert hosts[0].ask(Trace("7", "7:c2"), ALICE)["verdict"] == "passes"
+    assert code(hosts[0].ask(Trace("7", "8"), ALICE)) == code(hosts[0].ask(Trace("7", "9"), ALICE)) == "not_found"
+    assert hosts[0].ask(Trace("7", "8"))["verdict"] == "refused"

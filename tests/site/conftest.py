@@ -20,9 +20,11 @@ ORDER = (
     "test_refusals",
     "test_nodes",
     "test_daemons",
+    "test_backup",
     "test_death",
     "test_stop",
     "test_secrets",
+    "test_cut_off",
     "test_molecule",
 )
 

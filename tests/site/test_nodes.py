@@ -56,6 +56,8 @@ def test_removing_waits_for_jobs_of_the_node(added, controller, login, user, job
         assert jobs.state(controller, leaving) == "COMPLETED"
     assert set(removed.recap) <= {"localhost", controller.name, NEW}
     assert NEW not in jobs.node_states(controller)
+    # Asked again, for what the playbook did.
+    assert not json.loads(controller.output(f"isthmus network forget {NEW} --json"))["forgotten"]
     assert jobs.state(controller, job) == "RUNNING"
 
 

@@ -21,8 +21,9 @@ from tests.support.waiting import wait
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "isthmus"
 ORDER = ["cache", "mirror", "upstream", "build"]
-PASSWORDS = {"root": "roots", "networkd": "networkds"}
-PREFIX = "/isthmus/test/network/"
+PASSWORDS = {"root": "roots", "networkd": "networkds", "flannel": "flannels"}
+PREFIX, FLANNEL_PREFIX = "/isthmus/test/network/", "/isthmus/test/flannel/"
+GRANTS = {"networkd": PREFIX, "flannel": FLANNEL_PREFIX}
 
 
 @cache
@@ -147,7 +148,8 @@ class Cluster:
             etcd.call("auth/user/add", {"name": name, "password": password})
             etcd.call("auth/role/add", {"name": name})
             etcd.call("auth/user/grant", {"user": name, "role": name})
-        etcd.call("auth/role/grant", {"name": "networkd", "perm": _both_ways(PREFIX)})
+        for name, prefix in GRANTS.items():
+            etcd.call("auth/role/grant", {"name": name, "perm": _both_ways(prefix)})
         etcd.call("auth/enable", {})
         etcd.close()
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from errno import EBUSY
+from ipaddress import IPv4Address
 
+from isthmus.clients.cni import CniError
+from isthmus.clients.flannel import Found
 from isthmus.clients.netlink import NetlinkError
-from isthmus.model.node_network import NodePlan
+from isthmus.model.node_network import FlannelPod, NodePlan
 
 
 class FakeKernel:
@@ -54,3 +57,39 @@ class FakeFollower:
         self.calls.append(self.name)
         if self.error:
             raise self.error
+
+
+class FakeAttachments:
+    """Holds pods of Flannel's network as the plugins would; a job in `failing` cannot be changed."""
+
+    def __init__(self):
+        self.pods, self.calls = {}, []
+        self.broken, self.damaged, self.failing = set(), set(), set()
+
+    def observe(self):
+        return Found(dict(self.pods), frozenset(self.broken))
+
+    def add(self, job, uid):
+        self._note("add", job)
+        assert job not in self.pods or job in self.damaged
+        self.broken.discard(job)
+        self.damaged.discard(job)
+        self.pods[job] = FlannelPod(job, uid, IPv4Address("10.128.1.1") + job, IPv4Address("10.128.1.1"))
+        return self.pods[job]
+
+    def check(self, job):
+        self._note("check", job)
+        assert job in self.pods
+        if job in self.damaged:
+            raise CniError(f"{job} is damaged")
+
+    def remove(self, job):
+        self._note("remove", job)
+        assert job in self.pods or job in self.broken
+        self.pods.pop(job, None)
+        self.broken.discard(job)
+
+    def _note(self, verb, job):
+        self.calls.append(f"{verb} {job}")
+        if job in self.failing:
+            raise CniError("plugin: no")

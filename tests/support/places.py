@@ -21,6 +21,7 @@ from threading import Thread, get_native_id
 import pytest
 
 from isthmus.clients.netlink import Kernel
+from isthmus.model.node_network import NAMESPACE
 
 NEWNS, NEWNET = 0x20000, 0x40000000
 REC, PRIVATE = 0x4000, 0x40000
@@ -179,6 +180,6 @@ class Nodes:
         """Return what makes pod networks on a machine; its methods must run there (`Place.do`)."""
         return self.places[name].do(Kernel)
 
-    def pod(self, name: str, job: int) -> Place:
+    def pod(self, name: str, job: int, prefix: str = NAMESPACE) -> Place:
         """Enter a pod."""
-        return self.stack.enter_context(closing(Place(f"/run/netns/isthmus-{job}", self.places[name])))
+        return self.stack.enter_context(closing(Place(f"/run/netns/{prefix}{job}", self.places[name])))

@@ -27,19 +27,18 @@ def run(arguments: Mapping[str, Any], tell: Tell, *, dry: bool = False) -> dict[
     Args:
         arguments: all of ARGUMENTS.
         tell: takes a line of progress.
-        dry: change nothing but say whether something would change.
+        dry: change nothing but say whether something would change; programs are those that the cache has.
     """
     try:
         check_keys("artifacts_obtain", arguments, ARGUMENTS)
         known = table.load(Path(arguments["table"]))
         programs = table.pick(known, arguments["programs"] or known)
         site = _site(arguments)
-        if dry:
-            return {"changed": bool(missing(programs, site)), "programs": {}}
-        obtained = obtain(programs, site, tell)
+        absent = missing(programs, site) if dry else []
+        obtained = obtain([program for program in programs if program not in absent], site, tell)
     except (InputError, ChecksumError, OSError) as error:
         return {"failed": True, "msg": str(error)}
-    changed = any(one.way != Way.CACHE for one in obtained)
+    changed = bool(absent) or any(one.way != Way.CACHE for one in obtained)
     return {"changed": changed, "programs": {one.name: {**asdict(one), "path": str(one.path)} for one in obtained}}
 
 

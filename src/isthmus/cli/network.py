@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from rich.console import Console
@@ -12,7 +13,18 @@ from rich.table import Table
 
 from isthmus.cli.errors import CommandError
 from isthmus.network.client import SOCKET, ask
-from isthmus.network.messages import LeaseDrop, LeaseTake, List, Request, Reserve, Status, Unreserve
+from isthmus.network.messages import (
+    LeaseDrop,
+    LeaseTake,
+    List,
+    NodeForget,
+    Request,
+    Reserve,
+    Status,
+    Trace,
+    TraceProtocol,
+    Unreserve,
+)
 from isthmus.network.protocol import RequestError
 
 EPILOG = """examples:
@@ -20,7 +32,10 @@ EPILOG = """examples:
   isthmus network list                 your jobs there, with addresses
   isthmus network list --json | jq '.jobs[].addresses'
   isthmus network join                 make this login node a member, to reach your pods from here
-  isthmus network reserve web          keep an address for a service; its name is web.<you>.<cluster>"""
+  isthmus network reserve web          keep an address for a service; its name is web.<you>.<cluster>
+  isthmus network trace 12 13:pod1     why does job 12's first pod (not) reach the second pod of job 13
+  isthmus network trace 12 192.0.2.7 --port 25"""
+FROM = "a job (12, 12:NODE, 12:pod1), one of your names, an address, a host (you there; root: USER@HOST), or outside"
 
 
 def register(subparsers: Any) -> None:
@@ -39,6 +54,15 @@ def register(subparsers: Any) -> None:
     _verb(verbs, "leave", "end that now", LeaseDrop)
     for name, help_text, kind in (("reserve", "keep an address", Reserve), ("unreserve", "give it back", Unreserve)):
         _verb(verbs, name, help_text, kind).add_argument("name", help="letters, digits, hyphens; a DNS label")
+    forget = _verb(verbs, "forget", "take a node that left the cluster out of the pod networks (root only)", NodeForget)
+    forget.add_argument("node", help="its name, as Slurm had it")
+    traced = _verb(verbs, "trace", "why does A reach B, or not: each rule on the way", Trace)
+    traced.add_argument("source", metavar="FROM", help=FROM)
+    traced.add_argument("target", metavar="TO", help="the same, or any other address")
+    traced.add_argument("--port", type=int, default=0, help="of TO; without it a rule about ports may leave it open")
+    traced.add_argument(
+        "--proto", dest="protocol", type=TraceProtocol, choices=[*TraceProtocol], default=TraceProtocol.TCP
+    )
 
 
 def _verb(verbs: Any, name: str, help_text: str, kind: type) -> Any:
@@ -83,7 +107,7 @@ def show(told: Mapping[str, Any]) -> None:
 
 
 def _request(options: argparse.Namespace) -> Request:
-    given = {name: getattr(options, name) for name in ("name", "uid") if hasattr(options, name)}
+    given = {each.name: getattr(options, each.name) for each in fields(options.kind)}
     request: Request = options.kind(**given)
     return request
 

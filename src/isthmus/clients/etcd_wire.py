@@ -41,9 +41,10 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Remove a key; one that is gone is no error."""
+    """Remove a key, or all that begin with it; what is gone is no error."""
 
     key: str
+    below: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ def operation(step: Put | Delete) -> dict[str, Any]:
     """Return a step of a transaction."""
     if isinstance(step, Put):
         return {"request_put": {"key": _coded(step.key), "value": _coded(step.value)}}
-    return {"request_delete_range": {"key": _coded(step.key)}}
+    return {"request_delete_range": prefix_range(step.key) if step.below else key_range(step.key)}
 
 
 def transaction(unchanged: Mapping[str, int], steps: Iterable[Put | Delete]) -> dict[str, Any]:

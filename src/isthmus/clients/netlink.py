@@ -36,12 +36,6 @@ _ENODEV = 19
 _ANY = IPv4Network("0.0.0.0/0")
 # `ip link` shows the MAC of a device's own end; that of pod and leg, one bit away, is the address of the other end.
 _PORT_MAC_PREFIX = "0a:59"
-# A pod has no IPv6; fakeroot users may ping; ports below 1024 are the pod's own.
-_INSIDE = {
-    "ipv6/conf/all/disable_ipv6": "1",
-    "ipv4/ping_group_range": "0 2147483647",
-    "ipv4/ip_unprivileged_port_start": "0",
-}
 # The host answers ARP on a leg for the leg's address only, and takes no packet whose way back is another interface.
 _ON_LEG = {"ipv6/conf/{}/disable_ipv6": "1", "ipv4/conf/{}/arp_ignore": "1", "ipv4/conf/{}/rp_filter": "1"}
 _ON_PORT = {"ipv6/conf/{}/disable_ipv6": "1"}
@@ -152,7 +146,7 @@ class Kernel:
                 return self.change_pod(have, pod)
         bridge = self._index(f"{LEG}{pod.vni}")
         self.remove_pod(pod.job)
-        with closing(namespaces.create(self._folder / pod.namespace, _INSIDE)) as inside:
+        with closing(namespaces.create(self._folder / pod.namespace, namespaces.POD_SYSCTLS)) as inside:
             self._join(pod, bridge)
             eth = _index(inside, POD_INTERFACE)
             inside.send(

@@ -19,6 +19,12 @@ from typing import TypeVar
 from isthmus.clients.netlink_wire import AlreadyThereError, NotThereError, Wire, failure
 
 RUN = Path("/run/netns")
+# A pod has no IPv6; fakeroot users may ping; ports below 1024 are the pod's own.
+POD_SYSCTLS = {
+    "ipv6/conf/all/disable_ipv6": "1",
+    "ipv4/ping_group_range": "0 2147483647",
+    "ipv4/ip_unprivileged_port_start": "0",
+}
 _CLONE_NEWNET = 0x40000000
 _MS_BIND, _MS_REC, _MS_SHARED, _MNT_DETACH = 0x1000, 0x4000, 0x100000, 0x2
 _OWN = Path("/proc/thread-self/ns/net")

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.clients.process import ProcessError, run
@@ -14,8 +18,21 @@ class SlurmError(Exception):
     """Slurm did not answer, or not as expected; nothing is known about any job."""
 
 
-def jobs_on_nodes(prefix: Path = Path("/usr"), timeout_s: float = 10) -> frozenset[int]:
-    """Return the ids of all jobs that hold nodes; each array task and each heterogeneous component has its own.
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A job that holds nodes.
+
+    Attributes:
+        uid: whose it is.
+        name: the job's name, any text but line breaks.
+    """
+
+    uid: int
+    name: str
+
+
+def jobs_on_nodes(prefix: Path = Path("/usr"), timeout_s: float = 10) -> Mapping[int, Holding]:
+    """Return all jobs that hold nodes, by id; each array task and each heterogeneous component has its own.
 
     Args:
         prefix: where Slurm is installed.
@@ -24,11 +41,17 @@ def jobs_on_nodes(prefix: Path = Path("/usr"), timeout_s: float = 10) -> frozens
     Raises:
         SlurmError: no answer.
     """
-    command: list[str | Path] = [prefix / "bin/squeue", "--noheader", "--states", _HOLDING, "--format", "%A"]
+    # A name may have line breaks, and a user choose it: only what begins so is squeue's own line.
+    mark = secrets.token_hex(8)
+    command: list[str | Path] = [
+        *(prefix / "bin/squeue", "--noheader", "--states", _HOLDING),
+        *("--format", f"{mark} %A %U %j"),
+    ]
     try:
-        told = run(command, timeout_s=timeout_s).stdout.split()
-        return frozenset(map(int, told))
+        told = run(command, timeout_s=timeout_s).stdout
     except ProcessError as error:
         raise SlurmError(f"slurmctld did not say which jobs run: {error}") from error
-    except ValueError as error:
-        raise SlurmError(f"squeue's answer is no list of job ids: {error}") from error
+    found = re.findall(rf"^{mark} (\d+) (\d+) (.*)$", told, re.MULTILINE)
+    if len(found) != told.count(f"{mark} "):
+        raise SlurmError(f"squeue's answer is no list of jobs: {told[:200]!r}")
+    return {int(job): Holding(int(uid), name) for job, uid, name in found}

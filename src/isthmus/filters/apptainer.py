@@ -74,6 +74,19 @@ def apptainer_conf(text: str, settings: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def apptainer_network_lists(
+    networks: Mapping[str, Any], shared: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Mapping[str, Any]]:
+    """Return the CNI lists for setuid; name -> what its file says.
+
+    Args:
+        networks: apptainer_networks, name -> plugins.
+        shared: lists of other layers, name -> list; an own one of that name wins.
+    """
+    own = {name: {"cniVersion": "1.0.0", "name": name, "plugins": plugins} for name, plugins in networks.items()}
+    return {**shared, **own}
+
+
 def _planned(
     present: list[Range], users: Iterable[str], chosen: Iterable[Mapping[str, Any]], count: int
 ) -> list[Range]:
@@ -106,5 +119,6 @@ def _word(value: Any) -> str:
 
 FILTERS: dict[str, Callable[..., object]] = {
     "apptainer_conf": apptainer_conf,
+    "apptainer_network_lists": apptainer_network_lists,
     "apptainer_subid_file": apptainer_subid_file,
 }

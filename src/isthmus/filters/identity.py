@@ -17,18 +17,20 @@ from isthmus.filters.errors import InputError
 ADOPT = "playbooks/adopt_secrets.yml"
 
 
-def base_identity_problems(on_nodes: Iterable[str], on_deployer: str, path: str) -> list[str]:
+def base_identity_problems(on_nodes: Iterable[str], on_deployer: str, path: str, name: str = "") -> list[str]:
     """Compare the nodes' cluster.json with the deployer's id.
 
     Args:
         on_nodes: contents of /etc/isthmus/cluster.json, "" where a node has none.
         on_deployer: the deployer's cluster.id, "" when it has none.
         path: where the deployer keeps it, for the message.
+        name: the cluster's; two with one id would take each other's keys in etcd.
 
     Returns:
         At most one problem with its remedy; empty when the deployer may go on.
     """
-    found = {json.loads(text)["id"] for text in on_nodes if text.strip()}
+    told = [json.loads(text) for text in on_nodes if text.strip()]
+    found = {each["id"] for each in told}
     if not found:
         return []
     if not on_deployer.strip():
@@ -37,6 +39,12 @@ def base_identity_problems(on_nodes: Iterable[str], on_deployer: str, path: str)
         return [
             f"the host belongs to another cluster than {path} names; set NAME or XDG_STATE_HOME to the deployer's"
             f" folder of that cluster, or move {path} away and run {ADOPT}"
+        ]
+    others = sorted({each.get("name", name) for each in told} - {name})
+    if name and others:
+        return [
+            f"the host belongs to cluster {others[0]}, which has the id that {path} gives to {name} too: a copied"
+            f" folder; set NAME to {others[0]}, or move {path} away for an id of {name}'s own"
         ]
     return []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv4Network
@@ -11,7 +12,8 @@ from typing import Any
 from isthmus.filters.errors import InputError
 from isthmus.filters.suggest import unknown
 from isthmus.filters.validate_network import MTU_MIN
-from isthmus.model.node_network import VXLAN_OVERHEAD
+from isthmus.model.network import Driver
+from isthmus.model.node_network import LEG, VXLAN_OVERHEAD
 
 # Hex digits of a key: enough that no two builds share one.
 _KEY_DIGITS = 16
@@ -27,8 +29,13 @@ def network_host_problems(facts: Mapping[str, Any], address: str, pod_range: str
         mtu: wished for pods, 0 for what the host carries.
     """
     pods = IPv4Network(pod_range)
-    found = [interface for interface in map(facts.get, map(_fact, facts.get("interfaces", ()))) if interface]
-    problems = [_overlap(each, pods) for each in found]
+    found = host_interfaces(facts)
+    # Ours are named for their network's number and lie in the range by right.
+    problems = [
+        interface_overlap(each, pods, "network_pod_range")
+        for each in found
+        if not str(each.get("device", "")).startswith(LEG)
+    ]
     carrying = [each for each in found if (each.get("ipv4") or {}).get("address") == address]
     if not carrying:
         problems.append(f"no interface has {address}; set base_address to the host's address on the cluster's network")
@@ -40,6 +47,25 @@ def network_host_problems(facts: Mapping[str, Any], address: str, pod_range: str
                 f" {max(mtu, MTU_MIN)} are wanted; lower network_mtu, or raise the interface's"
             )
     return [problem for problem in problems if problem]
+
+
+def network_prolog_problem(config: str, drivers: Iterable[str]) -> str:
+    """Tell why jobs that say nothing cannot have a pod network; empty when they can, or need not.
+
+    Args:
+        config: what `scontrol show config` says; empty when Slurm did not answer.
+        drivers: of jobs that say nothing.
+    """
+    told = re.search(r"^PrologFlags\s*=\s*(.*?)\s*$", config, re.MULTILINE)
+    asked = sorted({*drivers} - {Driver.NONE})
+    # Contain brings Alloc along (slurm.conf(5)).
+    if not told or not asked or {"alloc", "contain"} & {*told[1].lower().split(",")}:
+        return ""
+    return (
+        f"PrologFlags is {told[1]}, and jobs that say nothing get network {', '.join(asked)}: it must be there before"
+        " their first step; set PrologFlags=Contain in slurm.conf (slurm_conf_extra, where slurm_manage is true),"
+        " or network_default_driver: none"
+    )
 
 
 def network_plugin_key(folder: str, slurm: str, release: str) -> str:
@@ -116,26 +142,30 @@ def _uid(name: str, uids: Mapping[str, int]) -> int:
     return uids[name]
 
 
+def host_interfaces(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what Ansible knows of each interface."""
+    return [found for name in facts.get("interfaces", ()) if (found := facts.get(_fact(name)))]
+
+
+def interface_overlap(interface: Mapping[str, Any], pods: IPv4Network, variable: str) -> str:
+    """Tell that an interface's network overlaps a range of pods; empty when it does not."""
+    told = interface.get("ipv4") or {}
+    if not told.get("address"):
+        return ""
+    own = IPv4Network(f"{told['address']}/{told.get('prefix', 32)}", strict=False)
+    if not own.overlaps(pods):
+        return ""
+    return f"{interface['device']} ({IPv4Address(told['address'])}) lies in {variable} {pods}; choose another range"
+
+
 def _fact(interface: str) -> str:
     """Return the name under which Ansible has an interface."""
     return interface.replace("-", "_").replace(".", "_").replace(":", "_")
 
 
-def _overlap(interface: Mapping[str, Any], pods: IPv4Network) -> str:
-    told = interface.get("ipv4") or {}
-    # Ours are named for their network's number and lie in the range by right.
-    if not told.get("address") or str(interface.get("device", "")).startswith("il"):
-        return ""
-    own = IPv4Network(f"{told['address']}/{told.get('prefix', 32)}", strict=False)
-    if not own.overlaps(pods):
-        return ""
-    return (
-        f"{interface['device']} ({IPv4Address(told['address'])}) lies in network_pod_range {pods}; choose another range"
-    )
-
-
 FILTERS: dict[str, Callable[..., object]] = {
     "network_host_problems": network_host_problems,
+    "network_prolog_problem": network_prolog_problem,
     "network_plugin_key": network_plugin_key,
     "network_plugin_words": network_plugin_words,
     "network_rules": network_rules,

@@ -17,6 +17,7 @@ from isthmus.filters.local import local_mac
 CAP_SYS_RESOURCE = 24  # capabilities(7), linux/capability.h
 # Row of /proc/self/limits, and what podman itself may have at most when it starts the runtime (measured, 4.3).
 CEILINGS = {"nofile": ("Max open files", 1 << 20), "nproc": ("Max processes", 1 << 15)}
+_UP = ("running", "stopping")
 
 
 def _may_raise_limits(status: str) -> bool:
@@ -53,21 +54,31 @@ def local_engine(info: Mapping[str, Any], status: str, limits: str, runtime: str
     return options
 
 
-def local_plan(containers: Sequence[Mapping[str, Any]], cluster: str, nodes: Sequence[str]) -> dict[str, list[str]]:
+def local_plan(
+    containers: Sequence[Mapping[str, Any]], cluster: str, nodes: Sequence[str], cgroups: str
+) -> dict[str, list[str]]:
     """What to do so that every node runs.
+
+    Podman believes its own files: after a machine was cut off or restored from a snapshot it lists containers as
+    running whose processes are gone, and can neither stop nor start them, only remove them.
 
     Args:
         containers: `podman ps --all --format json` of this test bed.
         cluster: name of the test bed.
         nodes: host names from the inventory.
+        cgroups: /proc/<pid>/cgroup of the pids podman gives, one after the other, as far as there are any.
 
     Returns:
-        `create`: host names without a container; `start`: container names that stand still.
+        `remove`: container names to remove first; `create`: host names to make a container for; `start`: container
+        names that stand still.
     """
-    states = {name: container["State"] for container in containers for name in container["Names"]}
+    by_name = {name: container for container in containers for name in container["Names"]}
+    mine = {node: by_name.get(f"{cluster}-{node}") for node in nodes}
+    dead = {node for node, found in mine.items() if found and found["State"] in _UP and found["Id"] not in cgroups}
     return {
-        "create": [node for node in nodes if f"{cluster}-{node}" not in states],
-        "start": [f"{cluster}-{node}" for node in nodes if states.get(f"{cluster}-{node}", "running") != "running"],
+        "remove": [f"{cluster}-{node}" for node in nodes if node in dead],
+        "create": [node for node, found in mine.items() if not found or node in dead],
+        "start": [f"{cluster}-{node}" for node, found in mine.items() if found and found["State"] not in _UP],
     }
 
 

@@ -19,6 +19,7 @@ from isthmus.filters.validate_hosts import host_problems
 from isthmus.filters.validate_kubernetes import kubernetes_problems
 from isthmus.filters.validate_names import name_problems
 from isthmus.filters.validate_network import network_problems
+from isthmus.filters.validate_network_rules import network_argument_problems, network_rule_problems
 from isthmus.filters.validate_registry import registry_problems
 from isthmus.filters.validate_setuid import setuid_problems
 from isthmus.filters.validate_shapes import shape_problems
@@ -63,10 +64,18 @@ def _problems(site: Site) -> Iterator[str]:
         yield from apptainer_problems(site)
         yield from setuid_problems(site)
         yield from artifact_problems(site)
-        yield from network_problems(site)
+        yield from _network_problems(site)
         yield from registry_problems(site)
         yield from etcd_problems(site)
         yield from kubernetes_problems(site)
+
+
+def _network_problems(site: Site) -> Iterator[str]:
+    misfits = list(network_argument_problems(site))
+    yield from misfits
+    if not misfits:
+        yield from network_problems(site)
+        yield from network_rule_problems(site)
 
 
 FILTERS: dict[str, Callable[..., object]] = {

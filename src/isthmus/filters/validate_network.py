@@ -7,12 +7,12 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network
 
 from isthmus.filters.errors import InputError
 from isthmus.filters.suggest import unknown
+from isthmus.filters.validate_flannel import drivers, flannel_problems
 from isthmus.filters.validate_site import Site
 from isthmus.model.network import Driver
 
 RANGE = "network_pod_range"
 BLOCK = "network_block_prefix"
-DRIVERS = (str(Driver.NONE), str(Driver.PRIVATE))
 # RFC 791: what every host must take in one piece; RFC 7348 adds 50 bytes to each packet of a pod.
 MTU_MIN = 576
 MTU_MAX = 65_485
@@ -27,6 +27,7 @@ def network_problems(site: Site) -> Iterator[str]:
     yield from _identifiers(site)
     yield from _mtu(site)
     yield from _drivers(site)
+    yield from flannel_problems(site)
     yield from _egress(site)
     yield from _addresses(site)
 
@@ -102,6 +103,7 @@ def _mtu(site: Site) -> Iterator[str]:
 
 
 def _drivers(site: Site) -> Iterator[str]:
+    known_drivers = [str(Driver.NONE), *drivers(site)]
     partitions = [str(each.get("name")) for each in site.shared_list("slurm_partitions")]
     for variable, known, kind in (
         ("network_partition_drivers", partitions, "partition"),
@@ -110,7 +112,7 @@ def _drivers(site: Site) -> Iterator[str]:
         given = site.shared(variable)
         for name, driver in given.items() if isinstance(given, dict) else ():
             yield from _named(site, variable, f"{kind} in {variable}", str(name), known)
-            yield from _named(site, variable, f"driver in {variable}", str(driver), DRIVERS)
+            yield from _named(site, variable, f"driver in {variable}", str(driver), known_drivers)
     for name in site.shared("network_admin_users") or ():
         yield from _named(site, "network_admin_users", "user in network_admin_users", str(name), _users(site))
 

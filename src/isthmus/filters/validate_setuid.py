@@ -8,7 +8,9 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from isthmus.filters.suggest import unknown
+from isthmus.filters.validate_flannel import drivers
 from isthmus.filters.validate_site import Site
+from isthmus.model.network import Driver
 
 SETUID, NETWORKS = "apptainer_setuid", "apptainer_networks"
 USERS, ALLOWED = "apptainer_net_users", "apptainer_net_networks"
@@ -27,8 +29,9 @@ def setuid_problems(site: Site) -> Iterator[str]:
         yield from _network(site, str(name), plugins)
     for name in site.shared(ALLOWED) or ():
         networks = given or site.role_specs["apptainer"]["argument_specs"]["main"]["options"][NETWORKS]["default"]
-        if name not in networks:
-            yield site.problem_of(unknown(f"network in {ALLOWED}", name, networks), ALLOWED)
+        there = [*networks, *({Driver.FLANNEL} & set(drivers(site)))]
+        if name not in there:
+            yield site.problem_of(unknown(f"network in {ALLOWED}", name, there), ALLOWED)
     users = _users(site)
     for name in site.shared(USERS) or ():
         if name not in users:

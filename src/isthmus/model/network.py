@@ -80,13 +80,15 @@ class User:
 class Job:
     """A Slurm job with a pod network; `addresses[i]` is the one on `nodes[i]`.
 
+    With Flannel each node gives its pod an address of its own subnet, and tells it by an Attachment: a job has none.
+
     Attributes:
         id: Slurm's job id.
         uid: whose job it is.
         name: the job's name.
         driver: which network it has.
         nodes: node names in Slurm's order.
-        addresses: of the pod on each node.
+        addresses: of the pod on each node; none with Flannel.
         reservation: name whose address the pod on the first node has; empty for none.
     """
 
@@ -101,6 +103,21 @@ class Job:
     def on(self, node: str) -> IPv4Address | None:
         """Return the pod's address on a node, None where the job is not."""
         return dict(zip(self.nodes, self.addresses, strict=True)).get(node)
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A job's pod on one node of Flannel's network, as that node tells the others.
+
+    Attributes:
+        job: Slurm's job id.
+        node: which node.
+        address: of the pod; from the node's subnet.
+    """
+
+    job: int
+    node: str
+    address: IPv4Address
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +145,7 @@ class State:
         jobs: by job id.
         leases: by (uid, node name).
         revision: etcd's, of which this is the state.
+        attachments: by (job id, node name).
     """
 
     nodes: Mapping[str, Node] = field(default_factory=dict)
@@ -135,3 +153,11 @@ class State:
     jobs: Mapping[int, Job] = field(default_factory=dict)
     leases: Mapping[tuple[int, str], Lease] = field(default_factory=dict)
     revision: int = 0
+    attachments: Mapping[tuple[int, str], Attachment] = field(default_factory=dict)
+
+    def addresses(self, job: Job) -> tuple[IPv4Address | None, ...]:
+        """Return the address of a job's pod on each of its nodes; None where a node has not told one yet."""
+        if job.driver != Driver.FLANNEL:
+            return job.addresses
+        told = (self.attachments.get((job.id, node)) for node in job.nodes)
+        return tuple(each.address if each else None for each in told)

@@ -2,6 +2,7 @@
 
 Names are derived, never chosen, so that a daemon that lost its memory finds all it made:
 leg (bridge) `il<vni>`, VXLAN device `ix<vni>`, a pod's host end `iv<job>`, its namespace `isthmus-<job>`.
+With Flannel the bridge of all users is `iflannel`, a pod's namespace `isthmus-flannel-<job>`; the rest is the plugins'.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 
 LEG, VXLAN, VETH, NAMESPACE = "il", "ix", "iv", "isthmus-"
+FLANNEL_BRIDGE, FLANNEL_NAMESPACE = "iflannel", "isthmus-flannel-"
 POD_INTERFACE = "eth0"
-# RFC 7348 wants this port; Flannel keeps Linux's older 8472 for itself.
-VXLAN_PORT = 4789
+# RFC 7348 wants this port; Flannel keeps Linux's older one for itself, and calls its device so.
+VXLAN_PORT, FLANNEL_PORT = 4789, 8472
+FLANNEL_VXLAN = "flannel.1"
 # Outer Ethernet, IPv4, UDP and VXLAN headers (RFC 7348, 5).
 VXLAN_OVERHEAD = 50
 # Where frames to everybody go (bridge(8): the default destination of a VXLAN device).
@@ -103,6 +106,28 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
+class FlannelPod:
+    """A job's network namespace on this node, as Flannel's plugins have connected it.
+
+    Attributes:
+        job: Slurm's job id.
+        uid: whose job.
+        address: the pod's, of the node's subnet.
+        gateway: the bridge's: default route, DNS, and where PMIx listens.
+    """
+
+    job: int
+    uid: int
+    address: IPv4Address
+    gateway: IPv4Address
+
+    @property
+    def namespace(self) -> str:
+        """Name of the namespace, a file in /run/netns."""
+        return f"{FLANNEL_NAMESPACE}{self.job}"
+
+
+@dataclass(frozen=True, slots=True)
 class NodePlan:
     """What should exist on a node, or what does.
 
@@ -110,8 +135,10 @@ class NodePlan:
         legs: by VNI.
         pods: by job id.
         broken: names of interfaces and namespaces of ours that are half made; only found, never wished.
+        flannel: pods of Flannel's network that do exist, by job id; rules and names follow them.
     """
 
     legs: Mapping[int, Leg] = field(default_factory=dict)
     pods: Mapping[int, Pod] = field(default_factory=dict)
     broken: frozenset[str] = frozenset()
+    flannel: Mapping[int, FlannelPod] = field(default_factory=dict)

@@ -14,10 +14,10 @@ from ipaddress import IPv4Address, IPv4Network
 from itertools import pairwise
 from typing import Any
 
-from isthmus.model.network import Driver, Job, Lease, Node, Ranges, User
+from isthmus.model.network import Attachment, Driver, Job, Lease, Node, Ranges, User
 from isthmus.network import bounds
 from isthmus.network.fields import FieldError, Fields, address, network, parse, shown
-from isthmus.network.keys import JobKey, Key, Keys, LeaseKey, NodeKey, RangesKey, StoredError, UserKey
+from isthmus.network.keys import AttachmentKey, JobKey, Key, Keys, LeaseKey, NodeKey, RangesKey, StoredError, UserKey
 from isthmus.network.nodelist import NODES_MAX, NodeListError, fold, unfold
 
 SCHEMA = 1
@@ -39,7 +39,7 @@ class Guard:
     serial: int = 0
 
 
-Value = Node | User | Job | Lease | Guard
+Value = Node | User | Job | Lease | Attachment | Guard
 
 
 def key_of(value: Value) -> Key:
@@ -53,6 +53,8 @@ def key_of(value: Value) -> Key:
             return JobKey(value.id)
         case Lease():
             return LeaseKey(value.uid, value.node)
+        case Attachment():
+            return AttachmentKey(value.job, value.node)
         case Guard():
             return RangesKey()
 
@@ -98,6 +100,8 @@ def _written(value: Value) -> dict[str, Any]:
             }
         case Lease():
             return {"since_s": value.since_s}
+        case Attachment():
+            return {"address": str(value.address)}
         case Guard(ranges=ranges):
             return {
                 "serial": value.serial,
@@ -130,6 +134,8 @@ def _read(key: Key, fields: Fields) -> Value:
             return _job(key.id, fields)
         case LeaseKey():
             return Lease(key.uid, key.node, fields.integer("since_s", 0, 2**63))
+        case AttachmentKey():
+            return Attachment(key.job, key.node, fields.address("address"))
         case RangesKey():
             return _guard(fields)
 
@@ -158,15 +164,16 @@ def _user(uid: int, fields: Fields) -> User:
 
 def _job(number: int, fields: Fields) -> Job:
     nodes = unfold(fields.text("nodes", _LIST_MAX))
+    driver = fields.choice("driver", Driver)
     addresses = _addresses("addresses", fields.take("addresses", list))
-    _pairs("addresses", nodes, addresses)
+    _pairs("addresses", () if driver == Driver.FLANNEL else nodes, addresses)
     if len(set(addresses)) != len(addresses):
         raise FieldError("addresses has one twice")
     return Job(
         number,
         fields.integer("uid", 0, bounds.UID_MAX),
         fields.text("name", bounds.JOB_NAME_MAX),
-        fields.choice("driver", Driver),
+        driver,
         nodes,
         tuple(addresses),
         fields.text("reservation", bounds.RESERVATION_MAX, lambda text: not text or bounds.is_reservation_name(text)),

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from isthmus.clients.netlink import Kernel, NetlinkError
 from isthmus.model.network import State
-from isthmus.model.node_network import NodePlan
+from isthmus.model.node_network import NAMESPACE, FlannelPod, NodePlan
 from isthmus.network.plan import PlanError, Planner
 from isthmus.network.steps import (
     AddLeg,
@@ -73,6 +73,7 @@ class Converger:
         kernel: of the thread's network namespace.
         packet_filter: see Filter.
         names: see Names.
+        flannel: tells the pods of Flannel's network that exist; rules and names follow them.
         clock: seconds that never go back.
     """
 
@@ -83,15 +84,18 @@ class Converger:
         packet_filter: Filter,
         names: Names,
         clock: Callable[[], float] = time.monotonic,
+        flannel: Callable[[], Mapping[int, FlannelPod]] = dict,
     ) -> None:
         self._planner = Planner(node)
         self._kernel = kernel
         self._filter = packet_filter
         self._names = names
         self._clock = clock
+        self._flannel = flannel
         self._lock = Lock()
         self._found: NodePlan | None = None
         self._looked_s = 0.0
+        self._lost: tuple[int, ...] = ()
         self.last = Outcome()
 
     def run(self, read: Callable[[], State]) -> Outcome:
@@ -104,18 +108,29 @@ class Converger:
             errors: dict[str, str] = {}
             try:
                 state = read()
-                wanted = self._planner.plan(state)
+                wanted = replace(self._planner.plan(state), flannel=self._flannel())
             except PlanError as error:
                 _log.error("nothing is changed: %s", error)
                 self.last = Outcome(self.last.plan, {"state": str(error)})
                 return self.last
+            lost = self._unconnected()
             self._guarded("filter", errors, lambda: self._filter.follow(wanted, state))
             # Without its rules nothing new may be reached.
             if not errors:
                 self._change(wanted, errors)
             self._guarded("names", errors, lambda: self._names.follow(wanted, state))
-            self.last = Outcome(wanted, errors)
+            self.last = Outcome(wanted, {**lost, **errors})
             return self.last
+
+    def _unconnected(self) -> dict[str, str]:
+        """Tell of jobs here that no plan can hold, each time others are so."""
+        lost = self._planner.unconnected
+        why = "etcd has no leg of its user on this node; end the job, or restore etcd from a backup"
+        if lost != self._lost:
+            for job in lost:
+                _log.error("job %d has no network here: %s", job, why)
+        self._lost = lost
+        return {f"{NAMESPACE}{job}": why for job in lost}
 
     def _change(self, wanted: NodePlan, errors: dict[str, str]) -> None:
         found = self._look()

@@ -2,17 +2,19 @@
 
 CoreDNS listens on each leg of the node with a server block of its own (plugin `bind`), so that who asks is known by
 where the question arrives: there it knows the names of that leg's user, forwards what is outside the cluster's
-domain, and denies the rest. Names come from a file in hosts(5) form per user, which CoreDNS reads again when it
-changed; blocks change only when a user's first pod comes to the node or the last one goes. One more block listens on
-a loopback address for the host's own processes and knows the names of all users: on hosts they are no secret.
+domain, and denies the rest. In Flannel's network, which all users share, the bridge's address has one block, which
+knows the names of that network's pods, whosever they are. Names come from a file in hosts(5) form per user, which
+CoreDNS reads again when it changed; blocks change only when a user's first pod comes to the node or the last one goes.
+One more block listens on a loopback address for the host's own processes and knows the names of all users: on hosts
+they are no secret.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from pathlib import Path
 
 from isthmus.model.network import Driver, Job, State
@@ -30,19 +32,29 @@ class DnsSettings:
 
     Attributes:
         domain: the cluster's, e.g. `isthmus`.
-        upstreams: servers for all other names; none: those of the host.
+        upstreams: servers for all other names; none: those of the host, which `names` reads.
         search: domains that pods search after the job's and the user's.
         folder: where the files for CoreDNS and for pods lie.
+        forwards_hosts: whether the host's own programs may ask for all other names too; with systemd-resolved, which
+            would be asked for them in turn, they may not.
+        flannel: the range of Flannel's network; None where there is none.
     """
 
     domain: str
-    upstreams: tuple[IPv4Address, ...] = ()
+    upstreams: tuple[IPv4Address | IPv6Address, ...] = ()
     search: tuple[str, ...] = ()
     folder: Path = Path("/run/isthmus/dns")
+    forwards_hosts: bool = True
+    flannel: IPv4Network | None = None
 
     def hosts(self, uid: int) -> Path:
         """Name the file of a user's names."""
         return self.folder / f"{uid}.hosts"
+
+    @property
+    def flannel_hosts(self) -> Path:
+        """Name the file of all names of Flannel's network."""
+        return self.folder / "flannel.hosts"
 
     @property
     def all_hosts(self) -> Path:
@@ -55,33 +67,43 @@ def label(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LABEL_MAX].strip("-")
 
 
-def hosts(state: State, uid: int, domain: str) -> str:
-    """Give the names of a user: lines as in /etc/hosts, one an address.
+def hosts(state: State, uid: int, domain: str, drivers: Collection[Driver] = (Driver.PRIVATE,)) -> str:
+    """Give the names of a user in some networks: lines as in /etc/hosts, one an address.
 
     `pod<n>.<job>`, and for all pods of a job `<job>`, `<job name>` (the newest job of that name), and the names of
-    reservations, each below `<user>.<domain>`. A reservation's name wins over a job's.
+    reservations, each below `<user>.<domain>`. A reservation's name wins over a job's; it is of the private network.
     """
     user = state.users.get(uid)
     if user is None:
         return ""
     below = f"{label(user.name)}.{domain}"
-    jobs = sorted((job for job in state.jobs.values() if _has_names(job, uid)), key=lambda job: job.id)
+    mine = (job for job in state.jobs.values() if job.uid == uid and job.driver in drivers)
+    jobs = sorted(mine, key=lambda job: job.id)
     newest = {label(job.name): job.id for job in jobs}
-    lines = [f"{address} {label(name)}.{below}" for name, address in sorted(user.reserved.items())]
+    reserved = user.reserved if Driver.PRIVATE in drivers else {}
+    lines = [f"{address} {label(name)}.{below}" for name, address in sorted(reserved.items())]
     for job in jobs:
-        words = _shared(job, newest, user.reserved)
-        for index, address in enumerate(job.addresses):
-            lines.append(" ".join([str(address), *(f"{word}.{below}" for word in (f"pod{index}.{job.id}", *words))]))
+        words = _shared(job, newest, reserved)
+        for index, address in enumerate(state.addresses(job)):
+            if address is not None:
+                names = (f"{word}.{below}" for word in (f"pod{index}.{job.id}", *words))
+                lines.append(" ".join([str(address), *names]))
     return "".join(f"{line}\n" for line in lines)
 
 
-def corefile(legs: Iterable[Leg], settings: DnsSettings) -> str:
-    """Return CoreDNS's configuration: a server block for the host itself, and one per leg."""
-    here = _block(HOST_ADDRESS, settings.all_hosts, [settings.domain], settings)
+def corefile(legs: Iterable[Leg], settings: DnsSettings, bridges: Iterable[IPv4Address] = ()) -> str:
+    """Return CoreDNS's configuration: a server block for the host itself, one per leg, and one for Flannel's bridge."""
+    here = _block(HOST_ADDRESS, settings.all_hosts, [settings.domain], settings, settings.forwards_hosts)
     ordered = sorted(legs, key=lambda leg: leg.vni)
-    return here + "".join(
-        _block(leg.address, settings.hosts(leg.uid), [settings.domain, *reverse_zones(leg.blocks)], settings)
-        for leg in ordered
+    shared = [settings.domain, *reverse_zones([settings.flannel] if settings.flannel else [])]
+    flannel = "".join(_block(bridge, settings.flannel_hosts, shared, settings) for bridge in sorted(set(bridges)))
+    return (
+        here
+        + flannel
+        + "".join(
+            _block(leg.address, settings.hosts(leg.uid), [settings.domain, *reverse_zones(leg.blocks)], settings)
+            for leg in ordered
+        )
     )
 
 
@@ -106,17 +128,16 @@ def _zones(block: IPv4Network) -> list[str]:
     ]
 
 
-def _block(address: IPv4Address, file: Path, zones: Iterable[str], settings: DnsSettings) -> str:
-    upstreams = " ".join(map(str, settings.upstreams)) or "/etc/resolv.conf"
+def _block(address: IPv4Address, file: Path, zones: Iterable[str], settings: DnsSettings, forwards: bool = True) -> str:
+    upstreams = " ".join(map(str, settings.upstreams))
+    forward = f"    forward . {upstreams}\n" if forwards and upstreams else ""
+    # Refused, and not failed, is what makes a resolver believe its other servers at once.
+    asked = "." if forwards else settings.domain
     return (
-        f".:53 {{\n    bind {address}\n    hosts {file} {' '.join(zones)} {{\n"
+        f"{asked}:53 {{\n    bind {address}\n    hosts {file} {' '.join(zones)} {{\n"
         f"        ttl 5\n        reload 500ms\n    }}\n"
-        f"    forward . {upstreams}\n    cache 30\n    errors\n}}\n"
+        f"{forward}    cache 30\n    errors\n}}\n"
     )
-
-
-def _has_names(job: Job, uid: int) -> bool:
-    return job.uid == uid and job.driver == Driver.PRIVATE
 
 
 def _shared(job: Job, newest: Mapping[str, int], reserved: Mapping[str, IPv4Address]) -> list[str]:

@@ -7,7 +7,7 @@ takes its addresses before slurmctld tells of the job, or a job that is requeued
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 # Between the two answers, seconds.
@@ -40,7 +40,9 @@ class Judgement:
     missing: Mapping[int, Missing] = field(default_factory=dict)
 
 
-def judge(known: Mapping[int, int], holding: frozenset[int], missing: Mapping[int, Missing], now_s: float) -> Judgement:
+def judge(
+    known: Mapping[int, int], holding: Collection[int], missing: Mapping[int, Missing], now_s: float
+) -> Judgement:
     """Tell ended jobs from those that live.
 
     Args:

@@ -1,4 +1,8 @@
-"""Snapshots one after the other, as etcd changes: one that has fallen behind too far is read anew as a whole."""
+"""Snapshots one after the other, as etcd changes: one that has fallen behind too far is read anew as a whole.
+
+Something in etcd that cannot be read holds a feed up, and its readers keep what they had: nothing can be said of it,
+least of all that it is gone. It goes on when that was put in order.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from threading import Event as Flag
 
 from isthmus.clients.etcd import CompactedError, Etcd, UnavailableError, Watch
 from isthmus.network import snapshot as snapshots
-from isthmus.network.keys import Keys
+from isthmus.network.keys import Keys, StoredError
 from isthmus.network.snapshot import Snapshot
 
 # Between two tries to read everything.
@@ -27,6 +31,7 @@ class Feed:
         self._at = at
         self._load = load
         self._tell = tell
+        self.problem = ""
         self._closed = Flag()
         self._news = Condition()
         self._watch = self._new_watch()
@@ -41,7 +46,6 @@ class Feed:
 
         Raises:
             EtcdError: going on is of no use.
-            StoredError: etcd has something of another form.
             StoreError: the ranges differ from this daemon's.
         """
         while not self._closed.is_set():
@@ -51,6 +55,9 @@ class Feed:
                     yield self._at
             except CompactedError as error:
                 self._tell(f"{error}; everything is read anew")
+                yield from self._anew()
+            except StoredError as error:
+                self._held_up(error)
                 yield from self._anew()
 
     def wait(self, ready: Callable[[Snapshot], bool], timeout_s: float) -> Snapshot | None:
@@ -77,11 +84,21 @@ class Feed:
                 self._tell(f"etcd cannot be read: {error}")
                 self._closed.wait(PAUSE_S)
                 continue
+            except StoredError as error:
+                self._held_up(error)
+                continue
+            self.problem = ""
             self._watch = self._new_watch()
             if self._closed.is_set():
                 self._watch.close()
             yield self._at
             return
+
+    def _held_up(self, error: StoredError) -> None:
+        if self.problem != str(error):
+            self._tell(f"what this node knows stays as it is: {error}")
+        self.problem = str(error)
+        self._closed.wait(PAUSE_S)
 
     def _new_watch(self) -> Watch:
         return self._etcd.watch(self._keys.prefix, self._at.state.revision, self._tell)

@@ -14,6 +14,7 @@ from isthmus.clients.nftables import NftError
 from isthmus.model.network import State
 from isthmus.model.node_network import NodePlan
 from isthmus.network import rules
+from isthmus.network.rules_flannel import Flannel
 
 
 class NodeFilter:
@@ -48,8 +49,13 @@ class NodeFilter:
         return rules.base(self._settings) + rules.change({}, want)
 
 
-def read_rules(pods: IPv4Network, told: Mapping[str, Any]) -> rules.Settings:
+def read_rules(pods: IPv4Network, told: Mapping[str, Any], flannel: Flannel | None = None) -> rules.Settings:
     """Read the filter's part of the daemon's settings.
+
+    Args:
+        pods: the range of private networks.
+        told: the rest.
+        flannel: the network that all users share, if there is one.
 
     Raises:
         KeyError: a field is missing.
@@ -65,6 +71,7 @@ def read_rules(pods: IPv4Network, told: Mapping[str, Any]) -> rules.Settings:
         hosts=tuple(map(IPv4Network, told["hosts"])),
         egress=tuple(_egress(each) for each in told["egress"]),
         default=rules.Action(told["default"]),
+        flannel=flannel,
     )
 
 

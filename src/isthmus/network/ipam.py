@@ -42,7 +42,7 @@ class TooManyReservedError(AllocationError):
 
 
 class NotReservedError(AllocationError):
-    """A job names a reservation that its user does not have."""
+    """A job names a reservation that its user does not have, or that its network does not know."""
 
 
 class ReservationBusyError(AllocationError):
@@ -51,7 +51,7 @@ class ReservationBusyError(AllocationError):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A job that wants addresses in its user's private network.
+    """A job that wants a network.
 
     Attributes:
         job: Slurm's job id.
@@ -60,6 +60,7 @@ class Request:
         name: the job's name.
         nodes: in Slurm's order.
         reservation: name whose address the pod on the first node gets; empty for none.
+        driver: which network.
     """
 
     job: int
@@ -68,6 +69,7 @@ class Request:
     name: str
     nodes: tuple[str, ...]
     reservation: str = ""
+    driver: Driver = Driver.PRIVATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,8 @@ def take(state: State, ranges: Ranges, request: Request) -> Taken:
     job = Job(
         request.job,
         request.uid,
-        request.name,
+        # A prolog is not told the name, which may be known already (`jobnames`).
+        request.name or (known.name if known and kept else ""),
         Driver.PRIVATE,
         request.nodes,
         (*fixed, *given[:missing]),
@@ -129,6 +132,27 @@ def take(state: State, ranges: Ranges, request: Request) -> Taken:
     user = replace(user, legs={**legs, **dict(zip(bare, given[missing:], strict=True))})
     grew = before is None or user.blocks != before.blocks
     return Taken(user, job, grew, new=(user, job) != (before, known))
+
+
+def join(state: State, ranges: Ranges, request: Request) -> Taken:
+    """Note a job of Flannel's network: its nodes give the addresses. Legs that only its former self needed go.
+
+    The user is noted with a VNI even if he never has a private network: names of pods are made of his.
+
+    Raises:
+        AllocationError: in one of its kinds.
+    """
+    if request.reservation:
+        raise NotReservedError(
+            f"reservation {request.reservation} is of {request.user}'s private network; leave it out, or use private"
+        )
+    known = state.jobs.get(request.job)
+    others = [job for job in _jobs(state, request.uid) if job.id != request.job]
+    before = state.users.get(request.uid)
+    user = replace(before, name=request.user) if before else _new_user(state, ranges, request.uid, request.user)
+    user = replace(user, legs=_legs(user, others, _leased(state, request.uid)))
+    job = Job(request.job, request.uid, request.name, request.driver, request.nodes, ())
+    return Taken(user, job, grew=before is None, new=(user, job) != (before, known))
 
 
 def lease(state: State, ranges: Ranges, uid: int, user_name: str, node: str) -> Given:

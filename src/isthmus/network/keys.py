@@ -4,6 +4,7 @@
     users/<uid>           a user's network
     jobs/<job id>         a job's nodes and addresses
     leases/<uid>/<node>   a node's membership in a user's network without a pod
+    attachments/<job id>/<node>   address of a job's pod in Flannel's network, written by the node's daemon
     ranges                the ranges everything is taken from, and a serial number
 
 Each thing has exactly one key: numbers are written without leading zeros, names have no slash.
@@ -60,7 +61,15 @@ class RangesKey:
     """Where the guard of all ranges is kept."""
 
 
-Key = NodeKey | UserKey | JobKey | LeaseKey | RangesKey
+@dataclass(frozen=True, slots=True)
+class AttachmentKey:
+    """Where the address of a job's pod in Flannel's network is kept."""
+
+    job: int
+    node: str
+
+
+Key = NodeKey | UserKey | JobKey | LeaseKey | AttachmentKey | RangesKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +100,10 @@ class Keys:
         """Return a key as etcd has it."""
         return f"{self.prefix}{_below(key)}"
 
+    def attachments(self, job: int) -> str:
+        """Return what the keys of all attachments of a job begin with."""
+        return f"{self.prefix}attachments/{job}/"
+
     def parse(self, path: str) -> Key:
         """Undo `path`.
 
@@ -114,6 +127,8 @@ def _below(key: Key) -> str:
             return f"jobs/{key.id}"
         case LeaseKey():
             return f"leases/{key.uid}/{key.node}"
+        case AttachmentKey():
+            return f"attachments/{key.job}/{key.node}"
         case RangesKey():
             return "ranges"
 
@@ -128,6 +143,8 @@ def _parse(words: list[str]) -> Key | None:
             return JobKey(int(job))
         case ["leases", uid, node] if _is_number(uid, 0, UID_MAX) and is_node_name(node):
             return LeaseKey(int(uid), node)
+        case ["attachments", job, node] if _is_number(job, 1, JOB_MAX) and is_node_name(node):
+            return AttachmentKey(int(job), node)
         case ["ranges"]:
             return RangesKey()
     return None

@@ -2,7 +2,8 @@
 
 watch    etcd's changes become the newest snapshot
 follow   each snapshot is carried out on this node
-release  on the controller: addresses of ended jobs are given back
+flannel  the same for Flannel's network, whose plugins take their time
+release  on the controller: addresses of ended jobs are given back, and names of jobs learnt
 leases   leases without use are dropped
 serve    requests; a thread per connection
 
@@ -17,15 +18,22 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
+from isthmus.clients.cni import CniError, Plugins, parse_list
 from isthmus.clients.etcd import Etcd, EtcdError
+from isthmus.clients.flannel import Attachments
 from isthmus.clients.netlink import Kernel, NetlinkError
 from isthmus.clients.nftables import NftError
 from isthmus.clients.process import ProcessError, run
 from isthmus.clients.slurm import SlurmError, jobs_on_nodes
+from isthmus.model.network import Driver
 from isthmus.network import ended, leases, settings
 from isthmus.network.converge import Converger
+from isthmus.network.drivers import FlannelNetwork, Network, PrivateNetwork
 from isthmus.network.filtering import NodeFilter, read_rules
+from isthmus.network.flannel import FlannelConverger
+from isthmus.network.jobnames import renamed
 from isthmus.network.keys import Keys, StoredError
 from isthmus.network.names import NodeNames
 from isthmus.network.operations import Operations, Parts
@@ -50,10 +58,11 @@ _log = logging.getLogger("isthmus-networkd")
 class Daemon:
     """The threads; `run` returns only when one of them has ended."""
 
-    def __init__(self, told: Settings, store: Store, parts: Parts) -> None:
+    def __init__(self, told: Settings, store: Store, parts: Parts, flannel: FlannelConverger | None) -> None:
         self._told = told
         self._store = store
         self._parts = parts
+        self._flannel = flannel
         self._ended = threading.Event()
         self._followed_s = time.monotonic()
 
@@ -65,6 +74,8 @@ class Daemon:
         loops: dict[str, Callable[[], None]] = {"watch": self._watch, "follow": self._follow, "leases": self._leases}
         if self._told.releases:
             loops["release"] = self._release
+        if self._flannel:
+            loops["flannel"] = partial(self._follow_flannel, self._flannel)
         loops["serve"] = server.serve_forever
         for name, loop in loops.items():
             threading.Thread(target=self._guarded, args=(name, loop), name=name, daemon=True).start()
@@ -93,6 +104,14 @@ class Daemon:
             self._parts.converger.run(self._parts.view.state)
             self._followed_s = time.monotonic()
 
+    def _follow_flannel(self, flannel: FlannelConverger) -> None:
+        turn = 0
+        while True:
+            turn = self._parts.view.next_turn(turn, IDLE_S)
+            had = flannel.last.pods
+            if flannel.run(self._parts.view.state).pods != had:
+                self._parts.converger.run(self._parts.view.state)
+
     def _release(self) -> None:
         missing: dict[int, ended.Missing] = {}
         while True:
@@ -107,6 +126,8 @@ class Daemon:
                 missing = dict(judged.missing)
                 if judged.ended:
                     self._store.release(judged.ended, snapshot)
+                if names := renamed(snapshot.state.jobs, holding):
+                    self._store.rename(names, snapshot)
             except (SlurmError, EtcdError, StoreError, StoredError) as error:
                 _log.warning("nothing is given back now: %s", error)
 
@@ -142,9 +163,25 @@ def start(told: Settings) -> Daemon:
     member = told.member(kernel.underlay(told.address).mtu)
     store.announce(member)
     view = View(store.load())
-    names = NodeNames(told.dns, reload_dns)
-    converger = Converger(told.node, kernel, NodeFilter(told.node, read_rules(told.ranges.pods, told.rules)), names)
-    return Daemon(told, store, Parts(told.node, store, view, converger, names))
+    names = NodeNames(told.dns, reload_dns, told.resolver)
+    flannel = _flannel(told, store, view)
+    rules = read_rules(told.ranges.pods, told.rules, told.flannel.network if told.flannel else None)
+    pods = (lambda: flannel.last.pods) if flannel else dict
+    converger = Converger(told.node, kernel, NodeFilter(told.node, rules), names, flannel=pods)
+    networks: dict[Driver, Network] = {Driver.PRIVATE: PrivateNetwork(view, converger, names)}
+    if flannel:
+        networks[Driver.FLANNEL] = FlannelNetwork(told.node, view, flannel, converger, names)
+    return Daemon(told, store, Parts(told.node, store, view, converger, networks, rules, told.dns.domain), flannel)
+
+
+def _flannel(told: Settings, store: Store, view: View) -> FlannelConverger | None:
+    """Look for pods of Flannel's network that an earlier daemon made: rules and names are right from the first pass."""
+    if told.flannel is None:
+        return None
+    given = told.flannel
+    network = parse_list(given.list.read_text(encoding="utf-8"), str(given.list))
+    attachments = Attachments(network, Plugins(given.plugins), given.records)
+    return FlannelConverger(told.node, attachments, lambda each: store.attach(each, view.snapshot))
 
 
 def main() -> int:
@@ -155,7 +192,7 @@ def main() -> int:
     except SettingsError as error:
         print(error, file=sys.stderr)
         return 2
-    except (EtcdError, StoredError, StoreError, NetlinkError, NftError, OSError) as error:
+    except (EtcdError, StoredError, StoreError, NetlinkError, NftError, CniError, OSError) as error:
         _log.error("%s", error)
     return 1
 

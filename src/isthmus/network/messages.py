@@ -143,7 +143,16 @@ class Trace:
     port: int = 0
 
 
-Request = JobPrepare | JobGet | JobRelease | LeaseTake | LeaseDrop | Reserve | Unreserve | Status | List | Trace
+@dataclass(frozen=True, slots=True)
+class NodeForget:
+    """Take a node that left the cluster out of the pod networks."""
+
+    node: str
+
+
+Request = (
+    JobPrepare | JobGet | JobRelease | LeaseTake | LeaseDrop | Reserve | Unreserve | Status | List | Trace | NodeForget
+)
 
 OPS: Mapping[str, type[Request]] = {
     "job_prepare": JobPrepare,
@@ -156,4 +165,5 @@ OPS: Mapping[str, type[Request]] = {
     "status": Status,
     "list": List,
     "trace": Trace,
+    "node_forget": NodeForget,
 }

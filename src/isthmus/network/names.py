@@ -7,15 +7,18 @@ read as /etc/resolv.conf holds no secret.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from isthmus.model.network import State
+from isthmus.model.network import Driver, State
 from isthmus.model.node_network import NodePlan
-from isthmus.network import dns
+from isthmus.network import dns, hostresolver
+from isthmus.network.hostresolver import HostResolver
 from isthmus.support import durable
 
 COREFILE = "Corefile"
 RESOLV = ".resolv"
+EVERY = (Driver.PRIVATE, Driver.FLANNEL)
 
 
 class NodeNames:
@@ -24,11 +27,21 @@ class NodeNames:
     Args:
         settings: how names are made, and where the folder is.
         reload: has CoreDNS read its configuration anew; called after a change of it.
+        resolver: by what the host's own programs come here.
+        resolv_conf: the host's own.
     """
 
-    def __init__(self, settings: dns.DnsSettings, reload: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        settings: dns.DnsSettings,
+        reload: Callable[[], None],
+        resolver: HostResolver = HostResolver.NONE,
+        resolv_conf: Path = hostresolver.FILE,
+    ) -> None:
         self._settings = settings
         self._reload = reload
+        self._resolver = resolver
+        self._resolv_conf = resolv_conf
         self._written: dict[str, str] = {}
         self._stale = True
 
@@ -57,15 +70,29 @@ class NodeNames:
         return self._settings.folder / f"{job}{RESOLV}"
 
     def _files(self, wanted: NodePlan, state: State) -> Mapping[str, str]:
-        settings = self._settings
-        everybody = "".join(dns.hosts(state, uid, settings.domain) for uid in sorted(state.users))
-        files = {COREFILE: dns.corefile(wanted.legs.values(), settings), settings.all_hosts.name: everybody}
+        before = hostresolver.follow(self._resolver, self._resolv_conf)
+        forwards = self._resolver is not HostResolver.RESOLVED
+        settings = replace(self._settings, upstreams=self._settings.upstreams or before, forwards_hosts=forwards)
+        flannel = [(pod, job) for pod in wanted.flannel.values() if (job := state.jobs.get(pod.job))]
+        files = {
+            COREFILE: dns.corefile(wanted.legs.values(), settings, (pod.gateway for pod, _ in flannel)),
+            settings.all_hosts.name: _everybody(state, settings, EVERY),
+        }
+        if flannel:
+            files[settings.flannel_hosts.name] = _everybody(state, settings, (Driver.FLANNEL,))
         for leg in wanted.legs.values():
             files[settings.hosts(leg.uid).name] = dns.hosts(state, leg.uid, settings.domain)
         for pod in wanted.pods.values():
             job, user = state.jobs[pod.job], state.users[pod.uid]
             files[self.resolv_conf(pod.job).name] = dns.resolv_conf(job, user.name, pod.gateway, settings)
+        for shared, job in flannel:
+            name = state.users[job.uid].name
+            files[self.resolv_conf(job.id).name] = dns.resolv_conf(job, name, shared.gateway, settings)
         return files
 
     def _present(self) -> set[str]:
         return {path.name for path in self._settings.folder.iterdir()} if self._settings.folder.is_dir() else set()
+
+
+def _everybody(state: State, settings: dns.DnsSettings, drivers: tuple[Driver, ...]) -> str:
+    return "".join(dns.hosts(state, uid, settings.domain, drivers) for uid in sorted(state.users))

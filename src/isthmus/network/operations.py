@@ -12,29 +12,24 @@ import pwd
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from isthmus.clients.etcd import EtcdError
 from isthmus.model.network import Driver, Job, State
-from isthmus.model.node_network import Leg, Pod
-from isthmus.network import ipam, messages, protocol
-from isthmus.network.converge import Converger, Outcome
+from isthmus.network import ipam, messages, plan, plugin, points, protocol, rules, trace
+from isthmus.network.converge import Converger
+from isthmus.network.drivers import ECHO_S, Network
 from isthmus.network.keys import StoredError
 from isthmus.network.messages import ErrorCode, JobState
-from isthmus.network.names import NodeNames
 from isthmus.network.protocol import RequestError
 from isthmus.network.store import Store, StoreError
 from isthmus.network.view import View
 
 # How long a node waits for a job's first node to take the addresses.
 FIRST_NODE_S = 1.0
-# How long for etcd's word that a change of one's own was made.
-ECHO_S = 5.0
 # Failures are told again to whoever asks for the job; so many are kept.
 FAILURES_MAX = 1000
-# Where the kernel has namespaces by name (ip-netns(8)).
-NAMESPACES = "/run/netns"
 
 _log = logging.getLogger(__name__)
 
@@ -48,14 +43,18 @@ class Parts:
         store: etcd.
         view: the newest snapshot.
         converger: the kernel and all that follows from it.
-        names: where pods' resolv.conf lie.
+        networks: those that jobs can have here.
+        rules: what the packet filter is made of.
+        domain: of pods' names.
     """
 
     node: str
     store: Store
     view: View
     converger: Converger
-    names: NodeNames
+    networks: Mapping[Driver, Network]
+    rules: rules.Settings
+    domain: str
 
 
 class Operations:
@@ -95,8 +94,10 @@ class Operations:
                 return self._status(uid)
             case messages.List():
                 return self._list(uid)
+            case messages.NodeForget(node):
+                return self._forget(node)
             case messages.Trace():
-                raise RequestError(ErrorCode.INVALID, "traces are not made by this version")
+                return self._trace(request, uid)
         return self._of_user(request, uid)
 
     def _of_user(self, request: messages.Request, uid: int | None) -> Mapping[str, Any]:
@@ -117,12 +118,13 @@ class Operations:
         deadline = time.monotonic() + request.timeout_s
         self._failures.pop(request.job, None)
         try:
-            if request.driver != Driver.PRIVATE:
-                raise RequestError(ErrorCode.INVALID, f"this cluster has no pod network {request.driver}; use private")
+            if request.driver not in self._parts.networks:
+                there = " or ".join(self._parts.networks)
+                raise RequestError(ErrorCode.INVALID, f"this cluster has no pod network {request.driver}; use {there}")
             if self._parts.node not in request.nodes:
                 raise RequestError(ErrorCode.INVALID, f"node {self._parts.node} is none of the job's")
             self._take(request, deadline)
-            return self._made(request.job)
+            return self._made(request.job, request.driver)
         except (RequestError, ipam.AllocationError, EtcdError, StoredError, StoreError) as error:
             self._failures[request.job] = str(error)
             while len(self._failures) > FAILURES_MAX:
@@ -137,11 +139,17 @@ class Operations:
             parts.view.wait(has_it, FIRST_NODE_S)
         if not has_it(parts.view.snapshot.state):
             wanted = ipam.Request(
-                request.job, request.uid, request.user, request.name, request.nodes, request.reservation
+                request.job,
+                request.uid,
+                request.user,
+                request.name,
+                request.nodes,
+                request.reservation,
+                request.driver,
             )
             self._claim(wanted, deadline)
             if not parts.view.wait(has_it, max(ECHO_S, deadline - time.monotonic())):
-                raise RequestError(ErrorCode.UNAVAILABLE, "etcd took the addresses and does not tell of them")
+                raise RequestError(ErrorCode.UNAVAILABLE, "etcd took the job's network and does not tell of it")
         parts.view.keep(request.job)
 
     def _claim(self, wanted: ipam.Request, deadline: float) -> None:
@@ -157,29 +165,23 @@ class Operations:
                 if not view.wait(_is_after(seen.state.revision), max(0, left_s)):
                     raise
 
-    def _made(self, job: int) -> Mapping[str, Any]:
-        outcome = self._parts.converger.run(self._parts.view.state)
-        found = self._ready(job, outcome)
+    def _made(self, job: int, driver: Driver) -> Mapping[str, Any]:
+        network = self._parts.networks[driver]
+        network.make(job)
+        found = network.ready(job)
         if found is None:
-            raise RequestError(ErrorCode.FAILED, _why(job, outcome))
+            raise RequestError(ErrorCode.FAILED, _why(job, self._errors()))
         return found
 
     def _get(self, job: int) -> Mapping[str, Any]:
-        outcome = self._parts.converger.last
-        if found := self._ready(job, outcome):
-            return {"state": JobState.READY, **found}
+        for network in self._parts.networks.values():
+            if found := network.ready(job):
+                return {"state": JobState.READY, **found}
         if job in self._failures:
             return {"state": JobState.FAILED, "error": self._failures[job]}
         if self._parts.node in _nodes(self._parts.view.state().jobs.get(job)):
             return {"state": JobState.PREPARING}
         return {"state": JobState.ABSENT}
-
-    def _ready(self, job: int, outcome: Outcome) -> Mapping[str, Any] | None:
-        pod = outcome.plan.pods.get(job)
-        leg = outcome.plan.legs.get(pod.vni) if pod else None
-        if pod is None or leg is None or outcome.errors.keys() & {pod.namespace, leg.name, "filter", "state"}:
-            return None
-        return _told(pod, leg, str(self._parts.names.resolv_conf(job)))
 
     def _release(self, job: int) -> Mapping[str, Any]:
         self._failures.pop(job, None)
@@ -198,6 +200,29 @@ class Operations:
                 return {"leg": leg.name, "address": address}
         raise RequestError(ErrorCode.FAILED, f"the network of {name} could not be made here: {dict(outcome.errors)}")
 
+    def _trace(self, request: messages.Trace, uid: int | None) -> Mapping[str, Any]:
+        parts = self._parts
+        state = points.visible(parts.view.snapshot.state, uid)
+        find = points.Finder(state, parts.rules, parts.domain, uid, lambda name: pwd.getpwnam(name).pw_uid)
+        probe = trace.Probe(rules.Protocol(request.protocol), request.port)
+        try:
+            source, target = find.source(request.source), find.target(request.target)
+            steps = trace.trace(state, parts.rules, source, target, probe)
+        except (points.PointError, plan.PlanError) as error:
+            raise RequestError(ErrorCode.NOT_FOUND, str(error)) from error
+        steps = [*trace.failures(parts.node, parts.converger.last.errors, steps, tell_all=uid is None), *steps]
+        return {
+            "source": source.text,
+            "target": target.text,
+            "verdict": trace.verdict(steps),
+            "steps": [asdict(step) for step in steps],
+        }
+
+    def _forget(self, node: str) -> Mapping[str, Any]:
+        if node == self._parts.node:
+            raise RequestError(ErrorCode.INVALID, f"{node} is this very node, whose daemon runs; ask on the controller")
+        return {"forgotten": self._parts.store.forget(node)}
+
     def _status(self, uid: int | None) -> Mapping[str, Any]:
         outcome = self._parts.converger.last
         mine = [leg for leg in outcome.plan.legs.values() if uid in (None, leg.uid)]
@@ -205,9 +230,15 @@ class Operations:
             "node": self._parts.node,
             "revision": self._parts.view.snapshot.state.revision,
             "legs": len(mine),
-            "pods": sum(1 for pod in outcome.plan.pods.values() if uid in (None, pod.uid)),
-            "errors": dict(outcome.errors) if uid is None else {},
+            "pods": sum(1 for each in self._parts.networks.values() for owner in each.owners() if uid in (None, owner)),
+            "plugin": plugin.state(),
+            "errors": self._errors() if uid is None else {},
         }
+
+    def _errors(self) -> dict[str, str]:
+        problem = self._parts.store.problem
+        told = {name: why for each in self._parts.networks.values() for name, why in each.errors().items()}
+        return {**({"etcd": problem} if problem else {}), **told}
 
     def _list(self, uid: int | None) -> Mapping[str, Any]:
         state = self._parts.view.snapshot.state
@@ -241,13 +272,8 @@ def _is_after(revision: int) -> Callable[[State], bool]:
     return lambda state: state.revision > revision
 
 
-def _told(pod: Pod, leg: Leg, resolv_conf: str) -> Mapping[str, Any]:
-    netns = f"{NAMESPACES}/{pod.namespace}"
-    return {"netns": netns, "leg": leg.name, "address": str(pod.address), "resolv_conf": resolv_conf}
-
-
-def _why(job: int, outcome: Outcome) -> str:
-    reasons = "; ".join(f"{subject}: {reason}" for subject, reason in outcome.errors.items())
+def _why(job: int, errors: Mapping[str, str]) -> str:
+    reasons = "; ".join(f"{subject}: {reason}" for subject, reason in errors.items())
     return f"the network of job {job} could not be made here: {reasons or 'nobody knows it'}"
 
 
@@ -264,7 +290,7 @@ def _job(job: Job, state: State) -> Mapping[str, Any]:
         "name": job.name,
         "driver": job.driver,
         "nodes": list(job.nodes),
-        "addresses": list(map(str, job.addresses)),
+        "addresses": [str(address or "") for address in state.addresses(job)],
     }
 
 

@@ -39,21 +39,31 @@ def desired(state: State, node: str) -> NodePlan:
     return Planner(node).plan(state)
 
 
-def unconnected(state: State, node: str) -> tuple[int, ...]:
-    """Return jobs on a node that no plan can hold, as etcd does not know their user's leg there: it was damaged."""
-    users = state.users
-    jobs = (job for job in state.jobs.values() if job.driver == Driver.PRIVATE and node in job.nodes)
-    return tuple(sorted(job.id for job in jobs if job.uid not in users or node not in users[job.uid].legs))
+def on_flannel(state: State, node: str) -> dict[int, int]:
+    """Return the jobs that should have a pod of Flannel's network on a node: job id -> uid.
+
+    Raises:
+        PlanError: as for `desired`.
+    """
+    _check(state, node)
+    jobs = (job for job in state.jobs.values() if job.driver == Driver.FLANNEL and node in job.nodes)
+    return {job.id: job.uid for job in jobs}
 
 
 class Planner:
-    """Plans of one node, of one state after another; states share what did not change."""
+    """Plans of one node, of one state after another; states share what did not change.
+
+    Attributes:
+        unconnected: jobs on the node that the last plan could not hold, as etcd does not know their user's leg here:
+            it was damaged.
+    """
 
     def __init__(self, node: str) -> None:
         self._node = node
         self._nodes: Mapping[str, Node] = {}
         self._memory = _Memory()
         self._jobs: dict[int, tuple[Job, bool]] = {}
+        self.unconnected: tuple[int, ...] = ()
 
     def plan(self, state: State) -> NodePlan:
         """Return what the node should have.
@@ -71,6 +81,7 @@ class Planner:
         users = [state.users[uid] for uid in sorted(uids & state.users.keys()) if self._node in state.users[uid].legs]
         legs = {user.vni: self._leg(user, jobs, mtu) for user, jobs in _by_user(users, state)}
         pods = {job.id: self._pod(user, job, mtu) for user in users for job in here if job.uid == user.uid}
+        self.unconnected = tuple(sorted(job.id for job in here if job.id not in pods))
         self._memory.turn()
         return NodePlan(legs, pods)
 

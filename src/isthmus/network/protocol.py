@@ -30,6 +30,7 @@ from isthmus.network.messages import (
     LeaseDrop,
     LeaseTake,
     List,
+    NodeForget,
     Request,
     Reserve,
     Status,
@@ -90,6 +91,8 @@ def authorise(request: Request, peer: int, owner: int | None = None) -> int | No
     match request:
         case JobPrepare() | JobRelease() if peer != 0:
             raise RequestError(ErrorCode.FORBIDDEN, "only root prepares and releases jobs; Slurm's plugin asks for it")
+        case NodeForget() if peer != 0:
+            raise RequestError(ErrorCode.FORBIDDEN, "only root takes a node out of the pod networks")
         case JobPrepare():
             return request.uid
         case JobGet() if peer not in (0, owner) and owner is not None:
@@ -222,4 +225,5 @@ _READERS: Mapping[type[Request], Callable[[Fields], Request]] = {
     Status: lambda given: Status(),
     List: lambda given: List(),
     Trace: _trace,
+    NodeForget: lambda given: NodeForget(given.text("node", bounds.NODE_NAME_MAX, bounds.is_node_name)),
 }

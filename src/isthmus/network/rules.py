@@ -17,22 +17,26 @@ Two tables of ours, `inet isthmus` and `bridge isthmus`, and nothing of anybody 
 
 With br_netfilter loaded frames bridged between pods pass the `inet` hooks too, and appear as going from a leg to the
 same leg. Masquerading is therefore never done towards a leg.
+
+A rule that the admin's settings made, or that users ask about, says so in its comment: nft shows it, and so does
+`isthmus network trace`, which walks this very text (`ruleset`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Network
 
 from isthmus.model.network import State
-from isthmus.model.node_network import LEG, VETH, VXLAN, VXLAN_PORT, NodePlan, mac
+from isthmus.model.node_network import FLANNEL_PORT, LEG, VETH, VXLAN, VXLAN_PORT, NodePlan, mac
+from isthmus.network import rules_flannel
+from isthmus.network.rules_flannel import Flannel
 
 TABLE = "isthmus"
 # A bit of a packet's mark that neither Kubernetes (14, 15) nor Tailscale (16 to 23) uses.
-_MARK = 0x04000000
-_FLANNEL_PORT = 8472
+MARK = 0x04000000
 _ANYWHERE = IPv4Network("0.0.0.0/0")
 Elements = Mapping[str, frozenset[str]]
 
@@ -106,6 +110,7 @@ class Settings:
         egress: rules for the outside; the first that matches decides.
         default: what happens where none matches.
         dns_port: where pods find DNS on their leg.
+        flannel: the network that all users share, if there is one.
     """
 
     pods: IPv4Network
@@ -124,6 +129,7 @@ class Settings:
     egress: tuple[Egress, ...] = ()
     default: Action = Action.ALLOW
     dns_port: int = 53
+    flannel: Flannel | None = None
 
 
 def base(settings: Settings) -> str:
@@ -134,14 +140,20 @@ def base(settings: Settings) -> str:
         "legs": "type ifname . ipv4_addr",
         "pairs": "type ifname . ifname",
         **{_user_set(uid): "type ifname" for uid in _named_uids(settings)},
+        **{rules_flannel.user_set(uid): "type ipv4_addr" for uid in _on_flannel(settings)},
     }
-    inet = [_block(f"set {name}", [what]) for name, what in sets.items()]
-    inet += [_block(f"chain {name}", rules) for name, rules in _chains(settings).items()]
-    bridge = [_block("set pods", ["type ifname . ether_addr . ipv4_addr"]), _block("chain prerouting", _PORT_RULES)]
-    return "".join(
-        f"table {family} {TABLE}\ndelete table {family} {TABLE}\n{_block(f'table {family} {TABLE}', parts)}\n"
-        for family, parts in {"inet": inet, "bridge": bridge}.items()
-    )
+    declared = {"inet": sets, "bridge": {"pods": "type ifname . ether_addr . ipv4_addr"}}
+    text = ""
+    for family, chains in tables(settings).items():
+        parts = [_block(f"set {name}", [what]) for name, what in declared[family].items()]
+        parts += [_block(f"chain {name}", rules) for name, rules in chains.items()]
+        text += f"table {family} {TABLE}\ndelete table {family} {TABLE}\n{_block(f'table {family} {TABLE}', parts)}\n"
+    return text
+
+
+def tables(settings: Settings) -> dict[str, dict[str, list[str]]]:
+    """Return the rules of each chain, family -> chain -> rules; a base chain's first line is its hook."""
+    return {"inet": _chains(settings), "bridge": {"prerouting": _PORT_RULES}}
 
 
 def elements(plan: NodePlan, state: State, node: str, settings: Settings) -> dict[str, frozenset[str]]:
@@ -157,10 +169,11 @@ def elements(plan: NodePlan, state: State, node: str, settings: Settings) -> dic
     return {
         "peers": frozenset(str(peer.address) for name, peer in state.nodes.items() if name != node),
         "owned": frozenset(f"{leg.uid} . {block}" for leg in legs for block in leg.blocks),
-        "legs": frozenset(f"{leg.name} . {leg.address}" for leg in legs),
+        "legs": frozenset(f"{leg.name} . {leg.address}" for leg in legs) | rules_flannel.own_legs(plan.flannel),
         "pairs": frozenset(f"{leg.name} . {leg.name}" for leg in legs),
         "pods": frozenset(f"{pod.veth} . {mac(pod.address)} . {pod.address}" for pod in plan.pods.values()),
         **{_user_set(uid): frozenset(leg.name for leg in legs if leg.uid == uid) for uid in _named_uids(settings)},
+        **rules_flannel.elements(plan.flannel, _on_flannel(settings)),
     }
 
 
@@ -196,7 +209,7 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
             f'iifname "{LEG}*" goto from_leg',
             *_from_ports(),
             f"ip daddr {pods} ct state established,related accept",
-            f"ip daddr {pods} drop",
+            _said(f"ip daddr {pods} drop", _NOBODY_BEGINS),
             f"ip saddr {pods} drop",
         ],
         "from_leg": [
@@ -205,13 +218,13 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
             "iifname . ip daddr @legs goto own_leg",
             f"ip daddr {pods} drop",
             "jump host_services",
-            "drop",
+            _said("drop", _NOT_OFFERED),
         ],
         "own_leg": [
             "icmp type echo-request accept",
             f"meta l4proto {{ tcp, udp }} th dport {settings.dns_port} accept",
             "tcp dport 1024-65535 socket wildcard 0 accept",
-            "drop",
+            _said("drop", "of its leg a pod reaches DNS, and listeners bound to its very address"),
         ],
         "host_services": _host_services(settings),
         "forward": _forward(pods),
@@ -220,6 +233,7 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
             "type nat hook postrouting priority srcnat; policy accept",
             f'ip saddr {pods} ip daddr != {pods} oifname != "{LEG}*" oifname != "lo" masquerade',
         ],
+        **_flannel(settings),
     }
 
 
@@ -231,19 +245,19 @@ def _forward(pods: IPv4Network) -> list[str]:
         *_from_ports(),
         f"udp dport {VXLAN_PORT} ip daddr @peers drop",
         f'oifname "{LEG}*" ct state established,related accept',
-        f'oifname "{LEG}*" drop',
+        _said(f'oifname "{LEG}*" drop', _NOBODY_BEGINS),
         f"ip daddr {pods} drop",
         f"ip saddr {pods} drop",
     ]
 
 
 def _output(pods: IPv4Network) -> list[str]:
-    mark = f"meta mark set meta mark | {_MARK:#x}"
+    mark = f"meta mark set meta mark | {MARK:#x}"
     return [
         "type filter hook output priority filter; policy accept",
         f'oifname "{LEG}*" {mark}',
         f'meta oifkind "vxlan" {mark}',
-        f"udp dport {{ {VXLAN_PORT}, {_FLANNEL_PORT} }} meta mark & {_MARK:#x} == 0 meta skuid != 0 drop",
+        f"udp dport {{ {VXLAN_PORT}, {FLANNEL_PORT} }} meta mark & {MARK:#x} == 0 meta skuid != 0 drop",
         *(f'oifname "{prefix}*" goto to_pods' for prefix in (LEG, VXLAN, VETH)),
         f"ip daddr {pods} goto to_pods",
     ]
@@ -253,44 +267,60 @@ def _to_pods(settings: Settings) -> list[str]:
     trusted = ", ".join(str(uid) for uid in sorted({0, *settings.admins}))
     return [
         "meta nfproto ipv6 drop",
-        f"meta skuid {{ {trusted} }} accept",
-        "meta skuid . ip daddr @owned accept",
-        f"tcp flags & (fin | syn | rst | ack) == syn {_REFUSE}",
+        _said(f"meta skuid {{ {trusted} }} accept", "root, and network_admin_users"),
+        _said("meta skuid . ip daddr @owned accept", "whose pods they are"),
+        _said(f"tcp flags & (fin | syn | rst | ack) == syn {_REFUSE}", _OWN_UID),
         "meta l4proto tcp ct state established accept",
         "ct direction reply ct state established accept",
         "ct state related accept",
-        _REFUSE,
+        _said(_REFUSE, _OWN_UID),
         "drop",
     ]
 
 
 def _host_services(settings: Settings) -> list[str]:
     slurm = ", ".join(map(str, settings.slurm))
-    allowed = [f"{service.protocol} dport {service.ports} accept" for service in settings.services]
-    return [f"tcp dport {{ {slurm} }} accept", *allowed] if slurm else allowed
+    allowed = [
+        _said(f"{service.protocol} dport {service.ports} accept", "network_host_ports") for service in settings.services
+    ]
+    return [_said(f"tcp dport {{ {slurm} }} accept", "Slurm, and network_srun_ports"), *allowed] if slurm else allowed
+
+
+def _flannel(settings: Settings) -> dict[str, list[str]]:
+    if settings.flannel is None:
+        return {}
+    outside = _outside(settings, lambda uid: f"ip saddr @{rules_flannel.user_set(uid)}")
+    return rules_flannel.chains(settings.flannel, settings.pods, outside)
 
 
 def _from_pods(settings: Settings) -> list[str]:
-    hosts = ["ip daddr @peers jump host_services", "ip daddr @peers drop"]
-    if settings.hosts:
-        named = ", ".join(map(str, settings.hosts))
-        hosts += [f"ip daddr {{ {named} }} jump host_services", f"ip daddr {{ {named} }} drop"]
-    barred = ", ".join(map(str, settings.barred))
     return [
         *_sane(settings.pods),
-        f'oifname "{LEG}*" drop',
-        f"ip daddr {settings.pods} drop",
-        *hosts,
-        *([f"ip daddr {{ {barred} }} drop"] if barred else []),
-        *(_egress(rule) for rule in settings.egress),
-        _VERDICTS[settings.default],
+        _said(f'oifname "{LEG}*" drop', _OTHERS),
+        _said(f"ip daddr {settings.pods} drop", _OTHERS),
+        *_outside(settings, lambda uid: f"iifname @{_user_set(uid)}"),
     ]
 
 
-def _egress(rule: Egress) -> str:
+def _outside(settings: Settings, is_users: Callable[[int], str]) -> list[str]:
+    """Return the rules for what goes to hosts and further; `is_users` matches packets of a user's pods."""
+    hosts = ["ip daddr @peers jump host_services", _said("ip daddr @peers drop", _NOT_OFFERED)]
+    if settings.hosts:
+        named = ", ".join(map(str, settings.hosts))
+        hosts += [f"ip daddr {{ {named} }} jump host_services", _said(f"ip daddr {{ {named} }} drop", _NOT_OFFERED)]
+    barred = ", ".join(map(str, settings.barred))
+    return [
+        *hosts,
+        *([_said(f"ip daddr {{ {barred} }} drop", "loopback, link-local, multicast, metadata")] if barred else []),
+        *(_said(_egress(rule, is_users), "network_egress") for rule in settings.egress),
+        _said(_VERDICTS[settings.default], "network_egress_default"),
+    ]
+
+
+def _egress(rule: Egress, is_users: Callable[[int], str]) -> str:
     matches = []
     if rule.uid is not None:
-        matches.append(f"iifname @{_user_set(rule.uid)}")
+        matches.append(is_users(rule.uid))
     if rule.to != _ANYWHERE:
         matches.append(f"ip daddr {rule.to}")
     if rule.ports:
@@ -311,8 +341,16 @@ def _from_ports() -> list[str]:
     return [f'iifname "{prefix}*" drop' for prefix in (VXLAN, VETH)]
 
 
+def _said(rule: str, why: str) -> str:
+    return f'{rule} comment "{why}"'
+
+
 def _named_uids(settings: Settings) -> list[int]:
     return sorted({rule.uid for rule in settings.egress if rule.uid is not None})
+
+
+def _on_flannel(settings: Settings) -> list[int]:
+    return _named_uids(settings) if settings.flannel else []
 
 
 def _user_set(uid: int) -> str:
@@ -327,6 +365,10 @@ def _block(head: str, lines: list[str]) -> str:
     return "\n".join([f"{head} {{", *lines, "}"])
 
 
+_OTHERS = "pods and legs of another user"
+_OWN_UID = "a host process reaches pods of its own uid"
+_NOT_OFFERED = "of hosts, pods reach Slurm and network_host_ports"
+_NOBODY_BEGINS = "nobody outside begins"
 _REFUSE = "reject with icmp type admin-prohibited"
 _VERDICTS = {Action.ALLOW: "accept", Action.DENY: _REFUSE}
 _PORT_RULES = [

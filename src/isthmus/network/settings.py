@@ -13,6 +13,8 @@ from isthmus.clients.etcd import Access
 from isthmus.model.network import Node, Ranges
 from isthmus.model.node_network import VXLAN_OVERHEAD
 from isthmus.network.dns import DnsSettings
+from isthmus.network.hostresolver import HostResolver
+from isthmus.network.rules_flannel import Backend, Flannel
 
 SCHEMA = 1
 FILE = Path("/etc/isthmus/network.json")
@@ -20,6 +22,23 @@ FILE = Path("/etc/isthmus/network.json")
 
 class SettingsError(Exception):
     """The file cannot be used; the message names it, the field, and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlannelSettings:
+    """Flannel's network; flanneld itself is another service.
+
+    Attributes:
+        network: its range, and how packets come to other nodes.
+        plugins: folder of the CNI plugins.
+        list: their list, a .conflist.
+        records: folder for what plugins were given and answered; ends with the machine, as the pods do.
+    """
+
+    network: Flannel
+    plugins: Path
+    list: Path
+    records: Path = Path("/run/isthmus/flannel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +55,11 @@ class Settings:
         releases: whether this daemon gives the addresses of ended jobs back; one in the cluster does.
         slurm_prefix: where Slurm's commands are.
         dns: names of pods.
+        resolver: by what this host's own programs resolve them.
         rules: what the packet filter is made of, as `rules.Settings` reads it.
         socket: where requests come in.
         lease_idle_s: how long after a user's last process here his lease is dropped.
+        flannel: None where jobs cannot have that network.
     """
 
     cluster: str
@@ -50,9 +71,11 @@ class Settings:
     releases: bool
     slurm_prefix: Path
     dns: DnsSettings
+    resolver: HostResolver
     rules: Mapping[str, Any]
     socket: Path = Path("/run/isthmus/networkd.sock")
     lease_idle_s: float = 3600
+    flannel: FlannelSettings | None = None
 
     @property
     def prefix(self) -> str:
@@ -88,7 +111,8 @@ def read(path: Path = FILE) -> Settings:
 
 
 def _settings(told: Mapping[str, Any]) -> Settings:
-    dns = told["dns"]
+    dns, flannel = told["dns"], _flannel(told["flannel"])
+    shared = flannel.network.range if flannel else None
     return Settings(
         cluster=told["cluster"],
         node=told["node"],
@@ -98,10 +122,19 @@ def _settings(told: Mapping[str, Any]) -> Settings:
         etcd=_access(told["etcd"]),
         releases=told["releases"],
         slurm_prefix=Path(told["slurm_prefix"]),
-        dns=DnsSettings(dns["domain"], tuple(map(IPv4Address, dns["upstreams"])), tuple(dns["search"])),
+        dns=DnsSettings(dns["domain"], tuple(map(IPv4Address, dns["upstreams"])), tuple(dns["search"]), flannel=shared),
+        resolver=HostResolver(dns["host"]),
         rules=told["rules"],
         lease_idle_s=float(told["lease_idle_s"]),
+        flannel=flannel,
     )
+
+
+def _flannel(told: Mapping[str, Any]) -> FlannelSettings | None:
+    if not told:
+        return None
+    network = Flannel(IPv4Network(told["range"]), Backend(told["backend"]))
+    return FlannelSettings(network, Path(told["plugins"]), Path(told["list"]))
 
 
 def _ranges(told: Mapping[str, Any]) -> Ranges:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from isthmus.clients.etcd import Changes, Event, Found
-from isthmus.model.network import Job, Lease, Node, State, User
+from isthmus.model.network import Attachment, Job, Lease, Node, State, User
 from isthmus.network.codec import Guard, Value, decode
-from isthmus.network.keys import JobKey, Key, Keys, LeaseKey, NodeKey, RangesKey, UserKey
+from isthmus.network.keys import AttachmentKey, JobKey, Key, Keys, LeaseKey, NodeKey, RangesKey, UserKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Snapshot:
     """Everything at one revision.
 
     Attributes:
-        state: nodes, users, jobs and leases.
+        state: nodes, users, jobs, leases and attachments.
         guard: what all daemons agree on; None before anything was taken.
         revisions: key -> revision that changed it last.
     """
@@ -98,6 +98,8 @@ class _Tables:
                 self._put("jobs", key.id, value)
             case LeaseKey(), Lease() | None:
                 self._put("leases", (key.uid, key.node), value)
+            case AttachmentKey(), Attachment() | None:
+                self._put("attachments", (key.job, key.node), value)
 
     def state(self, revision: int) -> State:
         return replace(self._before, **self._own, revision=revision)

@@ -19,12 +19,12 @@ from ipaddress import IPv4Address
 from typing import Generic, TypeVar
 
 from isthmus.clients.etcd import Delete, Etcd, Outcome, Put
-from isthmus.model.network import Lease, Node, Ranges
+from isthmus.model.network import Attachment, Driver, Job, Lease, Node, Ranges, State
 from isthmus.network import ipam
 from isthmus.network import snapshot as snapshots
 from isthmus.network.codec import Guard, Value, encode, key_of
 from isthmus.network.feed import Feed
-from isthmus.network.keys import JobKey, Key, Keys, LeaseKey, NodeKey, RangesKey, UserKey
+from isthmus.network.keys import AttachmentKey, JobKey, Key, Keys, LeaseKey, NodeKey, RangesKey, UserKey
 from isthmus.network.snapshot import Snapshot
 
 Result = TypeVar("Result")
@@ -34,8 +34,13 @@ PATIENCE_S = 10.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.2
 # A feed tells of the change that won in milliseconds; else everything is read.
 FEED_S = 0.25
-# Deletions in one transaction; etcd takes 128 steps.
-BATCH = 100
+# Jobs released by one transaction, two steps each; etcd takes 128.
+BATCH = 60
+# How a job of each network takes what it needs from etcd.
+TAKES: Mapping[Driver, Callable[[State, Ranges, ipam.Request], ipam.Taken]] = {
+    Driver.PRIVATE: ipam.take,
+    Driver.FLANNEL: ipam.join,
+}
 
 
 class StoreError(Exception):
@@ -44,6 +49,14 @@ class StoreError(Exception):
 
 class RangesDifferError(StoreError):
     """The daemon's settings and those that addresses were taken by are not the same."""
+
+
+class NodeBusyError(StoreError):
+    """Jobs on the node have addresses."""
+
+
+class EndedError(StoreError):
+    """The job is not in etcd any more."""
 
 
 class ContendedError(StoreError):
@@ -59,12 +72,14 @@ class Change(Generic[Result]):
         compared: keys of everything the change was worked out from.
         values: documents to write.
         gone: keys to delete.
+        swept: jobs whose attachments are deleted.
     """
 
     result: Result
     compared: tuple[Key, ...]
     values: tuple[Value, ...] = ()
     gone: tuple[Key, ...] = ()
+    swept: tuple[int, ...] = ()
 
 
 class Store:
@@ -95,13 +110,19 @@ class Store:
         self._feed = Feed(self._etcd, self._keys, at, self.load, tell)
         return self._feed
 
+    @property
+    def problem(self) -> str:
+        """Why the feed is held up; empty when it is not."""
+        return self._feed.problem if self._feed else ""
+
     def take(self, request: ipam.Request, known: Snapshot | None = None) -> ipam.Taken:
-        """Give a job its addresses and its user legs on all its nodes; a job that has them keeps them."""
+        """Give a job what its network needs on all its nodes; a job that has it keeps it."""
 
         def work(at: Snapshot) -> Change[ipam.Taken]:
-            taken = ipam.take(at.state, self._ranges, request)
+            taken = TAKES[request.driver](at.state, self._ranges, request)
             values = (taken.user, taken.job) if taken.new else ()
-            change = Change(taken, (UserKey(request.uid), JobKey(request.job)), values)
+            swept = _attached(at.state.jobs.get(request.job)) if taken.new else ()
+            change = Change(taken, (UserKey(request.uid), JobKey(request.job)), values, swept=swept)
             return self._guarded(at, _former(at, request, change), grew=taken.grew)
 
         return self._commit(work, known)
@@ -151,6 +172,23 @@ class Store:
 
         return self._commit(work, known)
 
+    def attach(self, attachment: Attachment, known: Snapshot | None = None) -> bool:
+        """Tell the others the address of a job's pod; return whether it was news.
+
+        Raises:
+            EndedError: there is no such job of Flannel's network on that node.
+        """
+
+        def work(at: Snapshot) -> Change[bool]:
+            number, node = attachment.job, attachment.node
+            job = at.state.jobs.get(number)
+            if not job or not _attached(job) or node not in job.nodes:
+                raise EndedError(f"job {number} is not in etcd, or not on {node}; submit it anew")
+            news = at.state.attachments.get((number, node)) != attachment
+            return Change(news, (JobKey(number), AttachmentKey(number, node)), (attachment,) if news else ())
+
+        return self._commit(work, known)
+
     def release(self, ended: Mapping[int, int], known: Snapshot | None = None) -> frozenset[int]:
         """Delete jobs, and the legs that nothing needs any more; return those that were deleted.
 
@@ -167,6 +205,17 @@ class Store:
                 released |= self._release(uid, jobs[begin : begin + BATCH], ended, None if begin else at)
         return frozenset(released)
 
+    def rename(self, names: Mapping[int, str], known: Snapshot | None = None) -> None:
+        """Write the names of jobs, as far as they are still there."""
+        for begin in range(0, len(names), BATCH):
+            some = dict(list(names.items())[begin : begin + BATCH])
+
+            def work(at: Snapshot, some: Mapping[int, str] = some) -> Change[None]:
+                there = [replace(at.state.jobs[job], name=name) for job, name in some.items() if job in at.state.jobs]
+                return Change(None, tuple(map(JobKey, some)), tuple(there))
+
+            self._commit(work, known)
+
     def announce(self, node: Node, known: Snapshot | None = None) -> bool:
         """Make a node known to the others; return whether something changed."""
 
@@ -177,13 +226,20 @@ class Store:
         return self._commit(work, known)
 
     def forget(self, node: str, known: Snapshot | None = None) -> bool:
-        """Take a node out of the pod networks; return whether it was known."""
+        """Take a node out of the pod networks, with the leases there; return whether it was known."""
 
         def work(at: Snapshot) -> Change[bool]:
             there = node in at.state.nodes
+            jobs = sorted(job.id for job in at.state.jobs.values() if node in job.nodes)
+            if jobs:
+                named = ", ".join(map(str, jobs[:5])) + (" ..." if len(jobs) > 5 else "")
+                raise NodeBusyError(f"jobs on {node} have addresses: {named}; forget it when they have ended")
             return Change(there, (NodeKey(node),), gone=(NodeKey(node),) if there else ())
 
-        return self._commit(work, known)
+        forgotten = self._commit(work, known)
+        for uid in [uid for uid, where in self.load().state.leases if where == node]:
+            self.drop_lease(uid, node)
+        return forgotten
 
     def _release(
         self, uid: int, jobs: Iterable[int], ended: Mapping[int, int], known: Snapshot | None
@@ -192,7 +248,8 @@ class Store:
             still = [job for job in jobs if at.revision_of(JobKey(job)) == ended[job]]
             user = ipam.release(at.state, uid, ended=still)
             gone = tuple(map(JobKey, still))
-            return Change(frozenset(still), (UserKey(uid), *gone), (user,) if user and still else (), gone)
+            swept = tuple(job for job in still if _attached(at.state.jobs[job]))
+            return Change(frozenset(still), (UserKey(uid), *gone), (user,) if user and still else (), gone, swept)
 
         return self._commit(work, known)
 
@@ -231,7 +288,8 @@ class Store:
         unchanged = {self._keys.path(key): at.revision_of(key) for key in change.compared}
         puts = [Put(self._keys.path(key_of(value)), encode(value)) for value in change.values]
         deletions = [Delete(self._keys.path(key)) for key in change.gone]
-        return self._etcd.transact(unchanged, [*puts, *deletions])
+        swept = [Delete(self._keys.attachments(job), below=True) for job in change.swept]
+        return self._etcd.transact(unchanged, [*puts, *deletions, *swept])
 
     def _guarded(self, at: Snapshot, change: Change[Result], *, grew: bool) -> Change[Result]:
         if not grew:
@@ -245,6 +303,11 @@ class Store:
                 f"addresses were taken by other settings ({_told(at.guard.ranges)}) than this daemon's"
                 f" ({_told(self._ranges)}); give all nodes the former ones, or give this cluster an id of its own"
             )
+
+
+def _attached(job: Job | None) -> tuple[int, ...]:
+    """Return a job that has attachments, nothing for one that has none."""
+    return (job.id,) if job is not None and job.driver == Driver.FLANNEL else ()
 
 
 def _former(at: Snapshot, request: ipam.Request, change: Change[Result]) -> Change[Result]:

@@ -9,8 +9,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from threading import Condition
 
-from isthmus.model.network import State
+from isthmus.model.network import Job, State
 from isthmus.network.snapshot import Snapshot
+
+# What tells a stay of a job from its next one; its name may come later, or change.
+_Stay = tuple[object, ...]
 
 
 class View:
@@ -18,7 +21,7 @@ class View:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._released: dict[int, int] = {}
+        self._released: dict[int, _Stay] = {}
         self._turn = 0
         self._changed = Condition()
 
@@ -36,19 +39,20 @@ class View:
             return replace(state, jobs={job: one for job, one in state.jobs.items() if job not in self._released})
 
     def set(self, snapshot: Snapshot) -> None:
-        """Take over a newer snapshot; a release is forgotten when its job is gone, or was written anew."""
+        """Take over a newer snapshot; a release is forgotten when its job is gone, or got other addresses."""
         with self._changed:
             self._snapshot = snapshot
-            jobs = snapshot.jobs()
-            self._released = {job: seen for job, seen in self._released.items() if jobs.get(job) == seen}
+            jobs = snapshot.state.jobs
+            released = self._released.items()
+            self._released = {job: stay for job, stay in released if job in jobs and _stay(jobs[job]) == stay}
             self._tell()
 
     def release(self, job: int) -> None:
-        """Follow a job no longer; until it is written anew."""
+        """Follow a job no longer; until it has other addresses."""
         with self._changed:
-            revision = self._snapshot.jobs().get(job)
-            if revision is not None:
-                self._released[job] = revision
+            known = self._snapshot.state.jobs.get(job)
+            if known is not None:
+                self._released[job] = _stay(known)
                 self._tell()
 
     def keep(self, job: int) -> None:
@@ -71,3 +75,7 @@ class View:
     def _tell(self) -> None:
         self._turn += 1
         self._changed.notify_all()
+
+
+def _stay(job: Job) -> _Stay:
+    return job.uid, job.nodes, job.addresses

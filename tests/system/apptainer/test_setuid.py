@@ -9,6 +9,7 @@ from tests.support.waiting import wait
 
 NETWORKS = "/etc/isthmus/apptainer-networks"
 LEASES = "/var/lib/cni/networks/bridge"
+FLANNEL = "--network flannel"
 SHOW = "sh -c 'ip -4 -o addr; sleep 2'"
 NEEDS_SETUID = "network requires root or a suid installation"
 REFUSED = {
@@ -102,6 +103,22 @@ def test_address_is_given_back(login, computes, user, setuid, image):
     login.run_as(user, f"srun --nodelist={computes[0].name} {inside(image, 'true')}")
     wait(lambda: leases(computes[0]), lambda left: not left, timeout_s=20)
     assert computes[0].output("ip -o link show master apptainer0") == ""
+
+
+def test_containers_of_two_nodes_meet_in_flannels_network(login, controller, user, setuid, image, two_computes):
+    if "flannel" not in controller.variables["apptainer_net_networks"]:
+        pytest.skip("containers of this site cannot have Flannel's network: apptainer_net_networks")
+    near, far = two_computes
+    serve = inside(image, "sh -c 'ip -4 -o addr show eth0; echo met | nc -l -p 5000 -w 60'", FLANNEL)
+    job = jobs.submit(login, user, f"--nodelist={far.name}", serve)
+    try:
+        wait(lambda: addresses(jobs.output(login, user, job)), lambda seen: "eth0" in seen)
+        address = addresses(jobs.output(login, user, job))["eth0"]
+        ask = inside(image, f"sh -c 'sleep 1; nc -w 5 {address} 5000'", FLANNEL)
+        assert login.run_as(user, f"srun --nodelist={near.name} {ask} </dev/null") == "met"
+    finally:
+        jobs.cancel(controller, job)
+    assert near.run("find /run/isthmus/cni/networks -name '*.*.*.*'").stdout == ""
 
 
 def test_user_stays_himself_inside(login, user, setuid, image):

@@ -1,5 +1,7 @@
 """The daemon dies, jobs come and go: nothing is lost, nothing is left."""
 
+import json
+
 import pytest
 
 from tests.support import jobs
@@ -18,15 +20,15 @@ def leavings(node):
     return ours + [line for line in rules.splitlines() if "elements" in line]
 
 
-def pid(node):
-    return node.output("systemctl show --property MainPID --value isthmus-networkd")
+def pid(node, service):
+    return node.output(f"systemctl show --property MainPID --value {service}")
 
 
-def kill(node):
-    """End the daemon as a crash would, and wait until it is back."""
-    before = pid(node)
+def kill(node, service="isthmus-networkd"):
+    """End a daemon as a crash would, and wait until it is back."""
+    before = pid(node, service)
     node.output(f"kill -9 {before}")
-    wait(lambda: node.run("systemctl is-active isthmus-networkd").stdout.strip() == "active" and pid(node) != before)
+    wait(lambda: node.run(f"systemctl is-active {service}").stdout.strip() == "active" and pid(node, service) != before)
 
 
 def test_live_pods_survive_the_daemons_death(serving, two_computes, probe):
@@ -51,6 +53,32 @@ def test_interface_removed_by_hand_comes_back(serving, two_computes, probe):
             near.output(f"ip link delete {name}")
     kill(near)
     mine[near.name].run(f"{probe} tcp {mine[far.name].address} {PORT}")
+
+
+def test_every_slurmd_has_the_plugin(computes, user):
+    for node in computes:
+        for status in (
+            node.output("isthmus network status --json"),
+            node.run_as(user, "isthmus network status --json"),
+        ):
+            assert json.loads(status)["plugin"] == "loaded"
+
+
+def test_key_that_cannot_be_read_is_told_and_jobs_live_on(serving, two_computes, nodes, probe):
+    near, far = two_computes
+    member = next(node for node in nodes.values() if "etcd" in node.variables["groups"])
+    settings = json.loads(near.output("cat /etc/isthmus/network.json"))
+    key = f"/isthmus/{settings['cluster']}/network/jobs/4294967290"
+    try:
+        member.output(f"isthmus-etcdctl put {key} '{{}}'")
+        wait(
+            lambda: json.loads(near.output("isthmus network status --json"))["errors"].get("etcd", ""),
+            lambda told: key in told,
+        )
+        serving[0][near.name].run(f"{probe} tcp {serving[0][far.name].address} {PORT}")
+    finally:
+        member.output(f"isthmus-etcdctl del {key}")
+    wait(lambda: json.loads(near.output("isthmus network status --json"))["errors"], lambda told: told == {})
 
 
 def test_job_starts_soon_after_a_crash(login, user, two_computes):

@@ -25,9 +25,17 @@ def results(output):
     return [line.split(maxsplit=1)[1] for line in output.splitlines() if "size=" in line]
 
 
+@pytest.fixture(params=["private", "flannel"])
+def options(request, controller):
+    """Options of a job, for each network of the site."""
+    if request.param not in controller.variables["network_drivers"]:
+        pytest.skip(f"jobs of this site cannot have the network {request.param}: network_drivers")
+    return JOB.replace("--pod-network", f"--pod-network={request.param}")
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_ranks_of_two_nodes_meet_in_pods(login, user, two_computes, programs, kind):
-    told = login.run_as(user, f"srun --mpi={KINDS[kind]} {JOB} {programs[kind]}")
+def test_ranks_of_two_nodes_meet_in_pods(login, user, two_computes, programs, options, kind):
+    told = login.run_as(user, f"srun --mpi={KINDS[kind]} {options} {programs[kind]}")
     assert results(told) == MET
 
 
@@ -38,14 +46,14 @@ def test_two_jobs_of_a_user_on_the_same_nodes_do_not_mix(login, controller, user
         assert results(jobs.output(login, user, job)) == MET
 
 
-def test_mpirun_works_in_a_batch_script(login, controller, user, two_computes, programs):
-    job = jobs.submit(login, user, JOB, f"mpirun.openmpi {programs['openmpi']}")
+def test_mpirun_works_in_a_batch_script(login, controller, user, two_computes, programs, options):
+    job = jobs.submit(login, user, options, f"mpirun.openmpi {programs['openmpi']}")
     jobs.wait_for_job(controller, job, "COMPLETED", timeout_s=120)
     assert results(jobs.output(login, user, job)) == MET
 
 
-def test_mpirun_works_in_an_interactive_shell(login, user, two_computes, programs):
-    told = login.run_as(user, f"echo 'mpirun.openmpi {programs['openmpi']}' | salloc {JOB}")
+def test_mpirun_works_in_an_interactive_shell(login, user, two_computes, programs, options):
+    told = login.run_as(user, f"echo 'mpirun.openmpi {programs['openmpi']}' | salloc {options}")
     assert results(told) == MET
 
 

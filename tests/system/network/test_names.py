@@ -2,7 +2,9 @@
 
 import pytest
 
+from tests.support import jobs
 from tests.support.waiting import wait
+from tests.system.network.conftest import pods
 
 ASK = "getent ahostsv4 {} | cut -d' ' -f1 | sort -u | xargs"
 
@@ -42,6 +44,28 @@ def test_address_resolves_to_the_pods_name(serving, two_computes, domain, user):
     assert f"pod1.{mine[far].job}.{user}.{domain}" in told.split()
 
 
+def test_job_name_is_that_of_the_newest_job(serving, two_computes, login, controller, user, domain):
+    near = two_computes[0].name
+    pod = serving[0][near]
+    options = f"--pod-network --mem=20 --nodelist={near} --job-name='Train.Net 1'"
+    with jobs.running(login, controller, user, options) as first, jobs.running(login, controller, user, options) as job:
+        assert int(first) < int(job)
+        wanted = [each.address for each in pods(login, user, job, [near]).values()]
+        wait(lambda: resolve(pod, f"train-net-1.{user}.{domain}"), lambda seen: seen == wanted, timeout_s=20)
+        assert resolve(pod, "train-net-1") == wanted
+    wait(lambda: resolve(pod, f"train-net-1.{user}.{domain}"), lambda seen: seen == [], timeout_s=60)
+
+
+def test_name_of_digits_is_no_jobs_name(serving, two_computes, login, controller, user, domain):
+    near = two_computes[0].name
+    mine, second, _ = serving
+    (taken,) = {pod.job for pod in second.values()}
+    with jobs.running(login, controller, user, f"--pod-network --mem=20 --nodelist={near} --job-name={taken}") as job:
+        (address,) = (each.address for each in pods(login, user, job, [near]).values())
+        wait(lambda: resolve(mine[near], f"{job}.{user}.{domain}"), lambda seen: seen == [address], timeout_s=20)
+        assert address not in resolve(mine[near], f"{taken}.{user}.{domain}")
+
+
 def test_pod_resolves_no_name_of_another_user(serving, two_computes, domain, other_user):
     near = two_computes[0].name
     mine, _, theirs = serving
@@ -49,6 +73,29 @@ def test_pod_resolves_no_name_of_another_user(serving, two_computes, domain, oth
     assert resolve(theirs[near], f"{job}.{other_user}.{domain}")
     assert resolve(mine[near], f"{job}.{other_user}.{domain}") == []
     assert resolve(mine[near], f"pod0.{job}.{other_user}.{domain}") == []
+
+
+def test_hosts_resolve_names_of_pods_and_of_others(serving, two_computes, login, controller, user, other_user, domain):
+    mine, _, theirs = serving
+    near = two_computes[0].name
+    for host in {node.name: node for node in (login, controller, *two_computes)}.values():
+        for pod, who in ((mine[near], user), (theirs[near], other_user)):
+            seen = ASK.format(f"pod0.{pod.job}.{who}.{domain}")
+            wait(
+                lambda host=host, seen=seen: host.run_as(user, seen).split(), lambda got, pod=pod: got == [pod.address]
+            )
+        # What the host could resolve before it can resolve still.
+        assert host.run("getent ahostsv4 localhost").rc == 0
+
+
+def test_resolver_of_a_host_is_brought_back(two_computes, domain):
+    host = two_computes[0]
+    if "systemd-resolved" in host.output("cat /etc/isthmus/network.json"):
+        pytest.skip("systemd-resolved has a drop-in here")
+    before = host.output("cat /etc/resolv.conf")
+    assert "nameserver 127.0.0.153" in before.splitlines()
+    host.output("sed '/127.0.0.153/d' /etc/resolv.conf > /tmp/resolv && cat /tmp/resolv > /etc/resolv.conf")
+    wait(lambda: host.output("cat /etc/resolv.conf"), lambda seen: seen == before, timeout_s=30)
 
 
 def test_users_names_are_no_files_of_others(two_computes, serving, other_user):

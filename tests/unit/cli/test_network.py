@@ -8,7 +8,7 @@ import pytest
 from isthmus.cli import network
 from isthmus.cli.main import main
 from isthmus.network import client
-from isthmus.network.messages import ErrorCode, LeaseTake, List, Reserve, Status
+from isthmus.network.messages import ErrorCode, LeaseTake, List, Reserve, Status, Trace, TraceProtocol
 from isthmus.network.protocol import accept, parse_request, refuse
 from isthmus.network.server import Server
 
@@ -18,6 +18,9 @@ REPLIES = {
     Status(): accept({"node": "c1", "errors": {}}),
     LeaseTake(): accept({"leg": "il4096", "address": "10.64.0.9"}),
     Reserve("web"): accept({"address": "10.64.0.5"}),
+    Trace("12", "192.0.2.7", TraceProtocol.UDP, 53): accept(
+        {"verdict": "refused", "steps": [{"node": "c1", "check": "from_pods", "by": "network_egress"}]}
+    ),
     LeaseTake(uid=1002): refuse(ErrorCode.FORBIDDEN, "a user asks for himself only; leave out uid"),
 }
 
@@ -52,6 +55,13 @@ def test_json_is_what_the_daemon_said(daemon, capsys):
 def test_verb_prints_the_reply(daemon, capsys, words, shown):
     assert main(["network", *words]) == 0
     assert shown in capsys.readouterr().out
+
+
+def test_trace_prints_each_step(daemon, capsys):
+    assert main(["network", "trace", "12", "192.0.2.7", "--port", "53", "--proto", "udp"]) == 0
+    shown = capsys.readouterr().out
+    assert "refused" in shown
+    assert "network_egress" in shown
 
 
 def test_refusal_is_told(daemon, capsys):

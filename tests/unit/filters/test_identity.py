@@ -32,6 +32,16 @@ def test_identity_refuses_with_the_remedy(on_nodes, on_deployer, words):
     assert "adopt_secrets.yml" in problem
 
 
+NAMED = json.dumps({"schema": 1, "name": "prod", "id": "one"})
+
+
+def test_id_belongs_to_one_cluster():
+    assert identity.base_identity_problems([NAMED], "one", "/state/cluster.id", "prod") == []
+    (problem,) = identity.base_identity_problems(["", NAMED], "one", "/state/cluster.id", "test")
+    assert "belongs to cluster prod, which has the id that /state/cluster.id gives to test too" in problem
+    assert "set NAME to prod" in problem
+
+
 @pytest.mark.parametrize(
     ("files", "expected"),
     [

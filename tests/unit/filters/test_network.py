@@ -10,6 +10,7 @@ from isthmus.filters.network import (
     network_host_problems,
     network_plugin_key,
     network_plugin_words,
+    network_prolog_problem,
     network_rules,
 )
 from isthmus.network.filtering import read_rules
@@ -111,3 +112,22 @@ def test_rules_are_those_that_the_daemon_reads():
 def test_rule_of_an_unknown_user_is_refused():
     with pytest.raises(InputError, match="'bop'"):
         network_rules([{"action": "deny", "users": ["bop"]}], USERS, GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("flags", "drivers"),
+    [("Alloc", ["private"]), ("Contain,X11", ["private"]), ("(null)", ["none", "none"]), ("(null)", [])],
+)
+def test_prolog_that_comes_in_time_is_taken(flags, drivers):
+    assert network_prolog_problem(f"Prolog = x\nPrologFlags             = {flags}\n", drivers) == ""
+
+
+def test_silent_slurm_is_not_judged():
+    assert network_prolog_problem("", ["private"]) == ""
+
+
+@pytest.mark.parametrize("flags", ["(null)", "NoHold", "Serial,X11"])
+def test_prolog_that_comes_too_late_is_refused(flags):
+    problem = network_prolog_problem(f"PrologFlags             = {flags} \n", ["none", "private"])
+    assert problem.startswith(f"PrologFlags is {flags}, and jobs that say nothing get network private")
+    assert "set PrologFlags=Contain" in problem

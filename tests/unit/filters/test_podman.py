@@ -48,21 +48,31 @@ def test_engine_bounds_an_unlimited_process_count():
     assert "nproc=32768:32768" in engine("v1", NO_RESOURCE, UNLIMITED)
 
 
+def container(name: str, state: str) -> dict[str, object]:
+    return {"Names": [name], "State": state, "Id": f"id-of-{name}"}
+
+
 @pytest.mark.parametrize(
-    ("containers", "create", "start"),
+    ("containers", "remove", "create", "start"),
     [
-        ([], ["c1", "c2"], []),
-        ([{"Names": ["bed-c1"], "State": "running"}], ["c2"], []),
-        (
-            [{"Names": ["bed-c1"], "State": "exited"}, {"Names": ["bed-c2"], "State": "running"}],
-            [],
-            ["bed-c1"],
-        ),
-        ([{"Names": ["other-c1"], "State": "running"}], ["c1", "c2"], []),
+        ([], [], ["c1", "c2"], []),
+        ([container("bed-c1", "running")], [], ["c2"], []),
+        ([container("bed-c1", "exited"), container("bed-c2", "running")], [], [], ["bed-c1"]),
+        ([container("other-c1", "running")], [], ["c1", "c2"], []),
+        ([container("bed-c1", "running"), container("bed-c2", "exited")], [], [], ["bed-c2"]),
     ],
 )
-def test_plan_names_missing_and_stopped_nodes(containers, create, start):
-    assert podman.local_plan(containers, "bed", ["c1", "c2"]) == {"create": create, "start": start}
+def test_plan_names_missing_and_stopped_nodes(containers, remove, create, start):
+    cgroups = "0::/init\n1:cpu:/libpod-id-of-bed-c1\n1:cpu:/libpod-id-of-bed-c2\n"
+    plan = podman.local_plan(containers, "bed", ["c1", "c2"], cgroups)
+    assert plan == {"remove": remove, "create": create, "start": start}
+
+
+@pytest.mark.parametrize("state", ["running", "stopping"])
+def test_plan_makes_a_node_anew_whose_process_podman_only_believes_in(state):
+    containers = [container("bed-c1", state), container("bed-c2", "running")]
+    plan = podman.local_plan(containers, "bed", ["c1", "c2"], "1:cpu:/libpod-id-of-bed-c2\n")
+    assert plan == {"remove": ["bed-c1"], "create": ["c1"], "start": []}
 
 
 def test_run_command_fixes_address_mac_and_host_key():

@@ -3,13 +3,14 @@
 import pytest
 
 from isthmus.filters.validate_network import network_problems
+from isthmus.filters.validate_shapes import shape_problems
 from isthmus.filters.validate_site import Site
 from isthmus.filters.validate_sources import Sources
 
 USERS = [{"name": "alice"}, {"name": "bob"}]
 
 
-def problems(**variables):
+def site(**variables):
     hostvars = {
         "ctl": {
             "base_address": "10.231.0.10",
@@ -19,8 +20,11 @@ def problems(**variables):
         },
         "c1": {"base_address": "10.231.0.21"},
     }
-    seen = Site(hostvars, {"all": ["ctl", "c1"], "controller": ["ctl"]}, {}, Sources([]))
-    return list(network_problems(seen))
+    return Site(hostvars, {"all": ["ctl", "c1"], "controller": ["ctl"]}, {}, Sources([]))
+
+
+def problems(**variables):
+    return list(network_problems(site(**variables)))
 
 
 @pytest.mark.parametrize(
@@ -66,4 +70,20 @@ def test_right_network_has_no_problem(variables):
 )
 def test_wrong_network_is_told(variables, message):
     (problem,) = problems(**variables)
+    assert message in problem
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"network_admin_users": 5}, "network_admin_users is a whole number; write a list"),
+        ({"network_egress": ["deny"]}, "network_egress[0] is text; write a dict"),
+        ({"network_egress": [{"users": "bob"}]}, "network_egress[0].users is text; write a list"),
+        ({"network_host_ports": {"port": 5}}, "network_host_ports is a dict; write a list"),
+        ({"network_user_drivers": ["bob"]}, "network_user_drivers is a list; write a dict"),
+        ({"network_dns_upstreams": "192.0.2.53"}, "network_dns_upstreams is text; write a list"),
+    ],
+)
+def test_misshaped_network_is_told(variables, message):
+    (problem,) = shape_problems(site(**variables))
     assert message in problem

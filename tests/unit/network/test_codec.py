@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from isthmus.model.network import Driver, Job, Lease, Node, Ranges, User
+from isthmus.model.network import Attachment, Driver, Job, Lease, Node, Ranges, User
 from isthmus.network.codec import Guard, decode, encode, key_of
 from isthmus.network.keys import Keys, StoredError
 
@@ -23,6 +23,8 @@ LEGS = {"c2": at(6), "c1": at(5), "login": at(9), "c3": at(7)}
 USER = User(1001, "DOM\\alice", 4096, (BLOCK,), LEGS, {"web": at(200)}, at(9))
 JOB = Job(7, 1001, "a \u2603 name", Driver.PRIVATE, ("c1", "c2", "x"), (at(200), at(1), at(2)), "web")
 LEASE = Lease(1001, "login", 1_700_000_000)
+FLAT = Job(8, 1001, "flat", Driver.FLANNEL, ("c1", "c2"), ())
+ATTACHMENT = Attachment(8, "c1", IPv4Address("10.128.1.2"))
 GUARD = Guard(Ranges(IPv4Network("10.64.0.0/12"), 24, 4096, 5000), 3)
 EMPTY = User(0, "root", 1)
 
@@ -37,7 +39,7 @@ def read(value, text):
     return decode(KEYS, KEYS.path(key_of(value)), text)
 
 
-@pytest.mark.parametrize("value", [NODE, USER, JOB, LEASE, GUARD, EMPTY])
+@pytest.mark.parametrize("value", [NODE, USER, JOB, LEASE, FLAT, ATTACHMENT, GUARD, EMPTY])
 def test_value_comes_back(value):
     assert read(value, encode(value)) == value
 
@@ -99,6 +101,8 @@ def test_each_field_is_held_to_its_type(value, wrong):
         (JOB, {"nodes": "c[1-2]"}),
         (JOB, {"nodes": "c1,c1,c2"}),
         (JOB, {"addresses": ["10.64.0.1", "10.64.0.1-10.64.0.2"]}),
+        (FLAT, {"addresses": ["10.64.0.1-10.64.0.2"]}),
+        (ATTACHMENT, {"address": "10.128.1.2/24"}),
         (JOB, {"driver": "bridge"}),
         (JOB, {"uid": -1}),
         (JOB, {"name": "\ud800"}),

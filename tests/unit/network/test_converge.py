@@ -56,6 +56,17 @@ def test_first_pod_brings_filter_leg_pod_and_names_in_this_order(bed):
     assert not outcome.errors
 
 
+def test_job_that_no_plan_can_hold_is_told_once_and_leaves_others_alone(bed, caplog):
+    damaged = state(7)
+    damaged = replace(damaged, users={1001: replace(damaged.users[1001], legs={})})
+    for _ in range(2):
+        outcome, calls = bed.run(damaged)
+        assert calls[0] == "filter"
+        assert "no leg of its user" in outcome.errors["isthmus-7"]
+    assert caplog.text.count("job 7 has no network here") == 1
+    assert not bed.run(state(7))[0].errors
+
+
 def test_pass_without_change_touches_nothing(bed):
     bed.run(state(7))
     assert bed.run(state(7))[1] == ["filter", "names"]

@@ -1,10 +1,11 @@
 """What CoreDNS is told of pods' names."""
 
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from isthmus.model.network import Driver, Job, State, User
+from isthmus.model.network import Attachment, Driver, Job, State, User
 from isthmus.model.node_network import Leg
 from isthmus.network import dns
 
@@ -54,6 +55,19 @@ def test_other_users_and_drivers_have_no_names_here():
     assert lines(job(1, uid=1002), job(2, driver=Driver.FLANNEL)) == ["10.64.0.200 web.alice.cl"]
 
 
+def test_names_of_flannel_are_those_of_pods_that_have_an_address():
+    shared = replace(job(2, driver=Driver.FLANNEL, pods=2), addresses=())
+    told = {(2, "c1"): Attachment(2, "c1", IPv4Address("10.128.1.2"))}
+    state = State(users={1001: ALICE}, jobs={1: job(1), 2: shared}, attachments=told)
+    named = "10.128.1.2 pod1.2.alice.cl 2.alice.cl run.alice.cl"
+    assert dns.hosts(state, 1001, "cl", (Driver.FLANNEL,)).splitlines() == [named]
+    assert dns.hosts(state, 1001, "cl", tuple(Driver)).splitlines() == [
+        "10.64.0.200 web.alice.cl",
+        "10.64.0.20 pod0.1.alice.cl 1.alice.cl",
+        named,
+    ]
+
+
 def test_user_without_network_has_no_names():
     assert dns.hosts(State(), 1001, "cl") == ""
 
@@ -83,8 +97,23 @@ def test_corefile_has_a_block_per_leg():
     assert "forward . 192.0.2.53" in told
 
 
-def test_corefile_without_upstreams_asks_those_of_the_host():
-    assert "forward . /etc/resolv.conf" in dns.corefile([], dns.DnsSettings("cl"))
+def test_bridge_of_flannel_has_one_block_with_the_names_of_its_network():
+    settings = replace(SETTINGS, flannel=IPv4Network("10.128.0.0/16"))
+    told = dns.corefile([], settings, [IPv4Address("10.128.1.1")] * 2)
+    assert told.count("bind 10.128.1.1\n") == 1
+    assert "hosts /run/isthmus/dns/flannel.hosts cl 128.10.in-addr.arpa {" in told
+
+
+def test_corefile_without_upstreams_forwards_nothing():
+    assert "forward" not in dns.corefile([], dns.DnsSettings("cl"))
+
+
+def test_host_whose_resolver_knows_other_servers_gets_no_other_names():
+    leg = Leg(1, 1001, IPv4Address("10.64.0.1"), (), IPv4Address("10.0.0.1"), 1450)
+    here, legs = dns.corefile([leg], replace(SETTINGS, forwards_hosts=False)).split(".:53 {")
+    assert here.startswith("cl:53 {")
+    assert "forward" not in here
+    assert "forward . 192.0.2.53" in legs
 
 
 def test_resolv_conf_searches_job_user_and_the_admins_list():

@@ -59,6 +59,11 @@ def test_same_request_takes_nothing_new():
     assert again == replace(FIRST, grew=False, new=False)
 
 
+def test_job_that_asks_without_its_name_keeps_it():
+    again = ipam.take(state(FIRST), RANGES, replace(request(), name=""))
+    assert (again.job.name, again.new) == ("run", False)
+
+
 def test_requeued_job_gets_other_addresses_and_drops_its_old_legs():
     taken = ipam.take(state(FIRST), RANGES, request(1, "c[2-3]"))
     assert taken.job.addresses == (at(5), at(6))
@@ -178,3 +183,25 @@ def test_used_up_vnis_are_named_with_the_remedy():
     users = {uid: User(uid, f"u{uid}", 4096 + uid) for uid in range(4)}
     with pytest.raises(ipam.VnisFullError, match=r"from 4096 to 4099 .* wider range"):
         ipam.take(State(users=users), RANGES, request())
+
+
+def test_job_of_flannel_takes_a_user_and_no_address():
+    taken = ipam.join(State(), RANGES, replace(request(), driver=Driver.FLANNEL))
+    assert taken.user == User(ALICE, "user1001", 4096)
+    assert taken.job == Job(1, ALICE, "run", Driver.FLANNEL, ("c1", "c2"), ())
+    assert (taken.grew, taken.new) == (True, True)
+    again = ipam.join(state(taken), RANGES, replace(request(), driver=Driver.FLANNEL))
+    assert again == replace(taken, grew=False, new=False)
+
+
+def test_job_that_was_private_gives_its_legs_back_with_flannel():
+    leased = ipam.join(state(FIRST, leases=[(ALICE, "c2")]), RANGES, replace(request(), driver=Driver.FLANNEL))
+    assert leased.user == replace(FIRST.user, legs={"c2": at(4)})
+    back = ipam.take(state(leased), RANGES, request())
+    assert back.job.driver == Driver.PRIVATE
+    assert back.user.legs.keys() == {"c1", "c2"}
+
+
+def test_flannel_knows_no_reservations():
+    with pytest.raises(ipam.NotReservedError, match="private network; leave it out"):
+        ipam.join(State(), RANGES, replace(request(reservation="web"), driver=Driver.FLANNEL))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.network.keys import JobKey, Keys, LeaseKey, NodeKey, RangesKey, StoredError, UserKey
+from isthmus.network.keys import AttachmentKey, JobKey, Keys, LeaseKey, NodeKey, RangesKey, StoredError, UserKey
 
 KEYS = Keys("blue")
 
@@ -15,6 +15,7 @@ KEYS = Keys("blue")
         (UserKey(4294967294), "users/4294967294"),
         (JobKey(7), "jobs/7"),
         (LeaseKey(1001, "login"), "leases/1001/login"),
+        (AttachmentKey(7, "c1.example"), "attachments/7/c1.example"),
         (RangesKey(), "ranges"),
     ],
 )
@@ -38,6 +39,9 @@ def test_key_has_one_path(key, path):
         "jobs/a",
         "jobs/7/8",
         "jobs/" + "9" * 5000,
+        "attachments/7",
+        "attachments/07/c1",
+        "attachments/7/",
         "users/-1",
         "users/4294967295",
         "nodes/",
@@ -68,3 +72,8 @@ def test_another_clusters_key_is_refused():
 def test_cluster_that_makes_other_keys_is_refused(cluster):
     with pytest.raises(ValueError, match="cluster id"):
         Keys(cluster)
+
+
+def test_attachments_of_a_job_are_below_one_prefix_and_no_others():
+    assert KEYS.path(AttachmentKey(7, "c1")).startswith(KEYS.attachments(7))
+    assert not KEYS.path(AttachmentKey(71, "c1")).startswith(KEYS.attachments(7))

@@ -9,7 +9,7 @@ from isthmus.model.network import Driver, Job, Lease, Node, Ranges, State, User
 from isthmus.model.node_network import FLOOD, Forward, Leg, NodePlan, Pod, mac
 from isthmus.network import ipam
 from isthmus.network.nodelist import unfold
-from isthmus.network.plan import PlanError, Planner, desired, unconnected
+from isthmus.network.plan import PlanError, Planner, desired
 
 BLOCKS = (IPv4Network("10.64.0.0/24"),)
 
@@ -108,10 +108,11 @@ def test_shared_vni_has_no_plan():
 
 @pytest.mark.parametrize("users", [{}, {1001: replace(ALICE, legs={"c2": at(2)})}])
 def test_job_without_user_or_leg_is_told(users):
-    state = replace(STATE, users=users)
-    assert desired(state, "c1") == NodePlan()
-    assert unconnected(state, "c1") == (7,)
-    assert unconnected(STATE, "c1") == unconnected(state, "c3") == ()
+    state, here, elsewhere = replace(STATE, users=users), Planner("c1"), Planner("c3")
+    assert (here.plan(state), here.unconnected) == (NodePlan(), (7,))
+    assert (elsewhere.plan(state), elsewhere.unconnected) == (NodePlan(), ())
+    assert here.plan(STATE).pods
+    assert here.unconnected == ()
 
 
 CHANGES = {

@@ -16,6 +16,7 @@ from isthmus.network.messages import (
     LeaseDrop,
     LeaseTake,
     List,
+    NodeForget,
     Reserve,
     Status,
     Trace,
@@ -39,6 +40,7 @@ REQUESTS = [
     List(),
     Trace("10.64.0.1", "web.alice.cl", TraceProtocol.UDP, 53),
     Trace("a", "b"),
+    NodeForget("c1"),
 ]
 
 
@@ -170,6 +172,8 @@ def test_job_name_of_any_bytes_is_read():
         (Status(), 0, None, None),
         (List(), 1001, None, 1001),
         (Trace("a", "b"), 0, None, None),
+        (Trace("a", "b"), 1001, None, 1001),
+        (NodeForget("c1"), 0, None, None),
     ],
 )
 def test_right_is_for_root_and_for_oneself(request_, peer, owner, acts_for):
@@ -181,6 +185,7 @@ def test_right_is_for_root_and_for_oneself(request_, peer, owner, acts_for):
     [
         (PREPARE, 1001, None, ErrorCode.FORBIDDEN),
         (JobRelease(7), 1001, 1001, ErrorCode.FORBIDDEN),
+        (NodeForget("c1"), 1001, None, ErrorCode.FORBIDDEN),
         (JobGet(7), 1002, 1001, ErrorCode.FORBIDDEN),
         (JobGet(7), 1002, 0, ErrorCode.FORBIDDEN),
         *((kind(uid=1002), 1001, None, ErrorCode.FORBIDDEN) for kind in (LeaseTake, LeaseDrop)),

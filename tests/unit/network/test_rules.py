@@ -4,8 +4,9 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.model.network import Node, State
-from isthmus.model.node_network import Leg, NodePlan, Pod
+from isthmus.model.node_network import FlannelPod, Leg, NodePlan, Pod
 from isthmus.network.rules import Action, Egress, Ports, Protocol, Service, Settings, base, change, elements
+from isthmus.network.rules_flannel import Flannel
 
 PODS, BLOCK, SECOND = map(IPv4Network, ("10.128.0.0/12", "10.128.1.0/24", "10.128.2.0/24"))
 HERE, PEER = IPv4Address("192.0.2.1"), IPv4Address("192.0.2.2")
@@ -15,12 +16,15 @@ PLAN = NodePlan(
     {4096: Leg(4096, 1000, BLOCK[1], (BLOCK, SECOND), HERE, 1450)},
     {7: Pod(7, 1000, 4096, BLOCK[101], BLOCK[1], (BLOCK, SECOND), 1450)},
 )
+FLANNEL = Flannel(IPv4Network("10.144.0.0/16"))
+SHARED = FlannelPod(8, 1000, IPv4Address("10.144.1.2"), IPv4Address("10.144.1.1"))
 TO = IPv4Network("198.51.100.0/24")
 
 
 def chain(settings, name):
-    """Return the rules of one chain."""
-    return base(settings).split(f"chain {name} {{\n")[1].split("\n}")[0].splitlines()
+    """Return the rules of one chain, without their comments."""
+    lines = base(settings).split(f"chain {name} {{\n")[1].split("\n}")[0].splitlines()
+    return [line.partition(' comment "')[0] for line in lines]
 
 
 def test_elements_are_those_of_the_plan_and_of_the_other_members():
@@ -102,6 +106,25 @@ def test_hosts_and_members_offer_the_same_services():
 def test_admins_are_trusted_like_root():
     assert "meta skuid { 0 } accept" in chain(SETTINGS, "to_pods")
     assert "meta skuid { 0, 7, 9 } accept" in chain(replace(SETTINGS, admins=frozenset({9, 7})), "to_pods")
+
+
+def test_without_flannel_nothing_speaks_of_it():
+    assert "flannel" not in base(SETTINGS)
+
+
+def test_egress_of_flannel_knows_users_by_their_pods_addresses():
+    shared = replace(SETTINGS, flannel=FLANNEL, egress=(Egress(Action.DENY, TO, uid=1000),))
+    assert "ip saddr @flannel_user_1000 ip daddr 198.51.100.0/24 " in base(shared)
+    found = elements(replace(PLAN, flannel={8: SHARED, 9: replace(SHARED, uid=1001)}), STATE, "here", shared)
+    assert found["flannel_user_1000"] == {"10.144.1.2"}
+    assert found["legs"] == {"il4096 . 10.128.1.1", "iflannel . 10.144.1.1"}
+    assert all(f"set {name} {{" in base(shared) for name in found)
+
+
+def test_private_networks_have_the_same_rules_with_flannel():
+    shared = replace(SETTINGS, flannel=FLANNEL)
+    for name in ("input", "from_leg", "own_leg", "host_services", "forward", "from_pods", "output", "to_pods"):
+        assert chain(shared, name) == chain(SETTINGS, name)
 
 
 def test_text_touches_no_table_but_ours():

@@ -1,11 +1,12 @@
 """Snapshots from a range and from changes: the same, however one gets there."""
 
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
 from isthmus.clients.etcd import Changes, Entry, Event, Found
-from isthmus.model.network import Driver, Job, Lease, Node, Ranges, State, User
+from isthmus.model.network import Attachment, Driver, Job, Lease, Node, Ranges, State, User
 from isthmus.network.codec import Guard, encode, key_of
 from isthmus.network.keys import JobKey, Keys, LeaseKey, RangesKey, StoredError, UserKey
 from isthmus.network.snapshot import Snapshot, follow, load
@@ -16,8 +17,9 @@ NODE = Node("c1", IPv4Address("10.0.0.1"))
 USER = User(2001, "alice", 4096, (BLOCK,), {"c1": IPv4Address("10.64.0.1")})
 JOB = Job(7, 2001, "a", Driver.PRIVATE, ("c1",), (IPv4Address("10.64.0.2"),))
 LEASE = Lease(2001, "login", 5)
+ATTACHMENT = Attachment(8, "c1", IPv4Address("10.128.1.2"))
 GUARD = Guard(Ranges(IPv4Network("10.64.0.0/10")), 1)
-ALL = (NODE, USER, JOB, LEASE, GUARD)
+ALL = (NODE, USER, JOB, LEASE, GUARD, ATTACHMENT)
 
 
 def found(*values, revision=9):
@@ -37,9 +39,9 @@ def test_nothing_is_an_empty_state():
 
 def test_range_fills_every_table():
     at = load(KEYS, found(*ALL))
-    assert at.state == State({"c1": NODE}, {2001: USER}, {7: JOB}, {(2001, "login"): LEASE}, 9)
+    assert at.state == State({"c1": NODE}, {2001: USER}, {7: JOB}, {(2001, "login"): LEASE}, 9, {(8, "c1"): ATTACHMENT})
     assert at.guard == GUARD
-    assert [at.revision_of(key_of(value)) for value in ALL] == [1, 2, 3, 4, 5]
+    assert [at.revision_of(key_of(value)) for value in ALL] == [1, 2, 3, 4, 5, 6]
     assert at.jobs() == {7: 3}
 
 
@@ -56,7 +58,7 @@ def test_put_and_deletion_are_followed(value):
     assert load(KEYS, found(*others, value)).state.users == after.state.users
     gone = follow(KEYS, after, changes(gone=[key_of(value)], revision=11))
     assert gone.revision_of(key_of(value)) == 0
-    assert (gone.state.jobs, gone.state.leases, gone.guard) == (before.state.jobs, before.state.leases, before.guard)
+    assert (gone.state, gone.guard) == (replace(before.state, revision=11), before.guard)
 
 
 def test_of_several_changes_of_a_key_the_last_counts():

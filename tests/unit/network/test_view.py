@@ -1,6 +1,7 @@
 """What a node knows, and what it no longer follows."""
 
 import threading
+from dataclasses import replace
 from ipaddress import IPv4Address
 
 from isthmus.model.network import Driver, Job, State
@@ -10,7 +11,8 @@ from isthmus.network.view import View
 
 
 def snapshot(*jobs, revision=1):
-    known = {job: Job(job, 1001, "run", Driver.PRIVATE, ("c1",), (IPv4Address("10.64.0.2"),)) for job in jobs}
+    address = IPv4Address("10.64.0.0") + revision
+    known = {job: Job(job, 1001, "run", Driver.PRIVATE, ("c1",), (address,)) for job in jobs}
     return Snapshot(State(jobs=known, revision=revision), None, {JobKey(job): revision for job in jobs})
 
 
@@ -32,6 +34,14 @@ def test_job_written_anew_is_followed_again():
     assert jobs(view) == []
     view.set(snapshot(7, revision=2))
     assert jobs(view) == [7]
+
+
+def test_released_job_that_gets_its_name_is_not_followed_again():
+    view = View(snapshot(7))
+    view.release(7)
+    named = replace(view.snapshot.state.jobs[7], name="train")
+    view.set(Snapshot(State(jobs={7: named}, revision=2), None, {JobKey(7): 2}))
+    assert jobs(view) == []
 
 
 def test_job_requeued_on_the_same_nodes_is_followed_again():

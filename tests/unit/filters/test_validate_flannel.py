@@ -1,0 +1,70 @@
+"""What is wrong with Flannel's network is told before any change."""
+
+import pytest
+
+from isthmus.filters import validate_flannel
+from isthmus.filters.validate_flannel import flannel_problems
+from isthmus.filters.validate_site import Site
+from isthmus.filters.validate_sources import Sources
+from tests.repo import tree
+
+
+def problems(**variables):
+    hostvars = {
+        "ctl": {"base_address": "10.231.0.10", **variables},
+        "c1": {"base_address": "10.231.0.21"},
+    }
+    groups = {"all": ["ctl", "c1"], "controller": ["ctl"], "network": ["ctl", "c1"]}
+    return list(flannel_problems(Site(hostvars, groups, {}, Sources([]))))
+
+
+def test_defaults_are_those_of_the_role():
+    given = tree.load(tree.ROOT / "roles/network/defaults/main.yml")
+    assert {name: given[name] for name in validate_flannel._DEFAULTS} == validate_flannel._DEFAULTS
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {},
+        {"network_default_driver": "flannel"},
+        {"etcd_users": [{"name": "networkd"}, {"name": "flannel"}]},
+        {"network_drivers": ["private"], "network_flannel_range": "10.231.0.0/16"},
+        {"network_flannel_range": "172.30.0.0/24", "network_flannel_prefix": 26},
+        {"network_pod_range": "10.128.0.0/12", "network_flannel_range": "10.64.0.0/10"},
+    ],
+)
+def test_right_flannel_has_no_problem(variables):
+    assert problems(**variables) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"network_drivers": ["flannel"]}, "network_drivers lacks private"),
+        ({"network_drivers": ["private"], "network_default_driver": "flannel"}, "driver in network_default_driver"),
+        ({"network_flannel_range": "10.128.0.1/12"}, "network_flannel_range 10.128.0.1/12 is no IPv4 network"),
+        ({"network_flannel_range": "10.64.0.0/12"}, "overlaps network_pod_range (10.64.0.0/10)"),
+        ({"network_pod_range": "10.128.0.0/10"}, "network_flannel_range 10.128.0.0/12 overlaps network_pod_range"),
+        ({"network_flannel_range": "10.231.0.16/28", "network_flannel_prefix": 30}, "overlaps c1 (10.231.0.21)"),
+        ({"network_dns_upstreams": ["10.130.0.1"]}, "overlaps a server of network_dns_upstreams (10.130.0.1)"),
+        (
+            {"apptainer_networks": {"own": [{"type": "bridge", "ipam": {"subnet": "10.128.3.0/24"}}]}},
+            "overlaps network own of apptainer_networks (10.128.3.0/24)",
+        ),
+        ({"etcd_users": [{"name": "networkd", "grants": []}]}, "etcd_users lacks flannel"),
+        ({"network_flannel_prefix": 13}, "network_flannel_prefix 13 is not within 14 and 30"),
+        ({"network_flannel_prefix": 31}, "network_flannel_prefix 31 is not within 14 and 30"),
+    ],
+)
+def test_wrong_flannel_is_told(variables, message):
+    (problem,) = problems(**variables)
+    assert message in problem
+
+
+def test_range_with_too_few_subnets_is_told():
+    hosts = [f"c{number}" for number in range(4)]
+    told = {"network_flannel_range": "10.128.0.0/22", "network_flannel_prefix": 24}
+    site = Site({host: told for host in hosts}, {"all": hosts, "network": hosts}, {}, Sources([]))
+    (problem,) = flannel_problems(site)
+    assert "has 3 subnets of /24 for 4 hosts" in problem

@@ -1,0 +1,81 @@
+"""What a job's steps are told of its network: nothing before all of it is there."""
+
+from ipaddress import IPv4Address
+
+import pytest
+
+from isthmus.model.network import Attachment, Driver, Job, Node, State, User
+from isthmus.network.converge import Converger
+from isthmus.network.dns import DnsSettings
+from isthmus.network.drivers import FlannelNetwork, PrivateNetwork
+from isthmus.network.flannel import FlannelConverger
+from isthmus.network.names import NodeNames
+from isthmus.network.protocol import RequestError
+from isthmus.network.snapshot import Snapshot
+from isthmus.network.view import View
+from tests.support.kernel import FakeAttachments, FakeFollower, FakeKernel
+
+ADDRESS = IPv4Address("10.128.1.8")
+STATE = State(
+    {"c1": Node("c1", IPv4Address("10.0.0.1"))},
+    {1001: User(1001, "alice", 4096)},
+    {7: Job(7, 1001, "run", Driver.FLANNEL, ("c1",), ())},
+    attachments={(7, "c1"): Attachment(7, "c1", ADDRESS)},
+)
+
+
+class Bed:
+    """Both networks of a node without a kernel."""
+
+    def __init__(self, state=STATE):
+        self.view, self.pods = View(Snapshot(state)), FakeAttachments()
+        self.filter, names = FakeFollower([], "filter"), NodeNames(DnsSettings("cl"), lambda: None)
+        self.shared = FlannelConverger("c1", self.pods, lambda each: None)
+        pods = lambda: self.shared.last.pods  # noqa: E731
+        self.converger = Converger("c1", FakeKernel(), self.filter, FakeFollower([], "names"), flannel=pods)
+        self.flannel = FlannelNetwork("c1", self.view, self.shared, self.converger, names)
+        self.private = PrivateNetwork(self.view, self.converger, names)
+
+
+@pytest.fixture
+def bed():
+    return Bed()
+
+
+def test_steps_are_told_of_namespace_bridge_and_names(bed):
+    bed.flannel.make(7)
+    assert bed.flannel.ready(7) == {
+        "netns": "/run/netns/isthmus-flannel-7",
+        "leg": "iflannel",
+        "address": str(ADDRESS),
+        "resolv_conf": "/run/isthmus/dns/7.resolv",
+    }
+    assert (list(bed.flannel.owners()), bed.flannel.errors()) == ([1001], {})
+    assert bed.private.ready(7) is None
+
+
+def test_pod_is_not_ready_before_rules_and_names_follow_it(bed):
+    bed.shared.run(bed.view.state)
+    assert bed.flannel.ready(7) is None
+    bed.converger.run(bed.view.state)
+    assert bed.flannel.ready(7)
+
+
+def test_pod_is_not_ready_without_its_rules(bed):
+    bed.filter.error = OSError("nft: no")
+    bed.flannel.make(7)
+    assert bed.flannel.ready(7) is None
+
+
+def test_pod_that_failed_is_not_ready_and_told(bed):
+    bed.pods.failing = {7}
+    bed.flannel.make(7)
+    assert bed.flannel.ready(7) is None
+    assert bed.flannel.errors() == {"isthmus-flannel-7": "plugin: no"}
+
+
+def test_address_that_etcd_does_not_tell_is_an_error(monkeypatch):
+    monkeypatch.setattr("isthmus.network.drivers.ECHO_S", 0.01)
+    bed = Bed(State(STATE.nodes, STATE.users, STATE.jobs))
+    with pytest.raises(RequestError, match="etcd took the pod's address and does not tell of it"):
+        bed.flannel.make(7)
