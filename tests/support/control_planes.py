@@ -52,7 +52,7 @@ def serve(home: str, programs: str, job: str, headless: str, ports: str) -> None
     )
     place = Home(Path(home))
     site = Site(settings, place.cluster, LOOPBACK, Ports(**json.loads(ports)))
-    owned = ownership.take(place.cluster, job, lambda _: False, wait_s=20)
+    owned = ownership.take(place.cluster, job, lambda _: False, wait_s=5)
     parts = Run(job, "alice", place, site, from_folder(Path(programs)), owned.descriptor)
 
     def on_keeper(keeper):
