@@ -24,7 +24,7 @@ PLAYBOOKS = {
     "verify",
 }
 SCENARIOS = {"default", "alternative", "existing", "adopted"}
-DOCS = {"architecture", "artifacts", "flannel", "local", "operations", "testing"}
+DOCS = {"architecture", "artifacts", "flannel", "kubelet", "local", "operations", "testing"}
 
 
 # Complete, and not yet in site.yml.

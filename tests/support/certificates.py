@@ -34,12 +34,26 @@ def write(folder: Path) -> None:
     (folder / "token.pub").write_bytes(public)
 
 
+def write_channel(folder: Path, uid: str) -> None:
+    """Write the channel's: ca.crt, kubelet.{crt,key} for its server, tls.{crt,key} of a pod."""
+    folder.mkdir()
+    ca_key = ec.generate_private_key(ec.SECP256R1())
+    ca = _signed("pods CA", ca_key, "pods CA", ca_key, [])
+    (folder / "ca.crt").write_bytes(ca.public_bytes(Encoding.PEM))
+    for file, name, usages in (("kubelet", "isthmus-kubelet", _BOTH[:1]), ("tls", uid, _BOTH[1:])):
+        key = ec.generate_private_key(ec.SECP256R1())
+        _write_key(folder / f"{file}.key", key)
+        signed = _signed(name, key, "pods CA", ca_key, usages, name)
+        (folder / f"{file}.crt").write_bytes(signed.public_bytes(Encoding.PEM))
+
+
 def _signed(
     name: str,
     key: ec.EllipticCurvePrivateKey,
     issuer: str,
     issuer_key: ec.EllipticCurvePrivateKey,
     usages: list[x509.ObjectIdentifier],
+    host: str = "localhost",
 ) -> x509.Certificate:
     now = datetime.now(UTC)
     builder = (
@@ -53,7 +67,7 @@ def _signed(
         .add_extension(x509.BasicConstraints(ca=not usages, path_length=None), critical=True)
     )
     if usages:
-        names = [x509.DNSName("localhost"), x509.IPAddress(IPv4Address("127.0.0.1"))]
+        names = [x509.DNSName(host), x509.IPAddress(IPv4Address("127.0.0.1"))]
         builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
     return builder.sign(issuer_key, SHA256())

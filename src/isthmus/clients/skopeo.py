@@ -21,6 +21,16 @@ def manifest(image: Reference, authfile: Path | None) -> str:
     return process.run(argv, timeout_s=MANIFEST_TIMEOUT_S).stdout
 
 
+def config(image: Reference, authfile: Path | None) -> str:
+    """Return an image's configuration for this machine, as the registry has it (OCI image specification, config).
+
+    Raises:
+        ProcessError: skopeo could not get it.
+    """
+    argv = ["skopeo", "inspect", "--config", "--raw", *_credentials(authfile), str(image)]
+    return process.run(argv, timeout_s=MANIFEST_TIMEOUT_S).stdout
+
+
 def copy(image: Reference, layout: Path, authfile: Path | None) -> None:
     """Copy an image into a new OCI layout.
 

@@ -22,3 +22,19 @@ def pack(folder: Path, file: Path) -> None:
     compression = ["-comp", "zstd", "-Xcompression-level", str(LEVEL)]
     limits = ["-processors", str(len(os.sched_getaffinity(0))), "-mem", f"{MEMORY_MIB}M"]
     process.run(["mksquashfs", folder, file, "-all-root", "-noappend", "-no-progress", "-quiet", *compression, *limits])
+
+
+def read(file: Path, path: str) -> str:
+    """Return the text of a small file in a squashfs; empty where there is none.
+
+    Args:
+        file: the squashfs.
+        path: below its root, without a slash in front.
+    """
+    try:
+        return process.run(["unsquashfs", "-no-progress", "-cat", file, path], timeout_s=60).stdout
+    except process.ProcessError as error:
+        # unsquashfs ends so for a path that is not there, too.
+        if error.status is None:
+            raise
+        return ""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address
 from typing import Any, Protocol
 
+from isthmus.model.network import Attachment
 from isthmus.model.node_network import FLANNEL_BRIDGE
 from isthmus.network.converge import Converger
 from isthmus.network.flannel import FlannelConverger
@@ -93,7 +94,8 @@ class FlannelNetwork:
         pod = self._flannel.run(self._view.state).pods.get(job)
         if pod is None or pod.namespace in self._flannel.last.errors:
             return
-        if not self._view.wait(lambda state: (job, self._node) in state.attachments, ECHO_S):
+        told = Attachment(job, self._node, pod.address)
+        if not self._view.wait(lambda state: state.attachments.get((job, self._node)) == told, ECHO_S):
             raise RequestError(ErrorCode.UNAVAILABLE, "etcd took the pod's address and does not tell of it")
         self._converger.run(self._view.state)
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.unit.spank.conftest import ONE_BUILD, READY
+from tests.unit.spank.conftest import LIMIT_S, ONE_BUILD, READY
 from tests.unit.spank.fake_daemon import Held, ok
 
 LINE = json.dumps(READY).encode()
@@ -14,7 +14,7 @@ NO_JSON = "the network daemon's answer is no JSON object"
 NO_SENSE = "the network daemon's answer about the job makes no sense"
 VERSION = "the network daemon speaks another version"
 UNSAID = "the network daemon's answer does not say whether it is well"
-SILENT = "did not answer within 1 s"
+SILENT = f"did not answer within {LIMIT_S} s"
 ANSWERS = {
     "garbage": (b"\xff\xfe\x00garbage\n", NO_JSON),
     "empty line": (b"\n", NO_JSON),

@@ -1,5 +1,6 @@
 import pytest
 
+from tests.unit.spank.conftest import LIMIT_S
 from tests.unit.spank.fake_daemon import ok, refusal
 
 JOB = {"SLURM_JOB_USER": "alice", "SLURM_JOB_NODELIST": "c[1-4000]", "SLURM_JOB_PARTITION": "main"}
@@ -39,8 +40,8 @@ def test_driver_is_the_options_then_the_users_then_the_partitions(plugin, daemon
 def test_request_tells_all_that_slurm_tells(plugin, daemon):
     fake = daemon(job_prepare=READY)
     plugin.run("prolog", HOST_OPTION="", HOST_JOB="4294967293", HOST_UID="4294967294", **JOB)
-    told = {"job": 4294967293, "uid": 4294967294, "user": "alice", "nodes": "c[1-4000]", "name": "", "timeout_s": 1}
-    assert fake.requests == [{"version": 1, "op": "job_prepare", "driver": "private", **told}]
+    told = {"job": 4294967293, "uid": 4294967294, "user": "alice", "nodes": "c[1-4000]", "name": ""}
+    assert fake.requests == [{"version": 1, "op": "job_prepare", "driver": "private", "timeout_s": LIMIT_S - 1, **told}]
 
 
 def test_request_tells_the_nodes_by_slurms_older_name_too(plugin, daemon):

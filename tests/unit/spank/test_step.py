@@ -1,6 +1,6 @@
 import pytest
 
-from tests.unit.spank.conftest import ONE_BUILD, READY
+from tests.unit.spank.conftest import LIMIT_S, ONE_BUILD, READY
 from tests.unit.spank.fake_daemon import ok, refusal
 
 EXTERN, BATCH, INTERACTIVE = "4294967292", "4294967291", "4294967290"
@@ -110,7 +110,7 @@ def test_network_that_is_never_ready_fails_in_time(plugin, daemon):
     daemon(job_get=ok(state="preparing"))
     result = step(plugin, option="")
     assert FAILED in result.told
-    assert "it was not ready within 1 s" in result.errors[-1]
+    assert f"it was not ready within {LIMIT_S} s" in result.errors[-1]
 
 
 @pytest.mark.parametrize("answer", [ok(state="failed", error="no free VNI"), refusal("no free VNI", "forbidden")])

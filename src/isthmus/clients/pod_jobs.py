@@ -1,0 +1,182 @@
+"""Pods' Slurm jobs: submit one, ask for all in one call, cancel.
+
+Slurm has three answers: yes, no, and none. None is an error of its own, because a job whose submission was not
+answered may exist, and a job nobody could ask for may run.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from isthmus.clients.process import ProcessError, run
+from isthmus.model.pod_job import JobState, SlurmJob
+
+# Slurm's own limit for a message is 10 s (MessageTimeout); its commands try several times.
+TIMEOUT_S = 60.0
+# Times as seconds since the epoch: the cluster's time zone does not matter.
+_ENVIRONMENT = {"SLURM_TIME_FORMAT": "%s"}
+# squeue(1): no field but the last can hold a bar.
+_SQUEUE = ("%A", "%T", "%N", "%S", "%e", "%r", "%k")
+_SACCT = ("JobIDRaw", "State", "NodeList", "Start", "End", "Reason", "ExitCode")
+_BAR = "|"
+# slurm_strerror(3): words for what says nothing about the job.
+_NO_ANSWER = (
+    "unable to contact",
+    "socket timed out",
+    "connection refused",
+    "connection timed out",
+    "zero bytes were transmitted",
+    "in standby mode",
+    "resource temporarily unavailable",
+    "slurmctld is not responding",
+    "communication",
+)
+_UNKNOWN_JOB = ("invalid job id", "job/step already completing or completed")
+
+
+class SlurmError(Exception):
+    """Slurm did not do what it was asked."""
+
+
+class NoAnswerError(SlurmError):
+    """Slurm did not answer; nothing is known about any job."""
+
+
+class RefusedError(SlurmError):
+    """Slurm said no; its words say why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A job of this user.
+
+    Attributes:
+        job: what Slurm says.
+        comment: the pod's UID; something else for jobs that are no pods.
+    """
+
+    job: SlurmJob
+    comment: str
+
+
+class PodJobs:
+    """The user's jobs.
+
+    Args:
+        prefix: where Slurm is installed.
+    """
+
+    def __init__(self, prefix: Path = Path("/usr")) -> None:
+        self._bin = prefix / "bin"
+
+    def submit(self, options: Iterable[str], script: str) -> str:
+        """Submit a batch script; return the job's id.
+
+        Raises:
+            RefusedError: there is no such job.
+            NoAnswerError: there may be one.
+        """
+        told = self._run("sbatch", "--parsable", *options, script=script)
+        return told.strip().partition(";")[0]
+
+    def queue(self) -> list[Found]:
+        """Return the user's jobs, with those that ended in the last minutes.
+
+        Raises:
+            SlurmError: no answer, or none that can be read.
+        """
+        form = _BAR.join(_SQUEUE)
+        told = self._run("squeue", "--noheader", f"--user={os.getuid()}", "--states=all", f"--format={form}")
+        return [_queued(line) for line in told.splitlines() if line.strip()]
+
+    def accounted(self, jobs: Iterable[str]) -> list[SlurmJob]:
+        """Return what accounting knows of jobs that have left the queue.
+
+        Raises:
+            SlurmError: no answer, or none that can be read.
+        """
+        words = ("--noheader", "--parsable2", "--allocations", f"--format={','.join(_SACCT)}")
+        told = self._run("sacct", *words, f"--jobs={','.join(jobs)}")
+        return [_accounted(line) for line in told.splitlines() if line.strip()]
+
+    def cancel(self, job: str) -> None:
+        """End a job, as its supervisor expects it: SIGTERM, and SIGKILL later; one that has ended is fine.
+
+        Raises:
+            SlurmError: Slurm did not take it.
+        """
+        try:
+            self._run("scancel", "--full", job)
+        except RefusedError as error:
+            if not any(sign in str(error).lower() for sign in _UNKNOWN_JOB):
+                raise
+
+    def _run(self, program: str, *words: str, script: str | None = None) -> str:
+        try:
+            argv = [str(self._bin / program), *words]
+            return run(argv, timeout_s=TIMEOUT_S, environment=_ENVIRONMENT, input_text=script).stdout
+        except ProcessError as error:
+            text = error.stderr.lower()
+            if error.status is None or any(sign in text for sign in _NO_ANSWER):
+                raise NoAnswerError(f"Slurm does not answer: {error}") from error
+            raise RefusedError(_words(error)) from error
+
+
+def _queued(line: str) -> Found:
+    parts = line.split(_BAR, len(_SQUEUE) - 1)
+    if len(parts) != len(_SQUEUE):
+        raise SlurmError(f"squeue's answer is no list of jobs: {line!r}")
+    number, state, nodes, start, end, reason, comment = parts
+    known = _state(state)
+    job = SlurmJob(
+        id=number,
+        state=known,
+        reason="" if reason in ("None", "(null)") else reason,
+        nodes="" if nodes == "(null)" else nodes,
+        started=None if known.waiting else _time(start),
+        ended=_time(end) if known.ended else None,
+    )
+    return Found(job, comment)
+
+
+def _accounted(line: str) -> SlurmJob:
+    parts = line.split(_BAR)
+    if len(parts) != len(_SACCT):
+        raise SlurmError(f"sacct's answer is no list of jobs: {line!r}")
+    number, state, nodes, start, end, reason, code = parts
+    word, _, rest = state.partition(" ")
+    known = _state(word)
+    exit_code, _, signal = code.partition(":")
+    return SlurmJob(
+        id=number,
+        state=known,
+        reason="" if reason == "None" else reason,
+        nodes="" if nodes == "None assigned" else nodes,
+        exit_code=int(exit_code) if known.ended and exit_code.isdecimal() else None,
+        signal=int(signal) if signal.isdecimal() else 0,
+        started=_time(start),
+        ended=_time(end) if known.ended else None,
+        user=rest.removeprefix("by "),
+    )
+
+
+def _state(word: str) -> JobState:
+    try:
+        return JobState(word)
+    except ValueError as error:
+        raise SlurmError(f"Slurm tells of a state {word!r} that nobody here knows") from error
+
+
+def _time(text: str) -> datetime | None:
+    return datetime.fromtimestamp(int(text), UTC) if text.isdecimal() and int(text) <= time.time() + 1 else None
+
+
+def _words(error: ProcessError) -> str:
+    """Return what Slurm said, without the names of its programs."""
+    lines = [line.partition("error: ")[2] or line for line in error.stderr.strip().splitlines()]
+    return "; ".join(line.strip() for line in lines) or str(error)

@@ -1,0 +1,71 @@
+"""What is remembered of images in the cache, so that a known one starts without its registry.
+
+.names/<hash>.json   a name, and the digest that it meant when it was last asked for
+.config/<digest>.json   what the image starts by itself: entrypoint, variables, user
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isthmus.clients import skopeo
+from isthmus.images.errors import told
+from isthmus.images.pull import Place
+from isthmus.model.images import Reference
+from isthmus.support import durable
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The memory beside a cache.
+
+    Attributes:
+        cache: the folder of images.
+    """
+
+    cache: Path
+
+    def digest(self, image: Reference) -> str | None:
+        """Return what a name meant, if that image is still there."""
+        digest = image.digest or (self._read(self._name(image)) or {}).get("digest")
+        return digest if digest and (self.cache / f"{digest.replace(':', '-')}.squashfs").exists() else None
+
+    def remember(self, image: Reference, digest: str) -> None:
+        """Remember what a name means."""
+        self._write(self._name(image), {"schema": SCHEMA, "name": str(image), "digest": digest})
+
+    def config(self, image: Reference, digest: str, place: Place) -> dict[str, Any]:
+        """Return an image's configuration; the registry is asked once.
+
+        Raises:
+            ImageError: it is not known, and could not be had.
+        """
+        path = self.cache / ".config" / f"{digest.replace(':', '-')}.json"
+        if (kept := self._read(path)) is not None:
+            return kept
+        with told(image, str(place.cache), str(place.authfile or "no file")):
+            config = json.loads(skopeo.config(image.at(digest), place.authfile)).get("config") or {}
+        self._write(path, config)
+        return dict(config)
+
+    def _name(self, image: Reference) -> Path:
+        return self.cache / ".names" / f"{hashlib.sha256(str(image).encode()).hexdigest()}.json"
+
+    @staticmethod
+    def _read(path: Path) -> dict[str, Any] | None:
+        try:
+            kept = json.loads(path.read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return None
+        return kept if isinstance(kept, dict) else None
+
+    @staticmethod
+    def _write(path: Path, content: dict[str, Any]) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        durable.write(path, json.dumps(content), 0o600)

@@ -1,0 +1,232 @@
+"""The port that supervisors dial: who connects is told by the certificate, and one pod never speaks for another.
+
+A connection carries reports and any number of streams (exec, logs, forwarded ports). Streams share it: a reader
+who does not take his bytes delays the pod's other streams until his own is cancelled, but no other pod.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncIterator
+from itertools import count
+from typing import Any, Protocol
+
+from isthmus.kubelet import frames
+from isthmus.kubelet.frames import Data, FrameError
+
+VERSION = 1
+# What a reader may leave lying, in frames, and for how long, before his stream ends.
+_QUEUE = 128
+_STUCK_S = 20.0
+_HELLO_S = 30.0
+
+_log = logging.getLogger(__name__)
+
+
+class StreamEnded(Exception):  # noqa: N818  an end, good or bad
+    """A stream's end.
+
+    Attributes:
+        exit_code: of the program that was run; None where there was none.
+        error: why it broke off; None for a good end.
+    """
+
+    def __init__(self, exit_code: int | None, error: str | None) -> None:
+        self.exit_code = exit_code
+        self.error = error
+        super().__init__(error or f"exit code {exit_code}")
+
+
+class Stream:
+    """One exec, log or forwarded port; iterate for what the pod sends, until `end` is set."""
+
+    def __init__(self, connection: Connection, number: int) -> None:
+        self.number = number
+        self.end: StreamEnded | None = None
+        self._connection = connection
+        self._queue: asyncio.Queue[Data | None] = asyncio.Queue(_QUEUE)
+
+    async def send(self, channel: int, body: bytes) -> None:
+        """Send bytes into the pod; none close the channel."""
+        for frame in frames.data(self.number, channel, body):
+            await self._connection.write(frame)
+
+    async def __aiter__(self) -> AsyncIterator[Data]:
+        """Yield what comes, until the end."""
+        while (item := await self._queue.get()) is not None:
+            yield item
+
+    async def cancel(self) -> None:
+        """Have the pod end it; nothing more is wanted."""
+        self._connection.forget(self.number)
+        if self.end is None:
+            self.finish(StreamEnded(None, "cancelled"))
+            await self._connection.send({"type": "cancel", "stream": self.number})
+
+    async def feed(self, item: Data) -> None:
+        """Take what the pod has sent."""
+        if self.end is None:
+            try:
+                async with asyncio.timeout(_STUCK_S):
+                    await self._queue.put(item)
+            except TimeoutError:
+                await self.cancel()
+
+    def finish(self, end: StreamEnded) -> None:
+        """Wake the reader: nothing more comes."""
+        self.end = self.end or end
+        if self._queue.full():
+            self._queue.get_nowait()
+        self._queue.put_nowait(None)
+
+
+class Connection:
+    """A pod's supervisor that is there now."""
+
+    def __init__(self, uid: str, hello: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        self.uid = uid
+        self.hello = hello
+        self.is_closed = False
+        self._writer = writer
+        self._streams: dict[int, Stream] = {}
+        self._numbers = count(1)
+
+    @property
+    def job(self) -> str:
+        """The Slurm job it runs in."""
+        return str(self.hello.get("job"))
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Send a message; to one that has just gone it is lost, and he asks again when he is back."""
+        await self.write(frames.message(message))
+
+    async def write(self, frame: bytes) -> None:
+        """Send a frame."""
+        try:
+            self._writer.write(frame)
+            await self._writer.drain()
+        except (OSError, ssl.SSLError) as error:
+            _log.debug("pod %s went away: %s", self.uid, error)
+
+    async def open(self, request: dict[str, Any]) -> Stream:
+        """Ask for a stream: exec, attach, logs, forward or stats."""
+        stream = Stream(self, next(self._numbers))
+        self._streams[stream.number] = stream
+        await self.send({**request, "stream": stream.number})
+        return stream
+
+    def forget(self, number: int) -> None:
+        """Drop what still comes of a stream."""
+        self._streams.pop(number, None)
+
+    async def take(self, item: dict[str, Any] | Data) -> bool:
+        """Take a frame of a stream; return False for what is none of a stream's."""
+        if isinstance(item, Data):
+            if stream := self._streams.get(item.stream):
+                await stream.feed(item)
+            return True
+        if item["type"] != "end":
+            return False
+        if stream := self._streams.pop(item.get("stream", 0), None):
+            stream.finish(StreamEnded(item.get("exit_code"), item.get("error")))
+        return True
+
+    def close(self) -> None:
+        """End all streams and the connection."""
+        for stream in self._streams.values():
+            stream.finish(StreamEnded(None, "the pod's supervisor went away"))
+        self._streams.clear()
+        self.is_closed = True
+        self._writer.close()
+
+
+class Listener(Protocol):
+    """Who wants to know of supervisors."""
+
+    async def connected(self, connection: Connection) -> None:
+        """One has said hello."""
+
+    def reported(self, connection: Connection, report: dict[str, Any]) -> None:
+        """One has reported."""
+
+    def left(self, connection: Connection) -> None:
+        """One has gone."""
+
+
+class ChannelServer:
+    """Listens, and knows who is there.
+
+    Args:
+        listener: is told of them.
+    """
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._there: dict[str, Connection] = {}
+        self._server: asyncio.Server | None = None
+
+    async def start(self, address: str, port: int, tls: ssl.SSLContext) -> int:
+        """Listen; return the port, chosen free for 0."""
+        self._server = await asyncio.start_server(self._serve, address, port, ssl=tls)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    def stop(self) -> None:
+        """Let everybody go; they come back."""
+        if self._server:
+            self._server.close()
+        for connection in [*self._there.values()]:
+            connection.close()
+
+    def connection(self, uid: str) -> Connection | None:
+        """Return a pod's supervisor if it is there."""
+        return self._there.get(uid)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        name = _name(writer)
+        connection = None
+        try:
+            async with asyncio.timeout(_HELLO_S):
+                connection = _greet(name, await frames.read(reader), writer)
+            if before := self._there.get(name):
+                before.close()
+            self._there[name] = connection
+            await self._listener.connected(connection)
+            await self._listen(connection, reader)
+        except (FrameError, TimeoutError) as error:
+            _log.warning("pod %s does not speak the protocol: %s", name, error)
+        except (asyncio.IncompleteReadError, OSError, ssl.SSLError):
+            _log.debug("pod %s went away", name)
+        except Exception:
+            # One pod's connection ends, never the kubelet.
+            _log.exception("connection of pod %s", name)
+        finally:
+            if connection and self._there.get(name) is connection:
+                del self._there[name]
+            (connection or writer).close()
+            if connection:
+                self._listener.left(connection)
+
+    async def _listen(self, connection: Connection, reader: asyncio.StreamReader) -> None:
+        while True:
+            item = await frames.read(reader)
+            if await connection.take(item):
+                continue
+            if isinstance(item, dict) and item["type"] == "report":
+                self._listener.reported(connection, item)
+            else:
+                raise FrameError(f"unexpected {item!r:.80}")
+
+
+def _name(writer: asyncio.StreamWriter) -> str:
+    certificate = writer.get_extra_info("peercert") or {}
+    return next((value for ((key, value),) in certificate.get("subject", ()) if key == "commonName"), "")
+
+
+def _greet(name: str, hello: dict[str, Any] | Data, writer: asyncio.StreamWriter) -> Connection:
+    if not isinstance(hello, dict) or hello["type"] != "hello" or hello.get("version") != VERSION:
+        raise FrameError(f"no hello of version {VERSION}")
+    if not name or hello.get("uid") != name:
+        raise FrameError(f"it says that it is {hello.get('uid')}")
+    return Connection(name, hello, writer)

@@ -1,0 +1,164 @@
+"""Options of sbatch and srun that a pod may ask for by annotation.
+
+Only options that say what a job needs, where and when. What would run something else, run it as somebody else, move
+its output, or break the tie between pod and job has a reason of its own to be refused; all others are just not known.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+
+from isthmus.model.pod_inputs import Object
+
+PREFIX = "slurm-job.hpk.io"
+FLAGS = f"{PREFIX}/flags"
+MPI_FLAGS = f"{PREFIX}/mpi-flags"
+ACCOUNT = f"{PREFIX}/account"
+PARTITION = f"{PREFIX}/partition"
+
+# Option -> whether it takes a value: yes, no, or as one likes.
+YES, NO, MAYBE = "yes", "no", "maybe"
+_SBATCH = {
+    **dict.fromkeys(
+        (
+            *("account", "partition", "qos", "reservation", "wckey", "licenses"),
+            *("time", "time-min", "begin", "deadline", "dependency", "nice", "switches"),
+            *("nodes", "ntasks", "ntasks-per-node", "ntasks-per-core", "ntasks-per-socket", "ntasks-per-gpu"),
+            *("cpus-per-task", "cpus-per-gpu", "core-spec", "thread-spec", "threads-per-core", "cores-per-socket"),
+            *("sockets-per-node", "extra-node-info", "mincpus", "hint", "distribution", "cpu-freq"),
+            *("mem", "mem-per-cpu", "mem-per-gpu", "mem-bind", "tmp"),
+            *(
+                "gres",
+                "gres-flags",
+                "gpus",
+                "gpus-per-node",
+                "gpus-per-socket",
+                "gpus-per-task",
+                "gpu-bind",
+                "gpu-freq",
+            ),
+            *("constraint", "prefer", "nodelist", "exclude", "mail-type", "mail-user"),
+        ),
+        YES,
+    ),
+    **dict.fromkeys(("exclusive",), MAYBE),
+    **dict.fromkeys(("contiguous", "oversubscribe", "overcommit", "spread-job", "use-min-nodes"), NO),
+}
+_SRUN = {
+    **dict.fromkeys(
+        (
+            *("mpi", "cpu-bind", "mem-bind", "gpu-bind", "gres-flags", "accel-bind", "distribution", "hint"),
+            *("ntasks", "ntasks-per-node", "ntasks-per-core", "ntasks-per-socket", "ntasks-per-gpu", "nodes"),
+            *("cpus-per-task", "cpu-freq", "gpu-freq", "gpus-per-task", "threads-per-core", "kill-on-bad-exit"),
+            *("wait", "relative"),
+        ),
+        YES,
+    ),
+    **dict.fromkeys(("exact", "overcommit", "label"), NO),
+}
+_SHORT = {
+    "A": "account", "p": "partition", "q": "qos", "t": "time", "N": "nodes", "n": "ntasks", "c": "cpus-per-task",
+    "C": "constraint", "w": "nodelist", "x": "exclude", "L": "licenses", "d": "dependency", "G": "gpus",
+    "m": "distribution", "B": "extra-node-info", "S": "core-spec", "b": "begin", "s": "oversubscribe",
+    "O": "overcommit", "K": "kill-on-bad-exit", "W": "wait", "r": "relative", "l": "label",
+    "o": "output", "e": "error", "i": "input", "J": "job-name", "D": "chdir", "a": "array", "M": "clusters",
+    "H": "hold", "k": "no-kill", "Q": "quiet", "v": "verbose", "I": "immediate", "h": "help", "V": "version",
+}  # fmt: skip
+_REASONS = {
+    **dict.fromkeys(("wrap", "script"), "a pod's job runs the pod"),
+    **dict.fromkeys(("output", "error", "input", "open-mode"), "what containers write belongs to kubectl logs"),
+    **dict.fromkeys(("uid", "gid"), "a pod runs as its owner"),
+    **dict.fromkeys(("export", "export-file", "get-user-env", "propagate"), "variables belong to env of the pod"),
+    **dict.fromkeys(("chdir", "container", "container-id", "bcast"), "it belongs to image and workingDir of the pod"),
+    **dict.fromkeys(("job-name", "comment"), "they tell which pod a job is"),
+    **dict.fromkeys(("array", "clusters", "wait-all-nodes"), "a pod is one job of this cluster"),
+    **dict.fromkeys(("requeue", "no-kill", "signal", "wait", "hold"), "the life of a pod is the kubelet's"),
+    "pod-network": "it belongs to hostNetwork of the pod",
+    "priority": "it belongs to priorityClassName of the pod",
+}
+_TASKS = ("ntasks", "ntasks-per-node", "nodes")
+_VALUE = re.compile(r"[\x20-\x7e]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What an annotation asks for.
+
+    Attributes:
+        options: long name -> value; None for an option without one. Of two the later wins.
+        problems: what is refused, with the reason.
+    """
+
+    options: dict[str, str | None]
+    problems: tuple[str, ...] = ()
+
+    def words(self) -> tuple[str, ...]:
+        """Return the options as argv words."""
+        return tuple(f"--{name}" if value is None else f"--{name}={value}" for name, value in self.options.items())
+
+
+def sbatch(pod: Object) -> Parsed:
+    """Return the sbatch options a pod asks for."""
+    return _parse(pod, FLAGS, _SBATCH)
+
+
+def srun(pod: Object) -> Parsed:
+    """Return the srun options a pod asks for."""
+    return _parse(pod, MPI_FLAGS, _SRUN)
+
+
+def mpi(pod: Object) -> tuple[str, ...] | None:
+    """Return srun's words for a pod whose command runs as several tasks; None for all others."""
+    annotations = pod["metadata"].get("annotations") or {}
+    asked = sbatch(pod).options
+    if MPI_FLAGS in annotations or any(name in asked and asked[name] != "1" for name in _TASKS):
+        return srun(pod).words()
+    return None
+
+
+def _parse(pod: Object, annotation: str, known: dict[str, str]) -> Parsed:
+    text = (pod["metadata"].get("annotations") or {}).get(annotation) or ""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        return Parsed({}, (f"annotation {annotation} cannot be read: {error}; check its quotes",))
+    options: dict[str, str | None] = {}
+    problems: list[str] = []
+    while words:
+        word = words.pop(0)
+        name, value = _split(word)
+        takes = known.get(name)
+        if takes == YES and value is None and words and not words[0].startswith("--"):
+            value = words.pop(0)
+        problem = _problem(word, name, value, takes)
+        if problem:
+            problems.append(f"annotation {annotation}: {problem}")
+        else:
+            options[name] = value
+    return Parsed(options, tuple(problems))
+
+
+def _split(word: str) -> tuple[str, str | None]:
+    """Return an option's long name, and its value where the word has one; no name for what is no option."""
+    if word.startswith("--"):
+        name, equals, value = word[2:].partition("=")
+        return name, value if equals else None
+    if word.startswith("-") and len(word) > 1:
+        return _SHORT.get(word[1], word[1]), word[2:].removeprefix("=") or None
+    return "", None
+
+
+def _problem(word: str, name: str, value: str | None, takes: str | None) -> str:
+    if takes is None:
+        if name in _REASONS:
+            return f"{word!r} is not allowed: {_REASONS[name]}; remove it"
+        return f"{word!r} is not an option a pod may set; remove it"
+    if takes == YES and not value:
+        return f"--{name} has no value; write --{name}=VALUE"
+    if takes == NO and value is not None:
+        return f"--{name} takes no value; remove {value!r}"
+    if value is not None and not _VALUE.fullmatch(value):
+        return f"--{name} has a character that is not printable ASCII; remove it"
+    return ""

@@ -1,0 +1,187 @@
+"""Images of pods: pulled before a job is submitted, by the pod's policy and credentials, with a pause after failures.
+
+A few pulls work at once, in threads; the cache makes equal ones one. The pause belongs to a name and its credentials,
+not to a pod: a hundred pods of a wrong name ask the registry once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from isthmus.clients import squashfs
+from isthmus.clients.kube import Object
+from isthmus.clients.process import ProcessError
+from isthmus.images import pull
+from isthmus.images.errors import ImageError
+from isthmus.images.known import Known
+from isthmus.images.pull import Place
+from isthmus.kubelet import pulling
+from isthmus.kubelet.pulling import Pull as Order
+from isthmus.model.images import Pulled, Reference, parse
+from isthmus.model.pod_inputs import Image, ImageState
+
+_AT_ONCE = 4
+# Until a look for what only the user can bring.
+_AGAIN_S = 10.0
+
+_log = logging.getLogger(__name__)
+Pull = Callable[[Reference, Place], Pulled]
+
+
+class ImageWaitError(Exception):
+    """An image is not there yet, or never will be.
+
+    Attributes:
+        state: what the container's status says.
+        retry_s: when to ask again.
+    """
+
+    def __init__(self, state: ImageState, retry_s: float) -> None:
+        super().__init__(state.message)
+        self.state = state
+        self.retry_s = retry_s
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    message: str
+    count: int
+    until_s: float
+
+
+def quiet_pull(image: Reference, place: Place) -> Pulled:
+    """Pull as `isthmus pull` does, and tell the log."""
+    return pull.pull(image, place, lambda word: _log.info("%s %s", word, image))
+
+
+class Images:
+    """The images of all pods.
+
+    Args:
+        place: cache, scratch, machine, and the user's own credentials.
+        puller: does the work, in a thread.
+    """
+
+    def __init__(self, place: Place, puller: Pull = quiet_pull) -> None:
+        self._place = place
+        self._pull = puller
+        self._known = Known(place.cache)
+        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pull")
+        self._failed: dict[tuple[str, str], _Failed] = {}
+        self._running: dict[tuple[str, ...], asyncio.Future[Image]] = {}
+
+    async def get(self, container: Object, secrets: Sequence[Object]) -> Image:
+        """Return a container's image, ready to start.
+
+        Args:
+            container: with image and imagePullPolicy.
+            secrets: the pod's pull secrets.
+
+        Raises:
+            ImageWaitError: not now, and why.
+        """
+        name = container.get("image") or ""
+        present = await asyncio.to_thread(self._present, name)
+        order = pulling.decide(container, present is not None)
+        if order in (Order.INVALID, Order.REFUSE):
+            raise ImageWaitError(pulling.refusal(container, order), _AGAIN_S)
+        auths = pulling.credentials(secrets)
+        key = (name, json.dumps(auths, sort_keys=True))
+        failed = self._failed.get(key)
+        if failed and time.monotonic() < failed.until_s:
+            state = pulling.failed(failed.message, True, name)
+            raise ImageWaitError(state, failed.until_s - time.monotonic())
+        digest = present if order == Order.USE else None
+        try:
+            found = await asyncio.shield(self._once((*key, digest or ""), parse(name), digest, auths))
+        except (ImageError, ProcessError, OSError, ValueError) as error:
+            count = failed.count + 1 if failed else 1
+            pause_s = pulling.back_off_s(count)
+            self._failed[key] = _Failed(str(error), count, time.monotonic() + pause_s)
+            # So that the pause shows as such.
+            raise ImageWaitError(pulling.failed(str(error), False, name), min(pause_s, 1)) from error
+        self._failed.pop(key, None)
+        return found
+
+    def _once(
+        self, key: tuple[str, ...], image: Reference, digest: str | None, auths: Mapping[str, Any]
+    ) -> asyncio.Future[Image]:
+        """Begin to get an image, or join those who wait for the same: a Deployment's pods ask the registry once."""
+        if key not in self._running:
+            future = asyncio.get_running_loop().run_in_executor(self._pool, self._get, image, digest, auths)
+            self._running[key] = future
+            future.add_done_callback(lambda _: self._running.pop(key, None))
+        return self._running[key]
+
+    def _present(self, name: str) -> str | None:
+        try:
+            return self._known.digest(parse(name))
+        except ValueError:
+            return None
+
+    def _get(self, image: Reference, digest: str | None, auths: Mapping[str, Any]) -> Image:
+        with _authfile(self._place, auths) as place:
+            if digest is None:
+                digest = self._pull(image, place).digest
+                self._known.remember(image, digest)
+            config = self._known.config(image, digest, place)
+        path = self._place.cache / f"{digest.replace(':', '-')}.squashfs"
+        return described(image, digest, path, config)
+
+
+def described(image: Reference, digest: str, path: Path, config: Mapping[str, Any]) -> Image:
+    """Return an image with what it starts by itself."""
+    user = config.get("User") or ""
+    names = {part for part in user.split(":") if part and not part.isdecimal()}
+    return Image(
+        path=str(path),
+        digest=digest,
+        id=f"{image.place}@{digest}" if image.registry else digest,
+        entrypoint=tuple(config.get("Entrypoint") or ()),
+        cmd=tuple(config.get("Cmd") or ()),
+        env=tuple(config.get("Env") or ()),
+        user=user,
+        workdir=config.get("WorkingDir") or "",
+        users=_users(path) if names else {},
+    )
+
+
+class _authfile:  # noqa: N801  a context manager, used like a function
+    """Give a place whose credentials are the pod's, in memory, for as long as the block runs."""
+
+    def __init__(self, place: Place, auths: Mapping[str, Any]) -> None:
+        self._place, self._auths = place, auths
+        self._folder: TemporaryDirectory[str] | None = None
+
+    def __enter__(self) -> Place:
+        if not self._auths["auths"]:
+            return self._place
+        self._folder = TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)  # noqa: S108
+        path = Path(self._folder.name, "auth.json")
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            json.dump(self._auths, file)
+        return replace(self._place, authfile=path)
+
+    def __exit__(self, *_: object) -> None:
+        if self._folder:
+            self._folder.cleanup()
+
+
+def _users(path: Path) -> dict[str, tuple[int, int]]:
+    """Read the image's own user names; an image without the file has none."""
+    found: dict[str, tuple[int, int]] = {}
+    for line in squashfs.read(path, "etc/passwd").splitlines():
+        parts = line.split(":")
+        if len(parts) >= 4 and parts[2].isdecimal() and parts[3].isdecimal():
+            found.setdefault(parts[0], (int(parts[2]), int(parts[3])))
+    return found

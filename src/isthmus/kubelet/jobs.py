@@ -1,0 +1,205 @@
+"""What Slurm knows of the pods' jobs, asked for all at once, and the way of a pod to its one job.
+
+A round is one squeue, and one sacct when a job has left the queue. No answer leaves everything as it was. A job is
+GONE only when both have answered, several times over a minute, and neither knows it: accounting may be late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable
+from typing import Protocol, TypeVar
+
+from isthmus.clients.pod_jobs import Found, RefusedError, SlurmError
+from isthmus.kubelet.stats import COUNTS
+from isthmus.model.pod_job import Job, JobState, SlurmJob
+
+# Between two rounds: soon while something is expected to change, else so that Slurm hardly notices.
+BUSY_S = 1.0
+IDLE_S = 5.0
+_BUSY_FOR_S = 20.0
+# Between any two questions.
+_GAP_S = 0.5
+_GONE_AFTER_S = 60.0
+# More at once only make slurmctld slower.
+_SUBMISSIONS = 4
+
+_log = logging.getLogger(__name__)
+Notify = Callable[[SlurmJob], None]
+_Answer = TypeVar("_Answer")
+
+
+class Slurm(Protocol):
+    """What is asked of Slurm; isthmus.clients.pod_jobs says what each does. All of them block."""
+
+    def submit(self, options: Iterable[str], script: str) -> str:
+        """Submit a batch script; return the job's id."""
+
+    def queue(self) -> list[Found]:
+        """Return the user's jobs."""
+
+    def accounted(self, jobs: Iterable[str]) -> list[SlurmJob]:
+        """Return jobs that have left the queue."""
+
+    def cancel(self, job: str) -> None:
+        """End a job."""
+
+
+class Jobs:
+    """All jobs of all pods.
+
+    Args:
+        slurm: is asked.
+        busy_s: seconds between two rounds while something changes.
+    """
+
+    def __init__(self, slurm: Slurm, busy_s: float = BUSY_S) -> None:
+        self._slurm = slurm
+        self._busy_s = busy_s
+        self._watched: dict[str, Notify] = {}
+        self._known: dict[str, SlurmJob] = {}
+        self._missing: dict[str, float] = {}
+        self._comments: dict[str, list[SlurmJob]] = {}
+        self._rounds = asyncio.Condition()
+        self._round = 0
+        self._waiting = 0
+        self._changed_s = time.monotonic()
+        self._hurry = asyncio.Event()
+        self._submitting = asyncio.Semaphore(_SUBMISSIONS)
+        self._asking = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Ask, round after round."""
+        while True:
+            if self._watched or self._waiting:
+                await self._ask()
+            busy = self._waiting or time.monotonic() - self._changed_s < _BUSY_FOR_S
+            try:
+                async with asyncio.timeout(self._busy_s if busy else max(IDLE_S, self._busy_s)):
+                    await self._hurry.wait()
+            except TimeoutError:
+                pass
+            self._hurry.clear()
+
+    async def submit(self, job: Job, script: str) -> str:
+        """Submit a pod's job; return its id.
+
+        Raises:
+            RefusedError: Slurm said no.
+            NoAnswerError: look with `find` before the next try.
+        """
+        async with self._submitting:
+            COUNTS["submissions"] += 1
+            number = await asyncio.to_thread(self._slurm.submit, job.options, script)
+        self._changed_s = time.monotonic()
+        return number
+
+    async def find(self, uid: str) -> SlurmJob | None:
+        """Return the job that bears a pod's UID, the oldest that lives of several; None when Slurm has none.
+
+        Waits for a round that begins from now on, however long Slurm does not answer.
+        """
+        self._waiting += 1
+        try:
+            async with self._rounds:
+                # One that is under way may have asked before.
+                wanted = self._round + 2 if self._asking.locked() else self._round + 1
+                self._hurry.set()
+                await self._rounds.wait_for(lambda: self._round >= wanted)
+        finally:
+            self._waiting -= 1
+        found = sorted(self._comments.get(uid, ()), key=lambda job: (job.state.ended, int(job.id)))
+        return found[0] if found else None
+
+    def watch(self, job: str, notify: Notify) -> None:
+        """Tell of every change of a job, and at once what is known."""
+        self._watched[job] = notify
+        self._changed_s = time.monotonic()
+        if job in self._known:
+            notify(self._known[job])
+        self._hurry.set()
+
+    def forget(self, job: str) -> None:
+        """Tell no more of a job."""
+        self._watched.pop(job, None)
+        self._known.pop(job, None)
+        self._missing.pop(job, None)
+
+    def others(self, uid: str, job: str) -> list[str]:
+        """Return jobs of a pod that live beside the one it should have."""
+        return [one.id for one in self._comments.get(uid, ()) if one.id != job and not one.state.ended]
+
+    async def cancel(self, job: str) -> None:
+        """End a job; one that cannot be asked now is logged, and the caller tries again."""
+        try:
+            await asyncio.to_thread(self._slurm.cancel, job)
+        except SlurmError as error:
+            _log.warning("job %s is not cancelled: %s", job, error)
+        self.hurry()
+
+    def hurry(self) -> None:
+        """Have the next rounds come soon: something is expected to change."""
+        self._changed_s = time.monotonic()
+        self._hurry.set()
+
+    async def _ask(self) -> None:
+        watched = frozenset(self._watched)
+        async with self._asking:
+            try:
+                found = await self._call(self._slurm.queue)
+            except SlurmError as error:
+                _log.warning("nothing is known of any job now: %s", error)
+                return
+            queued = {one.job.id: one.job for one in found}
+            missing = sorted(watched - queued.keys(), key=int)
+            accounted = await self._accounted(missing) if missing else {}
+        self._comments = {}
+        for one in found:
+            self._comments.setdefault(one.comment, []).append(one.job)
+        for number in sorted(watched & self._watched.keys(), key=int):
+            if number in queued or accounted is not None:
+                self._tell(number, queued.get(number) or (accounted or {}).get(number))
+        self._tell_doubled()
+        async with self._rounds:
+            self._round += 1
+            self._rounds.notify_all()
+
+    async def _accounted(self, missing: list[str]) -> dict[str, SlurmJob] | None:
+        """Return what accounting knows; None when it did not answer. Where there is none, it knows nothing."""
+        try:
+            return {job.id: job for job in await self._call(lambda: self._slurm.accounted(missing))}
+        except RefusedError as error:
+            _log.warning("accounting knows no job: %s", error)
+            return {}
+        except SlurmError as error:
+            _log.warning("nothing is known of jobs that have left the queue: %s", error)
+            return None
+
+    def _tell(self, number: str, job: SlurmJob | None) -> None:
+        if job is None:
+            since_s = self._missing.setdefault(number, time.monotonic())
+            if time.monotonic() - since_s < _GONE_AFTER_S:
+                return
+            job = SlurmJob(number, JobState.GONE)
+        else:
+            self._missing.pop(number, None)
+        if self._known.get(number) != job:
+            self._known[number] = job
+            self._changed_s = time.monotonic()
+            self._watched[number](job)
+
+    def _tell_doubled(self) -> None:
+        """Have pods look that have a job too many."""
+        for jobs in self._comments.values():
+            living = [job for job in jobs if not job.state.ended]
+            for job in living if len(living) > 1 else ():
+                if job.id in self._watched:
+                    self._watched[job.id](job)
+
+    async def _call(self, question: Callable[[], list[_Answer]]) -> list[_Answer]:
+        COUNTS["slurm_questions"] += 1
+        answer = await asyncio.to_thread(question)
+        await asyncio.sleep(min(_GAP_S, self._busy_s))
+        return answer

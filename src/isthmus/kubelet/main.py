@@ -1,0 +1,237 @@
+"""The kubelet: everything wired together, and its tasks.
+
+pods      list and watch; a worker per pod
+jobs      Slurm is asked for all jobs at once
+channel   supervisors dial in
+server    the API server dials in
+node      register, lease, status
+refresh, claims, gates, recorder
+
+A task that fails is logged and begun anew after a pause: the others, and all pods, go on. SIGTERM ends the kubelet
+and no pod.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import platform
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from isthmus.clients.kube import Kube, KubeError
+from isthmus.clients.pod_jobs import PodJobs
+from isthmus.clients.process import ProcessError, run
+from isthmus.clients.slurm_offer import offer
+from isthmus.images import manifests
+from isthmus.images.pull import Place
+from isthmus.kubelet import server, settings
+from isthmus.kubelet.access import Access
+from isthmus.kubelet.channel import ChannelServer
+from isthmus.kubelet.claims import Claims
+from isthmus.kubelet.config import Config
+from isthmus.kubelet.credentials import Authority, server_context
+from isthmus.kubelet.gates import Gates
+from isthmus.kubelet.images import Images, Pull, quiet_pull
+from isthmus.kubelet.jobs import Jobs, Slurm
+from isthmus.kubelet.node import Host
+from isthmus.kubelet.node_loop import NodeLoop, Offer
+from isthmus.kubelet.parts import Address, Parts, Pauses
+from isthmus.kubelet.pods import Pods
+from isthmus.kubelet.recorder import Recorder
+from isthmus.kubelet.settings import SettingsError, Told
+from isthmus.kubelet.store import Store
+from isthmus.kubelet.tokens import Tokens
+
+_FIRST_S, _LAST_S = 1.0, 30.0
+
+_log = logging.getLogger("isthmus-kubelet")
+Loop = Callable[[], Awaitable[None]]
+
+
+class Kubelet:
+    """All of it.
+
+    Args:
+        told: where everything is.
+        slurm: submits and asks; tests give their own.
+        offered: what Slurm offers.
+        puller: gets images.
+        pauses: of workers.
+    """
+
+    def __init__(
+        self, told: Told, slurm: Slurm, offered: Offer, puller: Pull = quiet_pull, pauses: Pauses | None = None
+    ) -> None:
+        self._told, self._slurm, self._offered, self._puller = told, slurm, offered, puller
+        self._pauses = pauses or Pauses()
+        self.port = 0
+
+    async def run(self, ended: asyncio.Event) -> None:
+        """Run until `ended`.
+
+        Raises:
+            KubeError: the API server's kubeconfig cannot be used.
+        """
+        async with AsyncExitStack() as stack:
+            kube = await Kube.connect(self._told.cluster / "kubelet.kubeconfig")
+            stack.push_async_callback(kube.close)
+            loops = await self._start(kube, stack)
+            tasks = [asyncio.create_task(guarded(name, loop), name=name) for name, loop in loops.items()]
+            try:
+                await ended.wait()
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _start(self, kube: Kube, stack: AsyncExitStack) -> dict[str, Loop]:
+        """Open both ports and put the parts together; return the loops."""
+        told, pki = self._told, self._told.cluster / "pki"
+        listener = _Later()
+        channel = ChannelServer(listener)
+        tls = await asyncio.to_thread(server_context, Authority(pki), told.address, pki)
+        channel_port = await channel.start(told.address, told.channel_port, tls)
+        stack.callback(channel.stop)
+        parts = self._parts(kube, Address(told.address, channel_port))
+        pods = Pods(parts, channel)
+        stack.push_async_callback(pods.stop)
+        listener.pods = pods
+        routes = server.Server(pods, Access(kube, told.pods.node))
+        self.port = await routes.start(told.address, told.port, server.context(pki))
+        stack.push_async_callback(routes.stop)
+        node = NodeLoop(kube, parts.config, host(told, self.port), self._offered)
+
+        async def work() -> None:
+            await node.register()
+            for folder in parts.store.folders():
+                await asyncio.to_thread(folder.set_address, told.address, channel_port)
+            await pods.run()
+
+        return {
+            "pods": work,
+            "jobs": parts.jobs.run,
+            "refresh": pods.refresh,
+            "lease": node.lease,
+            "node": node.status,
+            "claims": parts.claims.run,
+            "gates": Gates(kube, told.pods.node).run,
+            "recorder": parts.recorder.run,
+        }
+
+    def _parts(self, kube: Kube, address: Address) -> Parts:
+        told = self._told
+        scratch = os.environ.get("APPTAINER_TMPDIR") or os.environ.get("TMPDIR") or "/var/tmp"  # noqa: S108
+        credentials = Path(told.pods.home, ".apptainer/docker-config.json")
+        images = told.folder / "images"
+        authfile = credentials if credentials.exists() else None
+        local = told.volumes / f"isthmus-{os.getuid()}" / "volumes"
+        return Parts(
+            kube=kube,
+            store=Store(told.folder / "pods"),
+            jobs=Jobs(self._slurm),
+            images=Images(Place(images, Path(scratch), authfile, manifests.architecture()), self._puller),
+            config=Config(kube, told.pods, Tokens(kube)),
+            claims=Claims(kube, told.pods.node, told.folder / "volumes", local),
+            recorder=Recorder(kube, told.pods.node),
+            authority=Authority(told.cluster / "pki"),
+            address=address,
+            pauses=self._pauses,
+        )
+
+
+async def guarded(name: str, loop: Loop) -> None:
+    """Run a loop that never ends; begin it anew when it does."""
+    pause_s = _FIRST_S
+    while True:
+        try:
+            await loop()
+            _log.error("%s ended; it begins anew", name)
+        except KubeError as error:
+            _log.warning("%s: %s", name, error)
+        except Exception:
+            _log.exception("%s failed; it begins anew in %.0f s", name, pause_s)
+        await asyncio.sleep(pause_s)
+        pause_s = min(pause_s * 2, _LAST_S)
+
+
+def host(told: Told, port: int) -> Host:
+    """Return what the node object says of this host."""
+    release = platform.freedesktop_os_release()
+    try:
+        runtime = run(["apptainer", "--version"], timeout_s=10).stdout.split()[-1]
+    except (ProcessError, IndexError):
+        runtime = "unknown"
+    machine = Path("/etc/machine-id")
+    return Host(
+        address=told.address,
+        port=port,
+        kubelet=f"v{told.version}",
+        runtime=f"apptainer://{runtime}",
+        architecture=manifests.architecture(),
+        kernel=platform.release(),
+        os_image=release.get("PRETTY_NAME", "Linux"),
+        machine_id=machine.read_text(encoding="utf-8").strip() if machine.exists() else "",
+        boot_id=Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip(),
+    )
+
+
+class _Later:
+    """Brings what the channel tells to the pods, which are made after it: its port is part of what they know."""
+
+    def __init__(self) -> None:
+        self.pods: Pods | None = None
+
+    async def connected(self, connection: object) -> None:
+        if self.pods:
+            await self.pods.connected(connection)  # type: ignore[arg-type]
+
+    def reported(self, connection: object, report: dict[str, object]) -> None:
+        if self.pods:
+            self.pods.reported(connection, report)  # type: ignore[arg-type]
+
+    def left(self, connection: object) -> None:
+        if self.pods:
+            self.pods.left(connection)  # type: ignore[arg-type]
+
+
+def forget_own_job() -> None:
+    """Take this job's variables away, which Slurm's commands would hand on to the pods' jobs."""
+    for name in [*os.environ]:
+        if name.startswith(("SLURM_", "SBATCH_", "SPANK_")) and name != "SLURM_CONF":
+            del os.environ[name]
+
+
+def reach_directly(address: str) -> None:
+    """Keep a proxy, which images may need, out of the way to the cluster's own API server."""
+    for name in ("no_proxy", "NO_PROXY"):
+        os.environ[name] = ",".join(filter(None, (os.environ.get(name), address)))
+
+
+async def _run(told: Told) -> None:
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    await Kubelet(told, PodJobs(told.slurm_prefix), lambda: offer(told.slurm_prefix)).run(ended)
+
+
+def main() -> int:
+    """Run until SIGTERM; exit status 2 for settings that cannot be used, 1 for what a later start may heal."""
+    os.umask(0o077)
+    logging.basicConfig(level=os.environ.get("ISTHMUS_LOG", "INFO"), format="%(asctime)s %(levelname)s %(message)s")
+    forget_own_job()
+    try:
+        told = settings.read(os.environ)
+        reach_directly(told.address)
+        asyncio.run(_run(told))
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except (KubeError, OSError) as error:
+        _log.error("%s", error)
+        return 1
+    return 0

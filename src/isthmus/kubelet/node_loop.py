@@ -1,0 +1,137 @@
+"""The node object: registered once, its lease renewed, its status written when it changes.
+
+Settings that rest on what Slurm offers (features, nodes, QOS) are renewed with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from isthmus.clients.kube import ConflictError, Kube, KubeError, NotFoundError, Object, Patch
+from isthmus.clients.slurm import SlurmError
+from isthmus.kubelet import node
+from isthmus.kubelet.config import Config
+from isthmus.kubelet.node import Host
+from isthmus.model.slurm_cluster import SlurmCluster
+
+LEASE_S = 10.0
+STATUS_S = 30.0
+# Unchanged, it is written so often that people see that somebody is there.
+_ANYHOW_S = 300.0
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+_TIMES = ("lastHeartbeatTime",)
+
+_log = logging.getLogger(__name__)
+Offer = Callable[[], SlurmCluster]
+
+
+class NodeLoop:
+    """The node's side of the kubelet.
+
+    Args:
+        kube: has the node object.
+        config: takes settings that have changed.
+        host: where the kubelet runs.
+        offer: asks Slurm; blocks.
+    """
+
+    def __init__(self, kube: Kube, config: Config, host: Host, offer: Offer) -> None:
+        self._kube, self._config, self._host, self._offer = kube, config, host, offer
+        self._first = config.settings
+        self._slurm: SlurmCluster | None = None
+        self._node: Object | None = None
+        self._written_s = -_ANYHOW_S
+
+    async def register(self) -> None:
+        """Make or renew the node object; returns when Slurm has answered once, so that no pod is judged before.
+
+        Raises:
+            KubeError: the API server does not take it.
+        """
+        while not await self._ask():
+            await asyncio.sleep(2)
+        assert self._slurm is not None  # noqa: S101  _ask has told
+        made = node.node_object(self._first, self._slurm, self._host, None, datetime.now(UTC))
+        path = f"/api/v1/nodes/{self._first.node}"
+        try:
+            self._node = await self._kube.create("/api/v1/nodes", dict(made))
+        except ConflictError:
+            labels = {"metadata": {"labels": made["metadata"]["labels"]}}
+            self._node = await self._kube.patch(path, labels)
+        await self._write()
+
+    async def lease(self) -> None:
+        """Renew the node's lease, for ever."""
+        path = f"{_LEASES}/{self._first.node}"
+        kept: Object | None = None
+        while True:
+            try:
+                now = datetime.now(UTC)
+                if kept is None:
+                    try:
+                        kept = await self._kube.get(path)
+                    except NotFoundError:
+                        kept = await self._kube.create(_LEASES, node.lease(self._first, None, now))
+                kept = await self._kube.replace(path, node.lease(self._first, kept, now))
+            except KubeError as error:
+                _log.warning("the lease is not renewed: %s", error)
+                kept = None
+            await asyncio.sleep(LEASE_S)
+
+    async def status(self) -> None:
+        """Ask Slurm and write what changed, for ever."""
+        while True:
+            await asyncio.sleep(STATUS_S)
+            try:
+                await self._ask()
+                await self._write()
+            except NotFoundError:
+                await self.register()
+            except KubeError as error:
+                _log.warning("the node's status is not written: %s", error)
+
+    async def _ask(self) -> bool:
+        try:
+            self._slurm = await asyncio.to_thread(self._offer)
+        except SlurmError as error:
+            _log.warning("%s", error)
+            self._slurm = None
+            return False
+        self._config.settings = node.settings_with(self._first, self._slurm, self._host)
+        return True
+
+    async def _write(self) -> None:
+        path = f"/api/v1/nodes/{self._first.node}"
+        shown = node.node_status(self._first, self._slurm, self._host, self._node, datetime.now(UTC))
+        if not _differs(shown, (self._node or {}).get("status", {})) and time.monotonic() - self._written_s < _ANYHOW_S:
+            return
+        await self._kube.patch(f"{path}/status", {"status": shown})
+        wanted = None if self._slurm is None else _merged(self._node or {}, node.taints(self._slurm))
+        if wanted is not None and wanted != _taints(self._node or {}):
+            await self._kube.patch(path, {"spec": {"taints": wanted}}, Patch.MERGE)
+        self._node = await self._kube.get(path)
+        self._written_s = time.monotonic()
+
+
+def _merged(old: Object, ours: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """Return the node's taints: those of others as they were, ours as they are now."""
+    return [*(one for one in _taints(old) if one["key"] != node.DRAINED), *ours]
+
+
+def _taints(found: Object) -> list[dict[str, Any]]:
+    return [*(found.get("spec", {}).get("taints") or ())]
+
+
+def _differs(new: Object, old: Object) -> bool:
+    return any(_timeless(old.get(key)) != _timeless(value) for key, value in new.items())
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _timeless(one) for key, one in value.items() if key not in _TIMES and one != ""}
+    return [_timeless(one) for one in value] if isinstance(value, list) else value

@@ -1,0 +1,114 @@
+"""What `kubectl describe` shows below a pod: events, written by one task, repeated ones counted and not written anew.
+
+Nobody waits for an event, and none is worth more than the work it tells of: when too many wait, new ones are dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from isthmus.clients.kube import Kube, KubeError, NotFoundError, Object, Patch
+from isthmus.kubelet.events import Event, Kind
+
+_WAITING = 1000
+# Equal ones within this time are one, whose count grows; but not more often than every few seconds.
+_SAME_S = 600.0
+_AGAIN_S = 5.0
+_REMEMBERED = 2000
+_MESSAGE_CHARS = 1024
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Written:
+    path: str
+    count: int
+    at_s: float
+
+
+class Recorder:
+    """Writes events.
+
+    Args:
+        kube: takes them.
+        node: name of the node object.
+    """
+
+    def __init__(self, kube: Kube, node: str) -> None:
+        self._kube, self._node = kube, node
+        self._queue: asyncio.Queue[tuple[Object, Event]] = asyncio.Queue(_WAITING)
+        self._written: OrderedDict[tuple[str, str, str], _Written] = OrderedDict()
+
+    def tell(self, about: Object, kind: Kind, reason: str, message: str, place: str = "") -> None:
+        """Tell of an object; returns at once."""
+        try:
+            self._queue.put_nowait((about, Event(kind, reason, message[:_MESSAGE_CHARS], place)))
+        except asyncio.QueueFull:
+            _log.info("too many events: %s %s", reason, message)
+
+    async def run(self) -> None:
+        """Write what is told."""
+        while True:
+            about, event = await self._queue.get()
+            try:
+                await self._write(about, event)
+            except KubeError as error:
+                _log.info("an event is lost: %s", error)
+
+    async def _write(self, about: Object, event: Event) -> None:
+        key = (about["metadata"]["uid"], event.reason, event.message)
+        before = self._written.get(key)
+        age_s = time.monotonic() - before.at_s if before else _SAME_S
+        if before and age_s < _SAME_S:
+            before.count += 1
+            if age_s < _AGAIN_S or await self._count(before):
+                return
+        made = await self._kube.create(_path(about), self._event(about, event))
+        self._written[key] = _Written(f"{_path(about)}/{made['metadata']['name']}", 1, time.monotonic())
+        while len(self._written) > _REMEMBERED:
+            self._written.popitem(last=False)
+
+    async def _count(self, written: _Written) -> bool:
+        """Write a new count; return whether the event is still there."""
+        written.at_s = time.monotonic()
+        try:
+            await self._kube.patch(written.path, {"count": written.count, "lastTimestamp": _now()}, Patch.MERGE)
+        except NotFoundError:
+            return False
+        return True
+
+    def _event(self, about: Object, event: Event) -> Object:
+        meta, space = about["metadata"], about["metadata"].get("namespace") or "default"
+        subject = {"apiVersion": "v1", "kind": about.get("kind") or "Pod", "namespace": space}
+        subject |= {key: meta[key] for key in ("name", "uid", "resourceVersion") if key in meta}
+        if event.place:
+            subject["fieldPath"] = event.place
+        return {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": f"{meta['name']}.", "namespace": space},
+            "involvedObject": subject,
+            "type": event.kind,
+            "reason": event.reason,
+            "message": event.message,
+            "source": {"component": "kubelet", "host": self._node},
+            "reportingComponent": "kubelet",
+            "reportingInstance": self._node,
+            "firstTimestamp": _now(),
+            "lastTimestamp": _now(),
+            "count": 1,
+        }
+
+
+def _path(about: Object) -> str:
+    return f"/api/v1/namespaces/{about['metadata'].get('namespace') or 'default'}/events"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,217 @@
+"""The kubelet's own server, which the API server dials for logs, exec, attach and port-forward.
+
+No route is open to the unknown: Access is asked before any of them. Exec, attach and port-forward are WebSockets
+only; the node says so by its declared feature ExtendWebSocketsToKubelet.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from aiohttp import web
+
+from isthmus.clients.kube import KubeError, Object
+from isthmus.kubelet import exec as remote
+from isthmus.kubelet import forward, logs, stats
+from isthmus.kubelet.access import Access
+from isthmus.kubelet.channel import Connection
+from isthmus.kubelet.store import PodFolder
+
+_TRUE = ("1", "true")
+_KEPT_KINDS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+
+_log = logging.getLogger(__name__)
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Pods(Protocol):
+    """What the server knows of pods."""
+
+    def named(self, namespace: str, name: str) -> Object | None:
+        """Return a pod of this node."""
+
+    def all(self) -> list[Object]:
+        """Return all pods of this node."""
+
+    def connection(self, uid: str) -> Connection | None:
+        """Return a pod's supervisor if it is there."""
+
+    def folder(self, uid: str) -> PodFolder:
+        """Return a pod's folder."""
+
+
+def context(pki: Path) -> ssl.SSLContext:
+    """Return TLS of the server: clients may show a certificate of the cluster's CA."""
+    made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(pki / "ca.crt"))
+    made.verify_mode = ssl.CERT_OPTIONAL
+    made.load_cert_chain(pki / "kubelet.crt", pki / "kubelet.key")
+    return made
+
+
+class Server:
+    """The routes.
+
+    Args:
+        pods: what there is.
+        access: who may.
+    """
+
+    def __init__(self, pods: Pods, access: Access) -> None:
+        self._pods = pods
+        self._access = access
+        self._runner: web.AppRunner | None = None
+
+    async def start(self, address: str, port: int, tls: ssl.SSLContext) -> int:
+        """Listen; return the port, chosen free for 0."""
+        self._runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=2)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, address, port, ssl_context=tls).start()
+        return int(self._runner.addresses[0][1])
+
+    async def stop(self) -> None:
+        """Stop listening; what is open ends."""
+        if self._runner:
+            await self._runner.cleanup()
+
+    def _application(self) -> web.Application:
+        application = web.Application(middlewares=[self._guard])
+        get = application.router.add_get
+        get("/healthz", _healthy)
+        get("/pods", self._list)
+        get("/containerLogs/{namespace}/{pod}/{container}", self._logs)
+        for kind, handler in (("exec", self._exec), ("attach", self._attach)):
+            get(f"/{kind}/{{namespace}}/{{pod}}/{{container}}", handler)
+            get(f"/{kind}/{{namespace}}/{{pod}}/{{uid}}/{{container}}", handler)
+        get("/portForward/{namespace}/{pod}", self._forward)
+        get("/portForward/{namespace}/{pod}/{uid}", self._forward)
+        get("/stats/summary", self._summary)
+        get("/metrics", self._metrics)
+        get("/metrics/resource", self._resources)
+        return application
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        try:
+            await self._access.check(request)
+            return await handler(request)
+        except KubeError as error:
+            raise web.HTTPServiceUnavailable(text=f"{error}\n") from error
+        except ValueError as error:
+            raise web.HTTPBadRequest(text=f"{error}\n") from error
+
+    async def _list(self, request: web.Request) -> web.Response:
+        return web.json_response({"apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": self._pods.all()})
+
+    async def _logs(self, request: web.Request) -> web.StreamResponse:
+        pod, container = self._container(request)
+        wanted = logs.Wanted.read(request.query, datetime.now(UTC))
+        uid = pod["metadata"]["uid"]
+        response = web.StreamResponse(headers={"Content-Type": "text/plain"})
+        connection = self._pods.connection(uid)
+        if connection is None:
+            _must_have_run(pod, container)
+            await response.prepare(request)
+            for piece in logs.kept(self._pods.folder(uid).logs(container), wanted):
+                await response.write(piece)
+            return response
+        stream = await connection.open({"type": "logs", "container": container, **wanted.to_json()})
+        try:
+            async for item in stream:
+                if not response.prepared:
+                    await response.prepare(request)
+                if item.body:
+                    await response.write(item.body)
+            if stream.end and stream.end.error and not response.prepared:
+                raise web.HTTPBadRequest(text=stream.end.error)
+            if not response.prepared:
+                await response.prepare(request)
+        finally:
+            await stream.cancel()
+        return response
+
+    async def _exec(self, request: web.Request) -> web.WebSocketResponse:
+        argv = request.query.getall("command", [])
+        if not argv:
+            raise ValueError("no command; name one after --")
+        return await self._join(request, {"type": "exec", "argv": argv})
+
+    async def _attach(self, request: web.Request) -> web.WebSocketResponse:
+        return await self._join(request, {"type": "attach"})
+
+    async def _join(self, request: web.Request, order: dict[str, Any]) -> web.WebSocketResponse:
+        pod, container = self._container(request)
+        flags = {"tty": request.query.get("tty") in _TRUE, "stdin": request.query.get("input") in _TRUE}
+        connection = self._connected(pod)
+        socket = await _upgrade(request, remote.PROTOCOLS)
+        stream = await connection.open({**order, "container": container, **flags})
+        await remote.join(socket, stream)
+        return socket
+
+    async def _forward(self, request: web.Request) -> web.WebSocketResponse:
+        connection = self._connected(self._pod(request))
+        socket = await _upgrade(request, (forward.PROTOCOL,))
+        await forward.Forwarding(socket, connection).run()
+        return socket
+
+    async def _summary(self, request: web.Request) -> web.Response:
+        return web.json_response(await stats.summary(self._pods, self._access.node))
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        return web.Response(text=stats.own(self._pods.all()), content_type="text/plain")
+
+    async def _resources(self, request: web.Request) -> web.Response:
+        return web.Response(
+            text=stats.resources(await stats.summary(self._pods, self._access.node)), content_type="text/plain"
+        )
+
+    def _pod(self, request: web.Request) -> Object:
+        namespace, name = request.match_info["namespace"], request.match_info["pod"]
+        pod = self._pods.named(namespace, name)
+        if pod is None or request.match_info.get("uid", pod["metadata"]["uid"]) != pod["metadata"]["uid"]:
+            raise web.HTTPNotFound(text=f'pod "{namespace}/{name}" is not on this node\n')
+        return pod
+
+    def _container(self, request: web.Request) -> tuple[Object, str]:
+        pod, name = self._pod(request), request.match_info["container"]
+        spec = pod["spec"]
+        known = [*spec["containers"], *spec.get("initContainers", ()), *spec.get("ephemeralContainers", ())]
+        if name not in [one["name"] for one in known]:
+            raise web.HTTPNotFound(text=f'container "{name}" is not in pod "{pod["metadata"]["name"]}"\n')
+        return pod, name
+
+    def _connected(self, pod: Object) -> Connection:
+        connection = self._pods.connection(pod["metadata"]["uid"])
+        if connection is None:
+            raise web.HTTPBadRequest(text=f'pod "{pod["metadata"]["name"]}" does not run now\n')
+        return connection
+
+
+async def _healthy(request: web.Request) -> web.Response:
+    return web.Response(text="ok")
+
+
+async def _upgrade(request: web.Request, protocols: tuple[str, ...]) -> web.WebSocketResponse:
+    socket = web.WebSocketResponse(protocols=protocols, max_msg_size=0, compress=False, decode_text=False)
+    if not socket.can_prepare(request).ok:
+        raise ValueError("a WebSocket is needed here; use kubectl 1.31 or later")
+    if socket.can_prepare(request).protocol is None:
+        raise ValueError(f"one of these subprotocols is needed: {', '.join(protocols)}")
+    await socket.prepare(request)
+    return socket
+
+
+def _must_have_run(pod: Object, container: str) -> None:
+    """Tell as the kubelet of Kubernetes does when there can be no log yet."""
+    statuses = [one for kind in _KEPT_KINDS for one in pod.get("status", {}).get(kind, ())]
+    found: Object = next((one for one in statuses if one["name"] == container), {})
+    if waiting := found.get("state", {}).get("waiting"):
+        if found.get("lastState", {}).get("terminated"):
+            return
+        name = pod["metadata"]["name"]
+        reason = waiting.get("reason", "PodInitializing")
+        raise web.HTTPBadRequest(text=f'container "{container}" in pod "{name}" is waiting to start: {reason}')

@@ -1,0 +1,102 @@
+"""What the kubelet is told: by the control plane in its environment, by the admin in /etc/isthmus/kubernetes.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isthmus.model.network import Driver
+from isthmus.model.pod_inputs import Settings
+
+SCHEMA = 1
+FILE = Path("/etc/isthmus/kubernetes.json")
+_VERSION = "1.36.3"
+# What `pods` in the file may say, in the words of `Settings`.
+_OWN = frozenset({"cpus", "memory_mib", "least_memory_mib", "account", "partition", "gres", "ids"})
+_REMEDY = "an admin writes it anew with playbooks/kubernetes.yml"
+
+
+class SettingsError(Exception):
+    """The kubelet cannot start so; the message says what is wrong, and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Where everything is.
+
+    Attributes:
+        cluster: folder of the control plane, ~/.isthmus/cluster.
+        address: of this job, where the API server and supervisors reach the kubelet.
+        port: of the kubelet's server.
+        channel_port: of the channel.
+        slurm_prefix: where Slurm is installed.
+        version: of Kubernetes, without `v`.
+        volumes: folder on a compute node's disk for its volumes.
+        pods: settings of the decisions.
+    """
+
+    cluster: Path
+    address: str
+    port: int
+    channel_port: int
+    slurm_prefix: Path
+    version: str
+    volumes: Path
+    pods: Settings
+
+    @property
+    def folder(self) -> Path:
+        """The user's, ~/.isthmus."""
+        return self.cluster.parent
+
+
+def read(environment: Mapping[str, str], path: Path = FILE) -> Told:
+    """Read both.
+
+    Raises:
+        SettingsError: something is missing, or not of its kind.
+    """
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if told.get("schema") != SCHEMA:
+            raise SettingsError(f"{path}: schema {told.get('schema')}, this version reads {SCHEMA}; {_REMEDY}")
+        return _told(environment, told)
+    except KeyError as error:
+        raise SettingsError(f"{error} is not set; start the kubelet by `isthmus up`") from error
+    except (OSError, ValueError, TypeError) as error:
+        raise SettingsError(f"{path}: {error}; {_REMEDY}") from error
+
+
+def _told(environment: Mapping[str, str], told: Mapping[str, Any]) -> Told:
+    cluster = Path(environment["ISTHMUS_CLUSTER_DIR"])
+    address = environment["ISTHMUS_ADDRESS"]
+    driver = Driver(told.get("driver", Driver.NONE))
+    own = dict(told.get("pods") or {})
+    if unknown := own.keys() - _OWN:
+        raise ValueError(f"pods: unknown {', '.join(sorted(unknown))}")
+    command = told.get("kubelet") or ()
+    pods = Settings(
+        node=environment["ISTHMUS_NODE_NAME"],
+        home=str(cluster.parent.parent),
+        pods=str(cluster.parent / "pods"),
+        driver=driver,
+        domain=told.get("domain", "cluster.local"),
+        # The cluster's DNS runs beside the kubelet; without a pod network pods ask as their nodes do.
+        dns="" if driver == Driver.NONE else address,
+        **({"python": command[0]} if command else {}),
+        **own,
+    )
+    versions = told.get("versions") or {}
+    return Told(
+        cluster=cluster,
+        address=address,
+        port=int(environment.get("ISTHMUS_KUBELET_PORT", "10250")),
+        channel_port=int(environment.get("ISTHMUS_CHANNEL_PORT", "10260")),
+        slurm_prefix=Path(told.get("slurm_prefix", "/usr")),
+        version=str(versions.get("kube-apiserver", _VERSION)).removeprefix("v"),
+        volumes=Path(told.get("local_volumes", "/var/tmp")),  # noqa: S108
+        pods=pods,
+    )

@@ -1,0 +1,172 @@
+"""From a pod to its submitted job: refuse, pull, ask, decide; nothing is submitted that could not start.
+
+A pod that cannot start yet is a NotYetError with the status to show meanwhile; a pod that never can is a NeverError.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from isthmus.clients.kube import Object
+from isthmus.clients.pod_jobs import RefusedError
+from isthmus.kubelet import refusals, script, status, translate
+from isthmus.kubelet.images import ImageWaitError
+from isthmus.kubelet.parts import Parts
+from isthmus.kubelet.unready import UnreadyError
+from isthmus.model.plan import Plan
+from isthmus.model.pod_inputs import Image, ImageState
+
+_KINDS = ("initContainers", "containers", "ephemeralContainers")
+REFUSED = "FailedSubmit"
+
+
+class NotYetError(Exception):
+    """The pod waits.
+
+    Attributes:
+        status: v1.PodStatus to show.
+        pauses: the first and the longest pause before the next try, seconds.
+    """
+
+    def __init__(self, shown: Object, message: str, pauses: tuple[float, float]) -> None:
+        super().__init__(message)
+        self.status, self.pauses = shown, pauses
+
+
+class NeverError(Exception):
+    """The pod can never run here."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """All that is needed to submit a pod and to tell its supervisor.
+
+    Attributes:
+        plan: None while a claim gets its volume only when the job has a node.
+        volumes: of the pod's claims that are bound.
+        states: name of a container -> where its image stands.
+    """
+
+    plan: Plan | None
+    volumes: tuple[Mapping[str, Any], ...]
+    states: Mapping[str, ImageState]
+
+
+async def prepare(parts: Parts, pod: Object, slurm_node: str | None = None) -> Prepared:
+    """Find what a pod names, and decide.
+
+    Args:
+        parts: what is asked.
+        pod: the pod.
+        slurm_node: where its job runs; None before.
+
+    Raises:
+        NotYetError: it waits for an image, or for something that it names.
+        NeverError: it cannot run here.
+        KubeError: the API server did not say.
+    """
+    if problems := refusals.problems(pod, parts.settings):
+        raise NeverError(problems)
+    images, states = await find_images(parts, pod)
+    later = await _claims(parts, pod, slurm_node)
+    resolved = await parts.config.resolve(pod, images)
+    volumes = tuple(resolved.volumes.values())
+    if problems := refusals.problems(pod, parts.settings, volumes):
+        raise NeverError(problems)
+    if later:
+        return Prepared(None, volumes, states)
+    try:
+        return Prepared(translate.plan(pod, resolved), volumes, states)
+    except UnreadyError as error:
+        raise _unready(parts, pod, error, states) from error
+
+
+async def submit(parts: Parts, pod: Object, prepared: Prepared) -> str:
+    """Keep the pod, submit its job, keep the job; return its id.
+
+    Raises:
+        NotYetError: Slurm refused.
+        NoAnswerError: there may be a job.
+    """
+    folder = parts.store.folder(pod["metadata"]["uid"])
+    namespace = await parts.config.namespace(pod["metadata"]["namespace"])
+    job = translate.job(pod, parts.settings, namespace, prepared.volumes)
+
+    def keep() -> None:
+        folder.accept(pod)
+        folder.renew_credential(parts.authority)
+        folder.set_address(parts.address.host, parts.address.port)
+
+    await asyncio.to_thread(keep)
+    try:
+        number = await parts.jobs.submit(job, script.text(job))
+    except RefusedError as error:
+        shown = status.pod_status(pod, None, None, prepared.states, datetime.now(UTC))
+        message = f"Slurm refuses the job: {error}"
+        shown |= {"reason": REFUSED, "message": message}
+        raise NotYetError(shown, message, parts.pauses.refused) from error
+    await asyncio.to_thread(folder.set_job, number)
+    return number
+
+
+async def find_images(parts: Parts, pod: Object) -> tuple[dict[str, Image], dict[str, ImageState]]:
+    """Return the images of all containers, as they write them, and where each container's stands.
+
+    Raises:
+        NotYetError: one is not there.
+    """
+    containers = [one for kind in _KINDS for one in pod["spec"].get(kind) or ()]
+    secrets = await parts.config.pull_secrets(pod)
+    asked = (parts.images.get(one, secrets) for one in containers)
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    images: dict[str, Image] = {}
+    states: dict[str, ImageState] = {}
+    waits: list[ImageWaitError] = []
+    for one, answer in zip(containers, answers, strict=True):
+        if isinstance(answer, ImageWaitError):
+            states[one["name"]] = answer.state
+            waits.append(answer)
+        elif isinstance(answer, BaseException):
+            raise answer
+        else:
+            images[one["image"]] = answer
+            states[one["name"]] = ImageState(id=answer.id)
+    if waits:
+        shown = status.pod_status(pod, None, None, states, datetime.now(UTC))
+        first = min(waits, key=lambda wait: wait.retry_s)
+        raise NotYetError(shown, str(first), (first.retry_s, first.retry_s))
+    return images, states
+
+
+async def _claims(parts: Parts, pod: Object, slurm_node: str | None) -> bool:
+    """See to the pod's claims that have no volume; return whether one gets it only when the job has a node."""
+    space = pod["metadata"]["namespace"]
+    later = False
+    for claim in (await parts.config.claims(space, translate.wanted(pod).claims)).values():
+        if claim["spec"].get("volumeName"):
+            continue
+        if not await parts.claims.is_placed_later(claim):
+            await parts.claims.select(claim)
+        elif slurm_node:
+            await parts.claims.place(claim, slurm_node)
+        else:
+            later = True
+    return later
+
+
+def _unready(parts: Parts, pod: Object, error: UnreadyError, states: Mapping[str, ImageState]) -> NotYetError:
+    shown = status.unready(pod, error, states, datetime.now(UTC))
+    return NotYetError(shown, error.message, parts.pauses.retry)
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """Return the message that carries a plan."""
+    return {"type": "plan", "plan": plan.to_json()}

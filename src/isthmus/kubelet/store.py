@@ -1,0 +1,145 @@
+"""The pods' folders, ~/.isthmus/pods/<uid>: the durable record, of which memory is a cache.
+
+pod.json     the pod as it was accepted; from then on a job may exist
+job.json     the pod's Slurm job; written after sbatch, so a crash between both is found by the job's comment
+kubelet.json where the supervisor finds the kubelet
+credential/  what it opens the channel with
+report.json, logs/   the supervisor's
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+from isthmus.kubelet.credentials import Authority, is_old
+from isthmus.support import durable
+
+SCHEMA = 1
+_UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class PodFolder:
+    """What is kept of one pod."""
+
+    path: Path
+
+    @property
+    def uid(self) -> str:
+        """The pod's."""
+        return self.path.name
+
+    def accept(self, pod: dict[str, Any]) -> None:
+        """Keep a pod; the folder is its owner's alone."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._write("pod.json", pod)
+
+    def pod(self) -> dict[str, Any] | None:
+        """Return the pod as it was accepted; None when it was not."""
+        return self._read("pod.json")
+
+    def set_job(self, job: str) -> None:
+        """Keep the pod's job."""
+        self._write("job.json", {"schema": SCHEMA, "job": job, "submitted": datetime.now(UTC).isoformat()})
+
+    def job(self) -> str | None:
+        """Return the pod's job; None when none is known."""
+        kept = self._read("job.json")
+        return str(kept["job"]) if kept else None
+
+    def submitted(self) -> str | None:
+        """Return when the job was submitted, RFC 3339."""
+        kept = self._read("job.json")
+        return str(kept["submitted"]) if kept else None
+
+    def report(self) -> dict[str, Any] | None:
+        """Return the supervisor's last report."""
+        return self._read("report.json")
+
+    def set_address(self, address: str, port: int) -> None:
+        """Tell the supervisor where the kubelet is."""
+        self._write("kubelet.json", {"schema": SCHEMA, "address": address, "port": port})
+
+    def renew_credential(self, authority: Authority) -> None:
+        """Make a credential where there is none, or an old one."""
+        folder = self.path / "credential"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        present = _text(folder / "tls.crt")
+        if present and not is_old(present, datetime.now(UTC)):
+            return
+        made = authority.pod(self.uid)
+        # The certificate comes last: it says that the key is there.
+        durable.write(folder / "ca.crt", authority.certificate, 0o600)
+        durable.write(folder / "tls.key", made.key, 0o600)
+        durable.write(folder / "tls.crt", made.certificate, 0o600)
+
+    def drop_credential(self) -> None:
+        """Remove the key of a pod whose job has ended."""
+        rmtree(self.path / "credential", ignore_errors=True)
+
+    def logs(self, container: str) -> Iterator[Path]:
+        """Yield the logs of a container's runs, oldest first."""
+        runs = [path for path in (self.path / "logs" / container).glob("*.log") if path.stem.isdecimal()]
+        yield from sorted(runs, key=lambda path: int(path.stem))
+
+    def remove(self) -> None:
+        """Remove everything; job.json last but the folder, so that a crash half-way leaves a known job."""
+        with suppress(FileNotFoundError):
+            for path in self.path.iterdir():
+                if path.name != "job.json":
+                    rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+            rmtree(self.path)
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        text = _text(self.path / name)
+        try:
+            known = json.loads(text) if text else None
+        except ValueError:
+            return None
+        return known if isinstance(known, dict) else None
+
+    def _write(self, name: str, content: dict[str, Any]) -> None:
+        durable.write(self.path / name, json.dumps(content), 0o600)
+
+
+class Store:
+    """All pods' folders.
+
+    Args:
+        path: ~/.isthmus/pods; made when missing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.chmod(path, 0o700)
+
+    def folder(self, uid: str) -> PodFolder:
+        """Return a pod's folder, which need not exist.
+
+        Raises:
+            ValueError: that is no UID, and might lead elsewhere.
+        """
+        if not _UID.fullmatch(uid):
+            raise ValueError(f"{uid!r} is no UID")
+        return PodFolder(self.path / uid)
+
+    def folders(self) -> list[PodFolder]:
+        """Return the folders of all pods."""
+        return [PodFolder(path) for path in self.path.iterdir() if _UID.fullmatch(path.name) and path.is_dir()]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return ""

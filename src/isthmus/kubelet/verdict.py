@@ -1,0 +1,152 @@
+"""What Slurm's word on a job means for its pod.
+
+Kubernetes shows `reason` where people look first, so it is Slurm's own word: what waits says `Resources` or
+`QOSMaxJobsPerUserLimit`, what was ended says `TIMEOUT` or `NODE_FAIL`. Where Kubernetes has a word that controllers
+act on (DeadlineExceeded, OOMKilled, the condition DisruptionTarget) it has that one too.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from isthmus.model.pod_inputs import Object
+from isthmus.model.pod_job import JobState, SlurmJob
+
+KILLED = 137
+"""Exit code of what SIGKILL ended (128 + 9)."""
+DEADLINE_EXCEEDED = "DeadlineExceeded"
+UNKNOWN = "ContainerStatusUnknown"
+OOM_KILLED = "OOMKilled"
+
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+# Slurm ended these from outside, whatever the containers had to say at the end.
+_STOPPED = frozenset(
+    {
+        JobState.CANCELLED,
+        JobState.TIMEOUT,
+        JobState.DEADLINE,
+        JobState.NODE_FAIL,
+        JobState.BOOT_FAIL,
+        JobState.PREEMPTED,
+        JobState.REVOKED,
+    }
+)
+_TELLS = {
+    JobState.CANCELLED: "was cancelled",
+    JobState.TIMEOUT: "reached its time limit; ask for more by activeDeadlineSeconds or --time",
+    JobState.DEADLINE: "could not end before its deadline",
+    JobState.OUT_OF_MEMORY: "used more memory than its containers ask for; raise resources.limits.memory",
+    JobState.NODE_FAIL: "lost its node",
+    JobState.BOOT_FAIL: "lost its node while that started",
+    JobState.PREEMPTED: "made room for a job of higher priority",
+    JobState.REVOKED: "was revoked",
+    JobState.FAILED: "failed; see slurm.log in the pod's folder",
+    JobState.LAUNCH_FAILED: "could not be started; see slurm.log in the pod's folder",
+    JobState.COMPLETED: "ended before its supervisor reported how",
+    JobState.GONE: "is gone: neither Slurm's queue nor its accounting knows it",
+}
+_DISRUPTIONS = {
+    JobState.PREEMPTED: "PreemptionByScheduler",
+    JobState.NODE_FAIL: "TerminationByKubelet",
+    JobState.BOOT_FAIL: "TerminationByKubelet",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why a job waits, or how it ended.
+
+    Attributes:
+        reason: one word.
+        message: a sentence, with the job's number.
+        failed: the pod failed, whatever its containers say.
+        container_reason: of containers that ran to the end of the job.
+        disruption: reason of the condition DisruptionTarget; empty for none.
+    """
+
+    reason: str
+    message: str
+    failed: bool = False
+    container_reason: str = ""
+    disruption: str = ""
+
+
+NOT_SUBMITTED = Verdict("NotSubmitted", "The Slurm job is submitted when images and volumes are known")
+
+LOST = Verdict("", "The container was running when its supervisor reported the end", container_reason=UNKNOWN)
+"""Of a pod whose containers say all themselves, but for one that says nothing of its end."""
+
+
+def waiting(job: SlurmJob) -> Verdict:
+    """Say why a job has no nodes yet."""
+    reason = _word(job.reason) or job.state.value
+    said = job.reason if _word(job.reason) else job.state.value
+    return Verdict(reason, f"Slurm job {job.id} is pending: {said}")
+
+
+def ended(pod: Object, report: Object | None, job: SlurmJob) -> Verdict | None:
+    """Say what an ended job means; None when its containers say it themselves."""
+    told = (report or {}).get("phase") == "ended"
+    deleted = bool(pod["metadata"].get("deletionTimestamp"))
+    if told and (deleted or job.state not in _STOPPED):
+        if job.state != JobState.OUT_OF_MEMORY:
+            return None
+        return Verdict(job.state.value, _message(job), container_reason=OOM_KILLED)
+    word = job.state.value
+    if job.state == JobState.COMPLETED:
+        word = UNKNOWN
+    if job.state == JobState.TIMEOUT and pod["spec"].get("activeDeadlineSeconds"):
+        word = DEADLINE_EXCEEDED
+    oom = job.state == JobState.OUT_OF_MEMORY
+    return Verdict(word, _message(job), not deleted, OOM_KILLED if oom else word, _DISRUPTIONS.get(job.state, ""))
+
+
+def deadline(pod: Object, job: SlurmJob | None) -> datetime | None:
+    """Return when a pod must have ended; None for never, or not yet known.
+
+    The time counts from when Slurm gave the job its nodes, as its own limits do: waiting in the queue costs nothing.
+    """
+    limit_s = pod["spec"].get("activeDeadlineSeconds")
+    return job.started + timedelta(seconds=limit_s) if limit_s and job and job.started else None
+
+
+def overdue(pod: Object, job: SlurmJob, end: datetime) -> Verdict | None:
+    """Say so when a pod was, or is, active beyond its deadline.
+
+    Args:
+        pod: the pod.
+        job: its job.
+        end: when its last container or its job ended; now, when neither did.
+    """
+    due = deadline(pod, job)
+    if due is None or end < due:
+        return None
+    message = f"Pod was active on the node longer than the specified deadline (Slurm job {job.id})"
+    return Verdict(DEADLINE_EXCEEDED, message, True, DEADLINE_EXCEEDED)
+
+
+def condition(verdict: Verdict) -> dict[str, Any]:
+    """Return the condition that tells controllers that the pod did not fail by itself."""
+    return {"type": "DisruptionTarget", "status": "True", "reason": verdict.disruption, "message": verdict.message}
+
+
+def _message(job: SlurmJob) -> str:
+    parts = [f"Slurm job {job.id} {_TELLS.get(job.state, 'ended')}", f"state {job.state}"]
+    if job.nodes:
+        parts.append(f"on {job.nodes}")
+    if job.user:
+        parts.append(f"by {job.user}")
+    if _word(job.reason):
+        parts.append(f"reason {job.reason}")
+    if job.exit_code or job.signal:
+        parts.append(f"exit code {job.exit_code or 0}, signal {job.signal}")
+    return f"{parts[0]} ({', '.join(parts[1:])})"
+
+
+def _word(text: str) -> str:
+    """Return a reason's first word; Slurm writes `None` where it has none."""
+    found = _WORD.match(text)
+    return "" if found is None or found[0] == "None" else found[0]

@@ -1,0 +1,268 @@
+"""One pod, from its first sight to its last file; a task of its own, so that no pod holds up another.
+
+    adopt the job that exists, or prepare and submit -> follow job and supervisor -> over -> deleted -> removed
+
+Everything that happens (the API's object, a report, a word of Slurm, a supervisor that comes or goes) is written down
+and wakes the worker, which then looks at all of it: a lost or repeated wake changes nothing.
+On deletion: stop (hooks, SIGTERM, grace) -> job gone -> files gone -> API object gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from isthmus.clients.kube import ConflictError, KubeError, NotFoundError, Object
+from isthmus.clients.pod_jobs import NoAnswerError
+from isthmus.kubelet import events, starting, status, verdict
+from isthmus.kubelet.channel import Connection
+from isthmus.kubelet.events import Kind
+from isthmus.kubelet.parts import Parts
+from isthmus.kubelet.starting import NeverError, NotYetError, Prepared
+from isthmus.kubelet.stopping import Stopping
+from isthmus.kubelet.talking import Talk
+from isthmus.model.pod_inputs import ImageState
+from isthmus.model.pod_job import SlurmJob
+
+_FINAL = ("Succeeded", "Failed")
+_Result = TypeVar("_Result")
+
+_log = logging.getLogger(__name__)
+
+
+class Worker:
+    """Sees to one pod.
+
+    Args:
+        parts: the rest of the kubelet.
+        pod: as the API has it, or as it was accepted when the API has it no more.
+        gone: the API has it no more.
+    """
+
+    def __init__(self, parts: Parts, pod: Object, *, gone: bool = False) -> None:
+        self.pod = pod
+        self.gone = gone
+        self.job: SlurmJob | None = None
+        self.number: str | None = None
+        self.report: dict[str, Any] | None = None
+        self._parts = parts
+        self._folder = parts.store.folder(pod["metadata"]["uid"])
+        self._states: dict[str, ImageState] = {}
+        self._published: Object | None = None
+        self._wake = asyncio.Event()
+        self._deleted = asyncio.Event()
+        self._stopping: Stopping | None = None
+        self.talk = Talk(parts, self)
+        if self.is_deleted:
+            self._deleted.set()
+
+    @property
+    def uid(self) -> str:
+        """The pod's."""
+        return str(self.pod["metadata"]["uid"])
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether the pod shall go."""
+        return self.gone or bool(self.pod["metadata"].get("deletionTimestamp"))
+
+    def update(self, pod: Object) -> None:
+        """Take a newer version of the pod; an older one is what a watch still had on its way."""
+        if int(pod["metadata"]["resourceVersion"]) >= int(self.pod["metadata"]["resourceVersion"]):
+            self.pod = pod
+            if self.is_deleted:
+                self._deleted.set()
+            self.wake()
+
+    def vanish(self) -> None:
+        """The API has the pod no more; its job must not outlive it."""
+        self.gone = True
+        self._deleted.set()
+        self.wake()
+
+    async def connected(self, connection: Connection) -> None:
+        """Take the supervisor that has come."""
+        await self.talk.begin(connection)
+        self.wake()
+
+    def reported(self, report: dict[str, Any]) -> None:
+        """Take what the supervisor says."""
+        before = self.report
+        if before and before.get("job") == report.get("job") and report["sequence"] < before["sequence"]:
+            return
+        self.report = report
+        self._parts.jobs.hurry()
+        self.wake()
+
+    async def refresh(self) -> None:
+        """Bring what has changed to the running pod, and renew its credential.
+
+        Raises:
+            KubeError: the API server did not say.
+        """
+        if self.number and not (self.job and self.job.state.ended):
+            await asyncio.to_thread(self._folder.renew_credential, self._parts.authority)
+            await self.talk.refresh()
+
+    def wake(self) -> None:
+        """Have the worker look."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """See to the pod until nothing is left of it. Whatever goes wrong is tried again, and ends nothing else."""
+        pause_s, longest_s = self._parts.pauses.retry
+        while True:
+            try:
+                await self._live()
+                return
+            except KubeError as error:
+                _log.warning("pod %s: %s", self.uid, error)
+            except Exception as error:
+                _log.exception("pod %s", self.uid)
+                self._parts.recorder.tell(self.pod, Kind.WARNING, "KubeletError", f"{type(error).__name__}: {error}")
+            await asyncio.sleep(pause_s)
+            pause_s = min(pause_s * 2, longest_s)
+
+    async def _live(self) -> None:
+        if self.number is None:
+            self.number = await self._adopt() or await self._start()
+        if self.number:
+            await self.talk.resume()
+            await self._follow(self.number)
+        await self._deleted.wait()
+        await self._remove()
+
+    async def _adopt(self) -> str | None:
+        """Return the job that the pod has already, from before a crash; None when there is none."""
+        if number := await asyncio.to_thread(self._folder.job):
+            self.report = await asyncio.to_thread(self._folder.report)
+            return number
+        if await asyncio.to_thread(self._folder.pod) is None:
+            return None
+        found = await self._parts.jobs.find(self.uid)
+        if found:
+            await asyncio.to_thread(self._folder.set_job, found.id)
+        return found.id if found else None
+
+    async def _start(self) -> str | None:
+        """Prepare and submit until there is a job; None for a pod that is deleted first, or can never run."""
+        pause_s = 0.0
+        while not self.is_deleted and self.pod.get("status", {}).get("phase") not in _FINAL:
+            try:
+                prepared = await self._unless_deleted(starting.prepare(self._parts, self.pod))
+                if prepared:
+                    return await self._submit(prepared)
+            except NeverError as error:
+                await self._publish(status.refused(self.pod, error.problems, datetime.now(UTC)))
+                return None
+            except NotYetError as error:
+                await self._publish(error.status)
+                pause_s = min(max(pause_s * 2, error.pauses[0]), error.pauses[1])
+                await self._unless_deleted(asyncio.sleep(pause_s))
+        return None
+
+    async def _submit(self, prepared: Prepared) -> str:
+        self._states = dict(prepared.states)
+        self.talk.plan = prepared.plan
+        try:
+            number = await starting.submit(self._parts, self.pod, prepared)
+        except NoAnswerError as error:
+            self._parts.recorder.tell(self.pod, Kind.WARNING, "SlurmSilent", str(error))
+            found = await self._parts.jobs.find(self.uid)
+            if found is None:
+                shown = status.pod_status(self.pod, None, None, self._states, datetime.now(UTC))
+                raise NotYetError(shown, str(error), self._parts.pauses.retry) from error
+            await asyncio.to_thread(self._folder.set_job, found.id)
+            number = found.id
+        self._parts.recorder.tell(self.pod, Kind.NORMAL, "Submitted", f"Submitted as Slurm job {number}")
+        return number
+
+    async def _follow(self, number: str) -> None:
+        """Show how the pod is, and stop it when it shall stop, until its job has ended."""
+        self._parts.jobs.watch(number, self._job_changed)
+        while True:
+            self._wake.clear()
+            for other in self._parts.jobs.others(self.uid, number):
+                await self._parts.jobs.cancel(other)
+            if self.job and self.job.state.ended:
+                break
+            if self.job or self.report:
+                await self._show()
+            await self.talk.catch_up()
+            wait_s = min(await self._stop(number), self._overdue_in_s())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._wake.wait()
+        self.report = await asyncio.to_thread(self._folder.report) or self.report
+        await self._show()
+        await asyncio.to_thread(self._folder.drop_credential)
+        self._parts.jobs.forget(number)
+
+    def _job_changed(self, job: SlurmJob) -> None:
+        self.job = job
+        self.wake()
+
+    def _overdue_in_s(self) -> float:
+        due = verdict.deadline(self.pod, self.job)
+        left_s = (due - datetime.now(UTC)).total_seconds() if due else 60.0
+        return left_s if left_s > 0 else 60.0
+
+    async def _stop(self, number: str) -> float:
+        """Stop the pod if it shall stop; return after how many seconds to look again."""
+        late = self.job is not None and verdict.overdue(self.pod, self.job, datetime.now(UTC)) is not None
+        if not (self.is_deleted or late):
+            return 60.0
+        if self._stopping is None:
+            self._stopping = Stopping(self._parts, number)
+            self._parts.recorder.tell(self.pod, Kind.NORMAL, "Killing", f"Stopping Slurm job {number}")
+        return await self._stopping.go_on(self.pod, self.job, self.talk.connection, gone=self.gone)
+
+    async def _show(self) -> None:
+        shown = status.pod_status(self.pod, self.report, self.job, self._states, datetime.now(UTC))
+        await self._publish(shown)
+
+    async def _publish(self, shown: Object) -> None:
+        """Write the status where it differs from what the API server has."""
+        old = self.pod.get("status") or {}
+        if self.gone or shown == self._published or all(old.get(key) == value for key, value in shown.items()):
+            return
+        # What was said before and is true no more is taken back.
+        taken = {key: None for key in ("reason", "message") if key in old and key not in shown}
+        meta = self.pod["metadata"]
+        path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status"
+        try:
+            answer = await self._parts.kube.patch(path, {"metadata": {"uid": self.uid}, "status": {**taken, **shown}})
+        except (NotFoundError, ConflictError):
+            # Whether it is gone the watch tells.
+            return
+        self._published = shown
+        for told in events.changes(old, shown, self.job):
+            self._parts.recorder.tell(self.pod, told.kind, told.reason, told.message, told.place)
+        self.update(answer)
+
+    async def _remove(self) -> None:
+        """Remove what is left: the files, then the API's object, if it still is this pod."""
+        self._parts.config.tokens.forget(self.uid)
+        self.talk.end()
+        await asyncio.to_thread(self._folder.remove)
+        if self.gone:
+            return
+        meta = self.pod["metadata"]
+        path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
+        with suppress(ConflictError):
+            await self._parts.kube.delete(path, {"gracePeriodSeconds": 0, "preconditions": {"uid": self.uid}})
+
+    async def _unless_deleted(self, work: Coroutine[Any, Any, _Result]) -> _Result | None:
+        """Do some work; give it up, and return None, when the pod is deleted meanwhile."""
+        task = asyncio.ensure_future(work)
+        deleted = asyncio.ensure_future(self._deleted.wait())
+        try:
+            await asyncio.wait((task, deleted), return_when=asyncio.FIRST_COMPLETED)
+            return await task if task.done() else None
+        finally:
+            for one in (task, deleted):
+                one.cancel()

@@ -1,0 +1,62 @@
+"""Where the pod runs: job, node, addresses."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What only this node knows.
+
+    Attributes:
+        job: Slurm's number.
+        node: Slurm's name.
+        address: the pod's.
+        host_address: the node's.
+    """
+
+    job: str
+    node: str
+    address: str
+    host_address: str
+
+    @classmethod
+    def here(cls, folder: Path) -> Facts:
+        """Look around; the pod's address is the one from which the kubelet is reached."""
+        node = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
+        address = _address_towards(folder)
+        host = address
+        with suppress(OSError):
+            host = socket.gethostbyname(node)
+        return cls(os.environ.get("SLURM_JOB_ID", ""), node, address, address if host.startswith("127.") else host)
+
+    def told(self, uid: str) -> dict[str, Any]:
+        """Return them as hello and report have them."""
+        return {
+            "uid": uid,
+            "job": self.job,
+            "node": self.node,
+            "addresses": [self.address],
+            "host_address": self.host_address,
+        }
+
+    def variables(self) -> dict[str, str]:
+        """Return them as variables of containers take them."""
+        own = {"pod_ip": self.address, "pod_ips": self.address}
+        return {**own, "host_ip": self.host_address, "host_ips": self.host_address}
+
+
+def _address_towards(folder: Path) -> str:
+    with suppress(OSError, ValueError, KeyError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        where = json.loads((folder / "kubelet.json").read_text(encoding="utf-8"))
+        # Nothing is sent: the kernel only chooses the way.
+        probe.connect((where["address"], where["port"]))
+        return str(probe.getsockname()[0])
+    return "127.0.0.1"

@@ -1,0 +1,162 @@
+"""`python -I -m isthmus.supervisor <pod folder>`: everything wired together.
+
+Exit status: 0 the pod succeeded; 1 a container failed or the pod could not start; 2 it cannot be supervised at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from . import namespaces
+from . import plan as plans
+from .channel import VERSION, Channel
+from .facts import Facts
+from .frames import Data, Message
+from .namespaces import PodNamespaces
+from .plan import PlanError
+from .pod import PodRunner
+from .processes import Processes, StartError, say
+from .report import Report
+from .streams import Streams
+
+# How long the last report may take to reach the kubelet; the file is there anyway.
+LAST_WORD_S = 5.0
+
+
+class Supervisor:
+    """Answers the kubelet.
+
+    Args:
+        folder: the pod's, on the shared home; its name is the pod's uid.
+        spaces: the pod's namespaces.
+        facts: where it runs.
+    """
+
+    def __init__(self, folder: Path, spaces: PodNamespaces, facts: Facts) -> None:
+        self._facts = facts
+        self._report = Report(folder / "report.json", facts.told(folder.name))
+        self._channel = Channel(folder, self)
+        self._report.changed = self._channel.report_changed
+        self._pod = PodRunner(spaces, Processes(), self._report, facts.variables(), folder)
+        self._streams = Streams(self._channel, self._pod)
+        self._uid = folder.name
+        self._running: asyncio.Future[int] | None = None
+        self._outcome: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    async def run(self) -> int:
+        """Serve until the pod has ended; return the exit status."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._terminate)
+        self._report.write()
+        channel = asyncio.ensure_future(self._channel.run())
+        try:
+            return await self._outcome
+        finally:
+            await self._channel.settled(LAST_WORD_S)
+            channel.cancel()
+            await asyncio.gather(channel, return_exceptions=True)
+
+    def hello(self) -> Message:
+        """Say who this is."""
+        told = self._facts.told(self._uid)
+        return {"type": "hello", "version": VERSION, **told, "has_plan": self._running is not None}
+
+    def report(self) -> Message:
+        """Return the report as a message."""
+        return {"type": "report", **self._report.content}
+
+    async def message(self, message: Message) -> None:
+        """Do what the kubelet says; what cannot be done is said in the job's log."""
+        kind = message["type"]
+        try:
+            if self._streams.knows(kind):
+                self._streams.open(message)
+            elif kind == "cancel":
+                self._streams.cancel(int(message["stream"]))
+            elif kind == "plan":
+                self._begin(message["plan"])
+            elif kind == "stop":
+                self._stop(message.get("grace_s"))
+            elif kind == "update":
+                await self._pod.update(plans.volumes(message["volumes"]))
+            elif kind == "ephemeral":
+                self._pod.add(message["container"])
+            else:
+                say(f"the kubelet says {kind!r}, which this supervisor does not know")
+        except (StartError, PlanError, KeyError, ValueError) as error:
+            say(f"{kind}: {error}")
+
+    async def data(self, data: Data) -> None:
+        """Take bytes of a stream."""
+        await self._streams.data(data)
+
+    async def gone(self) -> None:
+        """End the streams of a connection that is gone."""
+        await self._streams.close()
+
+    def _begin(self, told: Any) -> None:
+        if self._running is not None or self._outcome.done():
+            return
+        try:
+            plan = plans.read(told)
+        except PlanError as error:
+            self._report.refuse("InvalidPlan", str(error))
+            self._outcome.set_result(1)
+            return
+        self._running = asyncio.ensure_future(self._pod.run(plan))
+        self._running.add_done_callback(self._ended)
+
+    def _ended(self, running: asyncio.Future[int]) -> None:
+        if self._outcome.done():
+            return
+        error = running.exception()
+        if error is None:
+            self._outcome.set_result(running.result())
+        else:
+            self._report.refuse("SupervisorError", f"{type(error).__name__}: {error}")
+            self._outcome.set_exception(error)
+
+    def _stop(self, grace_s: Any) -> None:
+        if self._running is None:
+            self._report.pod("ended")
+            if not self._outcome.done():
+                self._outcome.set_result(1)
+            return
+        self._pod.stop(None if grace_s is None else float(grace_s))
+
+    def _terminate(self) -> None:
+        """Slurm ends the job: its own patience (KillWait) is the grace."""
+        self._stop(None)
+
+
+async def supervise(folder: Path, spaces: PodNamespaces) -> int:
+    """Run the pod of a folder."""
+    return await Supervisor(folder, spaces, Facts.here(folder)).run()
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run a pod; see the module for the exit status."""
+    words = sys.argv[1:] if argv is None else argv
+    if len(words) != 1 or not Path(words[0]).is_dir():
+        say("usage: python -I -m isthmus.supervisor <pod folder>")
+        return 2
+    folder = Path(words[0]).resolve()
+    base = Path(tempfile.mkdtemp(prefix=f"isthmus-{folder.name}-", dir=os.environ.get("TMPDIR", tempfile.gettempdir())))
+    try:
+        spaces = namespaces.hold(base)
+    except (StartError, OSError) as error:
+        base.rmdir()
+        say(f"{socket.gethostname()} cannot run the pod: {error}")
+        return 2
+    try:
+        return asyncio.run(supervise(folder, spaces))
+    finally:
+        spaces.end()

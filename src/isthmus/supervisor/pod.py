@@ -1,0 +1,200 @@
+"""The whole pod: volumes, init containers one after the other, sidecars, containers, and its end.
+
+The plan comes once; then the pod depends on nobody. It ends when its containers have, when the kubelet says `stop`, or
+when Slurm sends SIGTERM (scancel, time limit).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from . import linux, podfiles, volumes
+from . import plan as plans
+from .containers import Runner
+from .namespaces import PodNamespaces
+from .plan import Container, Plan, Volume
+from .processes import Processes, StartError
+from .report import Exit, Report
+from .sandbox import Pod
+from .volumes import Folders
+
+
+class PodRunner:
+    """Runs a pod.
+
+    Args:
+        spaces: its namespaces.
+        processes: starts programs.
+        report: is told of each change.
+        facts: pod_ip, pod_ips, host_ip, host_ips.
+        folder: the pod's folder on the shared home; logs go there.
+    """
+
+    def __init__(
+        self, spaces: PodNamespaces, processes: Processes, report: Report, facts: dict[str, str], folder: Path
+    ) -> None:
+        self._spaces = spaces
+        self._processes = processes
+        self._report = report
+        self._facts = facts
+        self._folder = folder
+        self._pod: Pod | None = None
+        self._runners: dict[str, Runner] = {}
+        self._tasks: dict[str, asyncio.Future[Exit]] = {}
+        self._stopping: asyncio.Future[None] | None = None
+        self._stop_asked = asyncio.Event()
+
+    def runner(self, name: str) -> Runner:
+        """Return a container.
+
+        Raises:
+            StartError: the pod has none of this name, or it has not come to it.
+        """
+        if name not in self._runners:
+            raise StartError(f"container {name} has not started")
+        return self._runners[name]
+
+    @property
+    def runners(self) -> list[Runner]:
+        """All containers there have been."""
+        return list(self._runners.values())
+
+    async def run(self, plan: Plan) -> int:
+        """Run it to its end; return the exit status of the job: 0, or 1 if it failed or could not start."""
+        for container in plan["init"]:
+            self._report.expect(container["name"], container["image_id"], "PodInitializing")
+        for container in plan["containers"]:
+            reason = "PodInitializing" if plan["init"] else "ContainerCreating"
+            self._report.expect(container["name"], container["image_id"], reason)
+        self._report.write()
+        pod = Pod(plan, self._spaces, Folders(self._spaces.base), self._processes, self._facts)
+        try:
+            await self._prepare(pod)
+        except StartError as error:
+            self._report.refuse("FailedMount", str(error))
+            return 1
+        self._pod = pod
+        if not await self._initialize(plan):
+            await self._finish()
+            return 1
+        for container in plan["containers"]:
+            self._begin(container, plan["restart_policy"])
+        if not self._stop_asked.is_set():
+            self._report.pod("running")
+        names = [container["name"] for container in plan["containers"]]
+        ends = await asyncio.gather(*(self._tasks[name] for name in names if name in self._tasks))
+        failed = self._stop_asked.is_set() and len(ends) < len(names)
+        await self._finish()
+        return int(failed or any(end.code for end in ends))
+
+    def stop(self, grace_s: float | None = None) -> None:
+        """Begin to end the pod; a second call changes nothing."""
+        self._stop_asked.set()
+        if self._stopping is None:
+            self._report.pod("stopping")
+            self._stopping = asyncio.ensure_future(self._stop(grace_s))
+
+    async def update(self, changed: list[Volume]) -> None:
+        """Give volumes of files their new content.
+
+        Raises:
+            StartError: it cannot be written.
+        """
+        pod = self._running()
+        await pod.inside(partial(volumes.update, pod.folders, changed))
+
+    def add(self, container: object) -> None:
+        """Start an ephemeral container; one that is there already stays as it is.
+
+        Raises:
+            StartError: the pod does not run.
+            PlanError: it is no container.
+        """
+        pod = self._running()
+        read = plans.container(container, pod.plan["volumes"])
+        if read["name"] not in self._runners and not self._stop_asked.is_set():
+            self._report.expect(read["name"], read["image_id"], "ContainerCreating")
+            self._begin(read, "Never")
+
+    def _running(self) -> Pod:
+        if self._pod is None:
+            raise StartError("the pod has not started")
+        return self._pod
+
+    async def _prepare(self, pod: Pod) -> None:
+        plan = pod.plan
+        hosts = podfiles.hosts(plan, self._facts["pod_ips"].split(","))
+        await pod.inside(partial(volumes.prepare, pod.folders, hosts, podfiles.resolv(plan)))
+        await pod.inside(partial(volumes.make, pod.folders, plan["volumes"]))
+        await self._name_host(plan["hostname"])
+
+    async def _name_host(self, name: str) -> None:
+        place = self._spaces.place()
+        try:
+            await self._processes.call(partial(linux.sethostname, name), place)
+        finally:
+            place.close()
+
+    def _begin(self, container: Container, policy: str) -> Runner | None:
+        if self._stop_asked.is_set():
+            return None
+        name = container["name"]
+        runner = Runner(self._running(), container, policy, self._report, self._folder / "logs" / name)
+        self._runners[name] = runner
+        self._tasks[name] = asyncio.ensure_future(runner.run())
+        return runner
+
+    async def _initialize(self, plan: Plan) -> bool:
+        """Run init containers in order; a sidecar only has to have begun. Return False if the pod cannot go on."""
+        policy = "OnFailure" if plan["restart_policy"] != "Never" else "Never"
+        for container in plan["init"]:
+            sidecar = container["sidecar"]
+            runner = self._begin(container, "Always" if sidecar else policy)
+            if runner is None:
+                return False
+            task = self._tasks[container["name"]]
+            if sidecar:
+                began = asyncio.ensure_future(runner.began.wait())
+                waited: list[asyncio.Future[Any]] = [began, task]
+                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+                began.cancel()
+                if task.done():
+                    return False
+            elif (await task).code or self._stop_asked.is_set():
+                return False
+        return True
+
+    async def _stop(self, grace_s: float | None) -> None:
+        if self._pod is None:
+            return
+        grace_s = float(self._pod.plan["grace_s"] if grace_s is None else grace_s)
+        sidecars = self._sidecars()
+        begun = asyncio.get_running_loop().time()
+        others = [runner for runner in self.runners if runner not in sidecars]
+        await asyncio.gather(*(runner.stop(grace_s) for runner in others))
+        left_s = max(grace_s - (asyncio.get_running_loop().time() - begun), min(grace_s, 2.0))
+        await self._stop_in_turn(sidecars, left_s)
+
+    async def _finish(self) -> None:
+        """End sidecars and ephemeral containers when all others have, then say so."""
+        grace_s = float(self._running().plan["grace_s"])
+        sidecars = self._sidecars()
+        rest = [runner for runner in self.runners if runner not in sidecars]
+        await asyncio.gather(*(runner.stop(grace_s) for runner in rest))
+        await self._stop_in_turn(sidecars, grace_s)
+        if self._stopping is not None:
+            await self._stopping
+        await asyncio.gather(*self._tasks.values())
+        self._report.pod("ended")
+
+    def _sidecars(self) -> list[Runner]:
+        return [runner for runner in self.runners if runner.container["sidecar"]]
+
+    async def _stop_in_turn(self, sidecars: list[Runner], grace_s: float) -> None:
+        # The last that began ends first.
+        for runner in reversed(sidecars):
+            await runner.stop(grace_s)
+            await asyncio.wait([self._tasks[runner.name]])

@@ -1,0 +1,30 @@
+"""The pod's /etc/hosts and /etc/resolv.conf, as the kubelet of a usual cluster writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .plan import Plan
+
+
+def hosts(plan: Plan, addresses: list[str]) -> str:
+    """Return /etc/hosts: the loopback, the pod itself, and what the pod adds."""
+    own = " ".join(filter(None, (plan["fqdn"], plan["hostname"])))
+    lines = ["127.0.0.1\tlocalhost", "::1\tlocalhost ip6-localhost ip6-loopback"]
+    lines += [f"{address}\t{own}" for address in addresses]
+    lines += [f"{host['address']}\t{' '.join(host['names'])}" for host in plan["hosts"]]
+    return "\n".join([*lines, ""])
+
+
+def resolv(plan: Plan) -> str:
+    """Return /etc/resolv.conf; without nameservers the node's own."""
+    dns = plan["dns"]
+    if not dns["nameservers"]:
+        try:
+            return Path("/etc/resolv.conf").read_text(encoding="utf-8")
+        except OSError:
+            return ""
+    lines = [f"nameserver {address}" for address in dns["nameservers"]]
+    lists = {"search": dns["searches"], "options": dns["options"]}
+    lines += [f"{key} {' '.join(words)}" for key, words in lists.items() if words]
+    return "\n".join([*lines, ""])

@@ -1,0 +1,304 @@
+"""Processes in other namespaces: started exactly, waited for exactly.
+
+A process begins as a fork of this one that joins the namespaces and forks again, since a PID namespace holds only for
+children; the one between ends at once, and this program, as subreaper, is the parent of what it started. So exit
+statuses are the kernel's own, a program that cannot start is told from one that fails, and a variable of any name
+reaches it without standing on a command line.
+
+Nothing here may run in a second thread: a fork of a process with threads cannot join a user namespace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import fcntl
+import json
+import os
+import signal
+import sys
+import termios
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from . import linux
+
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class StartError(Exception):
+    """A program could not be started; the message says why."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Whom a process runs as, and which capabilities root has (names without CAP_)."""
+
+    uid: int = 0
+    gid: int = 0
+    groups: tuple[int, ...] = ()
+    capabilities: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Namespaces to join, in this order, as (descriptor, kind); root: a descriptor of the root folder, or None."""
+
+    namespaces: tuple[tuple[int, int], ...] = ()
+    root: int | None = None
+
+    def close(self) -> None:
+        """Close the descriptors."""
+        for descriptor, _ in self.namespaces:
+            os.close(descriptor)
+        if self.root is not None:
+            os.close(self.root)
+
+
+@dataclass(frozen=True)
+class Program:
+    """What to execute.
+
+    Attributes:
+        argv: the first word is looked for in env's PATH.
+        env: the whole environment.
+        cwd: made if it is missing.
+        identity: None stays who one is in the namespaces.
+        terminal: descriptor 0 becomes the controlling terminal.
+    """
+
+    argv: Sequence[str]
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: str = "/"
+    identity: Identity | None = None
+    terminal: bool = False
+
+
+def start(program: Program, place: Place, streams: tuple[int, int, int]) -> tuple[int, int]:
+    """Start a program.
+
+    Args:
+        program: what.
+        place: where.
+        streams: descriptors that become 0, 1 and 2; they stay open here.
+
+    Returns:
+        Its pid, and a descriptor that gives the reason and then its end if it cannot be executed (see `reason`),
+        only its end otherwise.
+
+    Raises:
+        StartError: the namespaces cannot be joined.
+    """
+    pids, tell_pid = os.pipe()
+    reasons, tell_reason = os.pipe()
+    between = os.fork()
+    if not between:
+        _guarded(tell_reason, lambda: _fork_inside(program, place, streams, tell_pid, tell_reason))
+    os.close(tell_pid)
+    os.close(tell_reason)
+    told = os.read(pids, 32)
+    os.close(pids)
+    os.waitpid(between, 0)
+    if not told:
+        raise StartError(reason(reasons) or "the process between was killed")
+    return int(told), reasons
+
+
+def reason(descriptor: int) -> str:
+    """Read why a program was not executed, empty if it was, and close the descriptor."""
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read().decode(errors="replace")
+
+
+def call(action: Callable[[], Any], place: Place) -> tuple[int, int]:
+    """Run a function of this program in other namespaces.
+
+    Returns:
+        Its pid, and a descriptor that gives a JSON object with `result` or `error`.
+    """
+    results, tell = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            _join(place)
+            told = {"result": action()}
+        except Exception as error:
+            told = {"error": str(error) or type(error).__name__}
+        with os.fdopen(tell, "w") as file:
+            file.write(json.dumps(told))
+        os._exit(0)
+    os.close(tell)
+    return pid, results
+
+
+def _guarded(tell: int, action: Callable[[], None]) -> NoReturn:
+    try:
+        action()
+    except Exception as error:
+        os.write(tell, str(error).encode()[:4000])
+    os._exit(127)
+
+
+def _join(place: Place) -> None:
+    signal.set_wakeup_fd(-1)
+    for descriptor, kind in place.namespaces:
+        linux.setns(descriptor, kind)
+    if place.root is not None:
+        os.fchdir(place.root)
+        os.chroot(".")
+
+
+def _fork_inside(program: Program, place: Place, streams: tuple[int, int, int], tell_pid: int, tell: int) -> None:
+    _join(place)
+    pid = os.fork()
+    if pid:
+        os.write(tell_pid, str(pid).encode())
+        os._exit(0)
+    _guarded(tell, lambda: _execute(program, streams))
+
+
+def _execute(program: Program, streams: tuple[int, int, int]) -> None:
+    os.setsid()
+    # High first: one of them may be 0, 1 or 2 itself.
+    high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3) for descriptor in streams]
+    for target, descriptor in enumerate(high):
+        os.dup2(descriptor, target)
+    if program.terminal:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ, *_ENDING):
+        signal.signal(number, signal.SIG_DFL)
+    os.umask(0o022)
+    _enter_folder(program.cwd)
+    if program.identity is not None:
+        _become(program.identity)
+    env = {"PATH": PATH, **program.env}
+    try:
+        os.execvpe(program.argv[0], list(program.argv), env)  # noqa: S606
+    except OSError as error:
+        raise OSError(f'exec: "{program.argv[0]}": {os.strerror(error.errno or errno.ENOEXEC)}') from error
+
+
+def _enter_folder(path: str) -> None:
+    # What follows says better why it is not there.
+    with suppress(OSError):
+        os.makedirs(path, exist_ok=True)
+    os.chdir(path)
+
+
+def _become(identity: Identity) -> None:
+    kept = set(identity.capabilities)
+    linux.bound_capabilities(kept)
+    if identity.groups or identity.gid or identity.uid:
+        os.setgroups(list(identity.groups))
+    os.setgid(identity.gid)
+    os.setuid(identity.uid)
+    if identity.uid == 0:
+        linux.limit_capabilities(kept)
+
+
+class Processes:
+    """The children of this program; those nobody knows are reaped too."""
+
+    def __init__(self) -> None:
+        self._waited: dict[int, asyncio.Future[int]] = {}
+        linux.become_subreaper()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, self.reap)
+
+    async def start(self, program: Program, place: Place, streams: tuple[int, int, int]) -> Process:
+        """Start a program.
+
+        Raises:
+            StartError: it cannot be.
+        """
+        pid, reasons = start(program, place, streams)
+        process = Process(pid, self._expect(pid))
+        why = await read_all(reasons)
+        if why:
+            await process.status
+            raise StartError(why.decode(errors="replace"))
+        return process
+
+    async def call(self, action: Callable[[], Any], place: Place) -> Any:
+        """Run a function of this program in other namespaces; what it returns must be JSON.
+
+        Raises:
+            StartError: what the function raised.
+        """
+        pid, results = call(action, place)
+        ended = self._expect(pid)
+        told = await read_all(results)
+        await ended
+        answer = json.loads(told) if told else {"error": "the process that should do it was killed"}
+        if "error" in answer:
+            raise StartError(answer["error"])
+        return answer["result"]
+
+    def _expect(self, pid: int) -> asyncio.Future[int]:
+        self._waited[pid] = asyncio.get_running_loop().create_future()
+        return self._waited[pid]
+
+    def reap(self) -> None:
+        """Take the statuses of all children that have ended."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if not pid:
+                return
+            future = self._waited.pop(pid, None)
+            if future and not future.done():
+                future.set_result(status)
+
+
+@dataclass
+class Process:
+    """A running child; `status` comes as wait(2) gives it."""
+
+    pid: int
+    status: asyncio.Future[int]
+
+    def kill(self, number: int) -> None:
+        """Send a signal, if it still runs."""
+        if not self.status.done():
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    async def ended(self, timeout_s: float | None = None) -> bool:
+        """Wait; tell whether it has ended."""
+        await asyncio.wait([self.status], timeout=timeout_s)
+        return self.status.done()
+
+
+async def read_all(descriptor: int, limit: int = 1 << 20) -> bytes:
+    """Read a pipe to its end, and close it."""
+    loop = asyncio.get_running_loop()
+    parts: list[bytes] = []
+    os.set_blocking(descriptor, False)
+    try:
+        while True:
+            ready = loop.create_future()
+            loop.add_reader(descriptor, _settle, ready)
+            try:
+                await ready
+            finally:
+                loop.remove_reader(descriptor)
+            part = os.read(descriptor, 65536)
+            if not part or sum(map(len, parts)) > limit:
+                return b"".join(parts)
+            parts.append(part)
+    finally:
+        os.close(descriptor)
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def say(text: str) -> None:
+    """Write a line to the job's own log."""
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,159 @@
+"""What the pod is like: the report that the kubelet gets whole on each change, and that lies beside the pod's logs.
+
+The file comes first: a report that was sent can be read again after whatever death.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import clock
+
+SCHEMA = 1
+_NO_EXIT = {"reason": "", "message": "", "exit_code": None, "signal": None, "started": None, "finished": None}
+_KEPT = ("exit_code", "signal", "reason", "message", "started", "finished")
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a container ended.
+
+    Attributes:
+        code: exit status; 128 + signal when a signal ended it.
+        signal: its number, or None.
+        reason: in Kubernetes' words; empty: by the code.
+        message: its termination message, or why it could not start.
+    """
+
+    code: int
+    signal: int | None = None
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def told_reason(self) -> str:
+        """The reason that a status shows."""
+        return self.reason or ("Completed" if self.code == 0 else "Error")
+
+    @classmethod
+    def of_status(cls, status: int) -> Exit:
+        """Read a status of wait(2)."""
+        if os.WIFSIGNALED(status):
+            return cls(128 + os.WTERMSIG(status), os.WTERMSIG(status))
+        return cls(os.WEXITSTATUS(status))
+
+
+class Report:
+    """The one report of a pod; each of its verbs writes it and tells `changed`."""
+
+    def __init__(self, path: Path, facts: dict[str, Any]) -> None:
+        """Begin.
+
+        Args:
+            path: report.json.
+            facts: uid, job, node, addresses, host_address.
+        """
+        self._path = path
+        self.changed: Callable[[], None] = lambda: None
+        self._told: dict[str, Any] = {
+            "schema": SCHEMA,
+            **facts,
+            "sequence": 0,
+            "phase": "starting",
+            "started": clock.now(),
+            "error": None,
+            "containers": {},
+        }
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """A copy."""
+        return copy.deepcopy(self._told)
+
+    def expect(self, name: str, image_id: str, reason: str) -> None:
+        """Name a container that has yet to start."""
+        self._told["containers"][name] = {
+            "state": "waiting",
+            **_NO_EXIT,
+            "reason": reason,
+            "restarts": 0,
+            "is_started": False,
+            "ready": False,
+            "image_id": image_id,
+            "last": None,
+        }
+
+    def pod(self, phase: str) -> None:
+        """Set the pod's phase: starting, running, stopping or ended."""
+        self._told["phase"] = phase
+        self.write()
+
+    def refuse(self, reason: str, message: str) -> None:
+        """Say why the pod cannot run."""
+        self._told["error"] = {"reason": reason, "message": message}
+        self.pod("ended")
+
+    def waiting(self, name: str, reason: str, message: str = "") -> None:
+        """A container is about to start, or waits to start again; how it ended before becomes its past."""
+        told = self._told["containers"][name]
+        past = {key: told[key] for key in _KEPT} if told["state"] == "terminated" else told["last"]
+        told.update(_NO_EXIT, state="waiting", reason=reason, message=message, last=past, is_started=False, ready=False)
+        self.write()
+
+    def running(self, name: str) -> None:
+        """A container's program has started."""
+        told = self._told["containers"][name]
+        told.update(_NO_EXIT, state="running", started=clock.now())
+        self.write()
+
+    def terminated(self, name: str, ended: Exit) -> None:
+        """A container has ended."""
+        told = self._told["containers"][name]
+        told.update(
+            state="terminated",
+            reason=ended.told_reason,
+            message=ended.message,
+            exit_code=ended.code,
+            signal=ended.signal,
+            started=told["started"] or clock.now(),
+            finished=clock.now(),
+            is_started=False,
+            ready=False,
+        )
+        self.write()
+
+    def restarted(self, name: str) -> None:
+        """Count a restart; it is written with what follows."""
+        self._told["containers"][name]["restarts"] += 1
+
+    def health(self, name: str, *, is_started: bool | None = None, ready: bool | None = None) -> None:
+        """Set what probes have found; None leaves it."""
+        told = self._told["containers"][name]
+        new = {"is_started": is_started, "ready": ready}
+        new = {key: value for key, value in new.items() if value is not None and told[key] != value}
+        if new:
+            told.update(new)
+            self.write()
+
+    def write(self) -> None:
+        """Write the file whole, then tell."""
+        self._told["sequence"] += 1
+        write_whole(self._path, json.dumps(self._told))
+        self.changed()
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file of mode 0600 that is there whole or not at all."""
+    temporary = path.with_name(f".{path.name}.new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

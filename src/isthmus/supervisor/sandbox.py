@@ -1,0 +1,277 @@
+"""One container as Apptainer makes it: its root, mounts and processes' namespace, held open by `pause`.
+
+Apptainer runs as the root of the pod's user namespace, so it needs neither a setuid starter nor a user namespace per
+container. What the pod wants to run in it is then started beside `pause` by `processes`: the program, the words of
+`kubectl exec`, probes and hooks all the same way. A start of a container is a new sandbox: what it wrote to its root is
+gone, and so are its processes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from . import namespaces, outputs, pause, volumes
+from .namespaces import PodNamespaces
+from .plan import Container, Plan
+from .processes import PATH, Identity, Place, Process, Processes, Program, StartError, read_all
+from .volumes import Folders
+
+PAUSE = "/.isthmus/pause"
+# Apptainer makes this folder afresh: nothing can be mounted in it, all can be made in it.
+_STAGED = "/dev/"
+START_S = 120.0
+STOP_S = 5.0
+# What containers have in a usual cluster (containerd).
+USUAL = frozenset(
+    {
+        "CHOWN",
+        "DAC_OVERRIDE",
+        "FSETID",
+        "FOWNER",
+        "MKNOD",
+        "NET_RAW",
+        "SETGID",
+        "SETUID",
+        "SETFCAP",
+        "SETPCAP",
+        "NET_BIND_SERVICE",
+        "SYS_CHROOT",
+        "KILL",
+        "AUDIT_WRITE",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Pod:
+    """What all containers of a pod share."""
+
+    plan: Plan
+    spaces: PodNamespaces
+    folders: Folders
+    processes: Processes
+    facts: dict[str, str]
+
+    async def inside(self, action: Callable[[], object]) -> object:
+        """Run a function among the pod's files, as its root.
+
+        Raises:
+            StartError: what it raised.
+        """
+        place = self.spaces.files
+        try:
+            return await self.processes.call(action, place)
+        finally:
+            place.close()
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """A container that is open.
+
+    Attributes:
+        holder: Apptainer.
+        place: its namespaces and root.
+        complaint: what Apptainer says, complete when it has ended.
+    """
+
+    holder: Process
+    place: Place
+    complaint: asyncio.Future[bytes]
+
+    @property
+    def mounts(self) -> int:
+        """The descriptor of its mount namespace."""
+        return self.place.namespaces[1][0]
+
+    async def close(self) -> None:
+        """End everything in it."""
+        for number in (signal.SIGKILL, signal.SIGKILL):
+            for pid in namespaces.members(self.mounts):
+                if pid != self.holder.pid:
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, number)
+            # Apptainer takes its mounts away when `pause` has ended.
+            if await self.holder.ended(STOP_S):
+                break
+        self.holder.kill(signal.SIGKILL)
+        await self.holder.ended(STOP_S)
+        self.complaint.cancel()
+        self.place.close()
+
+
+def identity(container: Container) -> Identity:
+    """Return whom a container's program runs as."""
+    user = container["user"] or {"uid": 0, "gid": 0, "groups": []}
+    words = {kind: {_bare(name) for name in container["capabilities"][kind]} for kind in ("add", "drop")}
+    kept = set() if "ALL" in words["drop"] else set(USUAL) - words["drop"]
+    return Identity(user["uid"], user["gid"], tuple(user["groups"]), frozenset((kept | words["add"]) - {"ALL"}))
+
+
+def _bare(name: str) -> str:
+    return name[4:] if name.startswith("CAP_") else name
+
+
+def bind(source: str, target: str, *, read_only: bool) -> str:
+    """Return the value of `--mount`: a line of CSV, so that a path may hold anything but a line's end."""
+    line = io.StringIO()
+    fields = ["type=bind", f"source={source}", f"destination={target}", *(["ro"] if read_only else [])]
+    csv.writer(line, lineterminator="").writerow(fields)
+    return line.getvalue()
+
+
+def command(plan: Plan, container: Container, folders: Folders, root: str, mounts: list[str]) -> list[str]:
+    """Return Apptainer's command line; nothing in it is secret.
+
+    Args:
+        plan: the pod.
+        container: which of its containers.
+        folders: the pod's.
+        root: the folder that takes what is written to the root; empty for a root that cannot be written.
+        mounts: of volumes, from `bind`.
+    """
+    message = container["termination_path"]
+    own = [
+        bind(str(folders.shm), "/dev/shm", read_only=False),  # noqa: S108
+        bind(str(folders.hosts), "/etc/hosts", read_only=False),
+        bind(str(folders.pause), PAUSE, read_only=True),
+    ]
+    if not message.startswith(_STAGED):
+        own.append(bind(str(folders.termination(container["name"])), message, read_only=False))
+    return [
+        *("apptainer", "--quiet", "exec", "--contain", "--cleanenv", "--no-home"),
+        *("--no-mount", "home,tmp,hostfs,bind-paths,cwd"),
+        *([] if plan["share_pid"] else ["--pid"]),
+        *(["--nv"] if os.environ.get("SLURM_JOB_GPUS") and Path("/dev/nvidiactl").exists() else []),
+        *(["--overlay", root] if root else []),
+        *(word for mount in (*own, *mounts) for word in ("--mount", mount)),
+        container["image"],
+        PAUSE,
+    ]
+
+
+def environment(folders: Folders) -> dict[str, str]:
+    """Return what Apptainer itself sees."""
+    places = {
+        name: str(folders.tmp) for name in ("HOME", "APPTAINER_CONFIGDIR", "APPTAINER_TMPDIR", "APPTAINER_CACHEDIR")
+    }
+    return {"PATH": f"{folders.shields}:{os.environ.get('PATH', PATH)}", "LANG": "C.UTF-8", **places}
+
+
+async def open_sandbox(pod: Pod, container: Container) -> Sandbox:
+    """Have Apptainer make a container, and wait until it is there.
+
+    Raises:
+        StartError: it cannot be; the message is Apptainer's.
+    """
+    root, mounts = await _prepare(pod, container)
+    argv = command(pod.plan, container, pod.folders, root, mounts)
+    pipes = outputs.pipes(stdin=False)
+    _, told, errors = pipes.ours
+    place = pod.spaces.place()
+    try:
+        holder = await pod.processes.start(Program(argv, environment(pod.folders)), place, pipes.theirs)
+    finally:
+        place.close()
+        pipes.close_theirs()
+    complaint = asyncio.ensure_future(read_all(errors or 0))
+    try:
+        await asyncio.wait_for(_ready(told), START_S)
+        sandbox = Sandbox(holder, namespaces.opened(_find_pause(holder.pid), root=True), complaint)
+    except (StartError, asyncio.TimeoutError) as error:
+        holder.kill(signal.SIGKILL)
+        await holder.ended(STOP_S)
+        why = (await complaint).decode(errors="replace").strip().splitlines()
+        raise StartError(_plain(why[-1]) if why else str(error) or "Apptainer did not answer") from error
+    finally:
+        os.close(told)
+    await _finish(pod, container, sandbox)
+    return sandbox
+
+
+async def _prepare(pod: Pod, container: Container) -> tuple[str, list[str]]:
+    known = {volume["name"]: volume for volume in pod.plan["volumes"]}
+
+    def make() -> tuple[str, list[str]]:
+        volumes.fresh_termination(pod.folders, container["name"])
+        mounts = [
+            bind(
+                volumes.source(pod.folders, mount, known[mount["volume"]]),
+                mount["path"],
+                read_only=mount["read_only"] or known[mount["volume"]]["kind"] == "files",
+            )
+            for mount in container["mounts"]
+        ]
+        return ("" if container["read_only"] else volumes.fresh_root(pod.folders, container["name"])), mounts
+
+    root, mounts = cast("tuple[str, list[str]]", await pod.inside(make))
+    return root, mounts
+
+
+async def _finish(pod: Pod, container: Container, sandbox: Sandbox) -> None:
+    # Apptainer brings the node's own resolv.conf, as a file of this container alone.
+    text = podfile(pod.folders.resolv, pod)
+    message = container["termination_path"]
+    await pod.processes.call(partial(_complete, text, message if message.startswith(_STAGED) else ""), sandbox.place)
+
+
+def podfile(path: Path, pod: Pod) -> str:
+    """Read one of the pod's small files."""
+    return pod.spaces.seen(path).read_text(encoding="utf-8")
+
+
+def _complete(resolv: str, message: str) -> None:
+    Path("/etc/resolv.conf").write_text(resolv, encoding="utf-8")
+    if message:
+        Path(message).touch()
+        Path(message).chmod(0o666)
+
+
+async def termination_message(pod: Pod, container: Container, sandbox: Sandbox, limit: int) -> str:
+    """Read what the program left as its last words."""
+    with suppress(StartError):
+        return str(await pod.processes.call(partial(_beginning, container["termination_path"], limit), sandbox.place))
+    return ""
+
+
+def _beginning(path: str, limit: int) -> str:
+    with open(path, "rb") as file:
+        return file.read(limit).decode(errors="replace")
+
+
+async def _ready(told: int) -> None:
+    loop = asyncio.get_running_loop()
+    first: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(told, first.set_result, None)
+    try:
+        await first
+    finally:
+        loop.remove_reader(told)
+    if os.read(told, 1) != pause.READY:
+        raise StartError("")
+
+
+def _find_pause(pid: int) -> int:
+    """Return the process below Apptainer that is `pause`."""
+    found = [pid]
+    for each in found:
+        with suppress(OSError):
+            if Path(f"/proc/{each}/cmdline").read_bytes().split(b"\0")[0] == PAUSE.encode():
+                return each
+            for task in os.listdir(f"/proc/{each}/task"):
+                found += map(int, Path(f"/proc/{each}/task/{task}/children").read_text().split())
+    raise StartError("the container ended at once")
+
+
+def _plain(line: str) -> str:
+    return line.removeprefix("FATAL:").strip()

@@ -1,0 +1,144 @@
+"""Programs that Slurm starts: one with a memory limit of its own, and an MPI program on all nodes of the job.
+
+A container with a limit below the job's is a step of its own (`srun --overlap --mem`): see `step`. Its processes join
+the container's namespaces like all others; only their control group is the step's.
+
+An MPI program is one process per task: srun starts Apptainer on each node, and the ranks are the user himself, with
+Slurm's and PMIx's variables, his home and /tmp, as in an ordinary job. Of the volumes ranks see those of kind `host`:
+the others exist on the first node only, where the container also has its sandbox, for exec, probes and hooks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from . import step
+from .outputs import Pipes
+from .plan import Container, Volume
+from .processes import Place, Process, Processes, Program, StartError
+from .sandbox import Pod, bind
+
+CONNECT_S = 60.0
+
+
+def step_command(name: str, memory_mib: int, node: str, path: str) -> list[str]:
+    """Return srun's words for a memory step."""
+    where = ["--nodes=1", "--ntasks=1", f"--nodelist={node}"] if node else ["--nodes=1", "--ntasks=1"]
+    shape = [f"--job-name={name}", f"--mem={memory_mib}", "--cpu-bind=none", "--input=none", "--gres=none"]
+    return ["srun", "--quiet", "--overlap", *where, *shape, sys.executable, "-I", "-m", f"{__package__}.step", path]
+
+
+def mpi_command(container: Container, volumes: list[Volume], argv: list[str]) -> list[str]:
+    """Return srun's words for an MPI program."""
+    paths = {volume["name"]: volume["path"] for volume in volumes if volume["kind"] == "host"}
+    mounts = [
+        bind(f"{paths[mount['volume']]}/{mount['sub_path'] or ''}", mount["path"], read_only=mount["read_only"])
+        for mount in container["mounts"]
+        if mount["volume"] in paths
+    ]
+    words = [word for mount in mounts for word in ("--mount", mount)]
+    folder = ["--pwd", container["cwd"]] if container["cwd"] else []
+    apptainer = ["apptainer", "--quiet", "exec", *words, *folder, container["image"], *argv]
+    return ["srun", "--quiet", "--overlap", *container["mpi_flags"], *apptainer]
+
+
+def mpi_environment(env: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """Return the job's own variables, and the container's as Apptainer brings them in: by name, on no command line."""
+    return {**own, **{f"APPTAINERENV_{name}": value for name, value in env.items()}}
+
+
+async def start_mpi(pod: Pod, container: Container, program: Program, pipes: Pipes) -> Process:
+    """Start an MPI program; the process is srun.
+
+    Raises:
+        StartError: there is no srun.
+    """
+    argv = mpi_command(container, pod.plan["volumes"], list(program.argv))
+    return await pod.processes.start(Program(argv, mpi_environment(program.env, os.environ)), Place(), pipes.theirs)
+
+
+class Step:
+    """A container's program in a step of its own.
+
+    Args:
+        pod: the pod.
+        container: which of its containers; it has `memory_mib`.
+    """
+
+    def __init__(self, pod: Pod, container: Container) -> None:
+        self._pod = pod
+        self._container = container
+        self._srun: Process | None = None
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def start(self, program: Program, place: Place, pipes: Pipes) -> Process:
+        """Start the program in the container's namespaces.
+
+        Raises:
+            StartError: Slurm gives no step, or the program cannot be started.
+        """
+        path = self._pod.spaces.base / f"step-{self._container['name']}"
+        with suppress(FileNotFoundError):
+            path.unlink()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as server:
+            server.bind(str(path))
+            server.listen(1)
+            server.setblocking(False)
+            self._srun = await self._run_srun(self._pod.processes, path)
+            connection = await self._accept(server, self._srun)
+        connection.setblocking(True)
+        descriptors = [*pipes.theirs, *(each for each, _ in place.namespaces), place.root or 0]
+        socket.send_fds(connection, [step.packed(program, place)], descriptors)
+        reader, self._writer = await asyncio.open_connection(sock=connection)
+        told = await _answer(reader)
+        if "error" in told:
+            await self.close()
+            raise StartError(str(told["error"]))
+        status: asyncio.Future[int] = asyncio.ensure_future(_status(reader))
+        return Process(int(str(told["pid"])), status)
+
+    async def close(self) -> None:
+        """Let the step end."""
+        if self._writer is not None:
+            self._writer.close()
+        if self._srun is not None:
+            await self._srun.ended(10.0)
+            self._srun.kill(9)
+
+    async def _run_srun(self, processes: Processes, path: Path) -> Process:
+        node = os.environ.get("SLURMD_NODENAME", "")
+        argv = step_command(self._container["name"], self._container["memory_mib"] or 0, node, str(path))
+        # What srun has to say belongs to the job's log.
+        streams = (os.open(os.devnull, os.O_RDONLY), 2, 2)
+        try:
+            return await processes.start(Program(argv, dict(os.environ)), Place(), streams)
+        finally:
+            os.close(streams[0])
+
+    async def _accept(self, server: socket.socket, srun: Process) -> socket.socket:
+        coming = asyncio.ensure_future(asyncio.get_running_loop().sock_accept(server))
+        waited: list[asyncio.Future[object]] = [coming, srun.status]  # type: ignore[list-item]
+        await asyncio.wait(waited, timeout=CONNECT_S, return_when=asyncio.FIRST_COMPLETED)
+        if coming.done():
+            return coming.result()[0]
+        coming.cancel()
+        srun.kill(9)
+        raise StartError(f"Slurm gave no step of {self._container['memory_mib']} MiB; see the job's log")
+
+
+async def _answer(reader: asyncio.StreamReader) -> dict[str, object]:
+    line = await reader.readline()
+    return dict(json.loads(line)) if line else {"error": "the step ended before the program did"}
+
+
+async def _status(reader: asyncio.StreamReader) -> int:
+    told = await _answer(reader)
+    # The step itself was ended, and with it the program.
+    return int(str(told.get("status", 9)))

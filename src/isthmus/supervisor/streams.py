@@ -1,0 +1,230 @@
+"""What the kubelet asks for while the pod runs: exec, attach, logs, forwarded ports, figures.
+
+Each stream is a task of its own with a bounded queue of what came for it; its end is told once. Input that a program
+does not read holds up the channel, not this program's memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Protocol
+
+from . import frames, logread, outputs, stats
+from .channel import Channel
+from .containers import Runner
+from .frames import RESIZE, STDERR, STDIN, STDOUT, Data, Message
+from .logs import STDOUT as OUT
+from .processes import StartError
+from .report import Exit
+
+_QUEUE = 64
+_HELD_S = 5.0
+
+
+class Containers(Protocol):
+    """The pod, as far as streams need it."""
+
+    def runner(self, name: str) -> Runner:
+        """Return a container, or raise StartError."""
+
+    @property
+    def runners(self) -> list[Runner]:
+        """All of them."""
+
+
+class Stream:
+    """One stream: what came for it, and where its output goes."""
+
+    def __init__(self, channel: Channel, request: Message) -> None:
+        self.number = int(request["stream"])
+        self.request = request
+        self.came: asyncio.Queue[Data] = asyncio.Queue(_QUEUE)
+        self._channel = channel
+
+    async def send(self, channel: int, content: bytes) -> None:
+        """Send bytes of a channel; none close it."""
+        await self._channel.send(frames.data(self.number, channel, content))
+
+
+class Streams:
+    """All streams of the connection there is."""
+
+    def __init__(self, channel: Channel, pod: Containers) -> None:
+        self._channel = channel
+        self._pod = pod
+        self._streams: dict[int, Stream] = {}
+        self._tasks: dict[int, asyncio.Future[None]] = {}
+        self._kinds: dict[str, Callable[[Stream], Awaitable[int | None]]] = {
+            "exec": self._exec,
+            "attach": self._attach,
+            "logs": self._logs,
+            "forward": self._forward,
+            "stats": self._stats,
+        }
+
+    def knows(self, kind: str) -> bool:
+        """Tell whether a message asks for a stream."""
+        return kind in self._kinds
+
+    def open(self, request: Message) -> None:
+        """Begin a stream."""
+        stream = Stream(self._channel, request)
+        self._streams[stream.number] = stream
+        self._tasks[stream.number] = asyncio.ensure_future(self._run(stream))
+
+    async def data(self, data: Data) -> None:
+        """Take bytes for a stream; one that is over does not want them."""
+        stream, task = self._streams.get(data.stream), self._tasks.get(data.stream)
+        if stream is not None and task is not None:
+            put: list[asyncio.Future[Any]] = [asyncio.ensure_future(stream.came.put(data)), task]
+            await asyncio.wait(put, return_when=asyncio.FIRST_COMPLETED)
+            put[0].cancel()
+
+    def cancel(self, number: int) -> None:
+        """End a stream whose reader has gone."""
+        task = self._tasks.get(number)
+        if task is not None:
+            task.cancel()
+
+    async def close(self) -> None:
+        """End all streams."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, stream: Stream) -> None:
+        code, error = None, None
+        try:
+            code = await self._kinds[stream.request["type"]](stream)
+        except (StartError, OSError, ValueError, KeyError, TypeError) as problem:
+            error = f"{stream.request['type']}: {problem}"
+        finally:
+            self._streams.pop(stream.number, None)
+            self._tasks.pop(stream.number, None)
+        await self._channel.end(stream.number, code, error)
+
+    async def _exec(self, stream: Stream) -> int:
+        wanted = stream.request
+        runner = self._pod.runner(wanted["container"])
+        pipes = outputs.terminal() if wanted["tty"] else outputs.pipes(wanted["stdin"])
+        ours = {each for each in pipes.ours if each is not None}
+        try:
+            process = await runner.run_in(runner.program(wanted["argv"], terminal=wanted["tty"]), pipes)
+        except StartError:
+            for descriptor in ours:
+                os.close(descriptor)
+            raise
+        finally:
+            pipes.close_theirs()
+        stdin, stdout, stderr = pipes.ours
+        tasks = [asyncio.ensure_future(outputs.pump(stdout, lambda content: stream.send(STDOUT, content)))]
+        if stderr is not None:
+            tasks.append(asyncio.ensure_future(outputs.pump(stderr, lambda content: stream.send(STDERR, content))))
+        feeding = asyncio.ensure_future(_feed(stream, stdin, tty=wanted["tty"]))
+        try:
+            await process.ended()
+            # Something may still hold the pipes; its words no longer belong to this program.
+            await asyncio.wait(tasks, timeout=_HELD_S)
+            return Exit.of_status(process.status.result()).code
+        finally:
+            process.kill(signal.SIGKILL)
+            await _end([*tasks, feeding])
+            for descriptor in ours:
+                with suppress(OSError):
+                    os.close(descriptor)
+
+    async def _attach(self, stream: Stream) -> int | None:
+        runner = self._pod.runner(stream.request["container"])
+        output = runner.output
+        if output is None or output.ended.is_set():
+            raise StartError(f"container {runner.name} is not running")
+
+        async def listener(source: bytes, content: bytes) -> None:
+            await stream.send(STDOUT if source == OUT else STDERR, content)
+
+        async def feeding() -> None:
+            while True:
+                data = await stream.came.get()
+                if data.channel == RESIZE:
+                    output.resize(*_size(data.content))
+                elif data.channel == STDIN and stream.request["stdin"]:
+                    await output.write(data.content)
+
+        task = asyncio.ensure_future(feeding())
+        output.listeners.add(listener)
+        try:
+            await output.ended.wait()
+            return output.code
+        finally:
+            output.listeners.discard(listener)
+            await _end([task])
+
+    async def _logs(self, stream: Stream) -> None:
+        runner = self._pod.runner(stream.request["container"])
+        log = runner.previous if stream.request["previous"] else runner.log
+        if log is None:
+            which = "an earlier" if stream.request["previous"] else "a"
+            raise StartError(f"container {runner.name} has not had {which} start")
+        async for piece in logread.read(log, logread.Wanted.read(stream.request)):
+            await stream.send(STDOUT, piece)
+
+    async def _forward(self, stream: Stream) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", stream.request["port"])
+
+        async def sending() -> None:
+            while True:
+                data = await stream.came.get()
+                if not data.content:
+                    writer.write_eof()
+                    return
+                writer.write(data.content)
+                await writer.drain()
+
+        task = asyncio.ensure_future(sending())
+        try:
+            while True:
+                content = await reader.read(outputs.CHUNK_BYTES)
+                if not content:
+                    break
+                await stream.send(STDOUT, content)
+            await stream.send(STDOUT, b"")
+        finally:
+            await _end([task])
+            writer.close()
+
+    async def _stats(self, stream: Stream) -> None:
+        await stream.send(STDOUT, json.dumps(stats.collect(self._pod.runners)).encode())
+
+
+async def _feed(stream: Stream, stdin: int | None, *, tty: bool) -> None:
+    while True:
+        data = await stream.came.get()
+        if data.channel == RESIZE and tty and stdin is not None:
+            outputs.resize(stdin, *_size(data.content))
+        elif data.channel == STDIN and stdin is not None:
+            if data.content:
+                with suppress(OSError):
+                    await outputs.feed(stdin, data.content)
+            elif tty:
+                # What a user does who ends his input (termios(3), VEOF).
+                await outputs.feed(stdin, b"\x04")
+            else:
+                os.close(stdin)
+                stdin = None
+
+
+def _size(content: bytes) -> tuple[int, int]:
+    size = json.loads(content or b"{}")
+    return int(size.get("Width", 80)), int(size.get("Height", 24))
+
+
+async def _end(tasks: list[asyncio.Future[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,129 @@
+"""What several kinds of integration tests start once."""
+
+import os
+import shutil
+import signal
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.support import apptainer_host, certificates
+from tests.support.supervised import Kubelet
+
+POD_UID = "11111111-2222-3333-4444-555555555555"
+
+
+@pytest.fixture(scope="session")
+def host(tmp_path_factory):
+    """A node with Apptainer and an ordinary user."""
+    folder = tmp_path_factory.mktemp("host")
+    for parent in (folder, *folder.parents[:2]):
+        parent.chmod(0o755)
+    made = apptainer_host.start(folder, f"isthmus-test-{os.getpid()}")
+    try:
+        yield made
+    finally:
+        apptainer_host.stop(made)
+
+
+class Supervised:
+    """A pod's folder, a supervisor in it, and the kubelet it talks to."""
+
+    def __init__(self, host, user):
+        self.host, self.user = host, user
+        self.folder = host.shared / user / POD_UID
+        self._lay()
+        self.kubelet = Kubelet(self.folder / "credential", self.folder)
+        self.log = (self.folder / "slurm.log").open("wb")
+        self.process = None
+
+    def _lay(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        certificates.write_channel(self.folder / "credential", POD_UID)
+
+    def launch(self):
+        """Start the supervisor, as its user."""
+        self.host.run("chown", "-R", f"{self.user}:", self.folder.parent)
+        argv = ["/usr/bin/python3", "-I", "-m", "isthmus.supervisor", self.folder]
+        environment = {"TMPDIR": "/scratch", "SLURM_JOB_ID": "77", "SLURMD_NODENAME": "c1"}
+        command = self.host.command(*argv, user=self.user, **environment)
+        self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
+        return self
+
+    def run(self, plan):
+        """Start it with a plan; images are the host's busybox."""
+        for container in (*plan["init"], *plan["containers"]):
+            container["image"] = container["image"] or str(self.host.image)
+        self.launch()
+        self.kubelet.start({**plan, "uid": POD_UID})
+        return self.kubelet
+
+    def processes(self, word=b""):
+        """The pids of those with a word on their command line, as the machine sees them."""
+        found = []
+        for path in Path("/proc").iterdir():
+            # Also a process that goes meanwhile: ESRCH.
+            with suppress(OSError):
+                words = (path / "cmdline").read_bytes() if path.name.isdigit() else b""
+                if (word or POD_UID.encode()) in words and not words.startswith(b"podman"):
+                    found.append(int(path.name))
+        return found
+
+    def supervisor(self):
+        """The pid of the supervisor itself."""
+        for pid in self.processes():
+            with suppress(FileNotFoundError):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
+                if b"isthmus.supervisor" in words and int(parent) not in self.processes():
+                    return pid
+        raise AssertionError("no supervisor runs")
+
+    def below(self, pid):
+        """A process and all that descend from it."""
+        found = [pid]
+        for each in found:
+            with suppress(OSError):
+                for task in Path(f"/proc/{each}/task").iterdir():
+                    found += map(int, (task / "children").read_text().split())
+        return found
+
+    def exit_status(self, timeout_s=30):
+        return self.process.wait(timeout_s)
+
+    def end(self):
+        """Whatever the test did: nothing of it stays."""
+        if self.process and self.process.poll() is None:
+            with suppress(AssertionError, ProcessLookupError):
+                os.kill(self.supervisor(), signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(15)
+        self.kubelet.leave()
+        for pid in self.processes():
+            with suppress(ProcessLookupError, FileNotFoundError):
+                os.kill(pid, signal.SIGKILL)
+        self.log.close()
+        print((self.folder / "slurm.log").read_text())
+
+
+@pytest.fixture
+def supervised(host):
+    """Makes pods with a supervisor each; they end with the test."""
+    made = []
+
+    def make(user=apptainer_host.USER):
+        made.append(Supervised(host, user))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.end()
+
+
+@pytest.fixture
+def pod(supervised):
+    """A pod of the ordinary user."""
+    return supervised()

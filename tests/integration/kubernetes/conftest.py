@@ -1,0 +1,30 @@
+"""One API server for all tests of this folder."""
+
+import pytest
+
+from tests.support import kube
+from tests.support.kube_user import KubeUser
+from tests.support.kubelet_bed import Bed
+
+
+@pytest.fixture(scope="session")
+def api_server(tmp_path_factory):
+    """A real API server with nothing in it but its own namespaces."""
+    with kube.api_server(tmp_path_factory.mktemp("kube")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def bed(api_server, tmp_path_factory):
+    """A kubelet that runs, and all around it."""
+    bed = Bed(api_server, tmp_path_factory.mktemp("home"))
+    bed.start()
+    yield bed
+    KubeUser(api_server).clear()
+    bed.close()
+
+
+@pytest.fixture
+def api(api_server):
+    """A user of the API server."""
+    return KubeUser(api_server)

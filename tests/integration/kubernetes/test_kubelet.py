@@ -1,0 +1,131 @@
+"""The life of a pod, on a real API server: submitted, shown, ended, deleted; and what may go wrong on the way."""
+
+import time
+import uuid
+
+from isthmus.model.pod_job import JobState
+from tests.support.kube import NODE
+from tests.support.kube_user import SOON
+from tests.support.waiting import wait
+
+
+def test_node_is_registered(bed, api):
+    node = wait(
+        lambda: api.get(f"/api/v1/nodes/{NODE}"), lambda node: "status" in node and "capacity" in node["status"]
+    )
+    assert node["status"]["capacity"]["cpu"] == "64"
+    assert "ExtendWebSocketsToKubelet" in node["status"]["declaredFeatures"]
+    lease = wait(lambda: api.get(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NODE}"))
+    assert lease["spec"]["holderIdentity"] == NODE
+
+
+def test_pod_runs_ends_and_goes(bed, api):
+    pod = api.pod()
+    status = api.wait_phase(pod, "Running")
+    assert (status["podIP"], status["containerStatuses"][0]["ready"]) == ("10.64.0.9", True)
+    assert len(bed.slurm.of(pod["metadata"]["uid"])) == 1
+    bed.exit(pod, 3)
+    status = api.wait_phase(pod, "Failed")
+    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+    wait(lambda: not (bed.folder(pod) / "credential").exists(), **SOON)
+    assert (bed.folder(pod) / "report.json").exists()
+    api.delete(pod)
+    api.wait_gone(pod)
+    wait(lambda: not bed.folder(pod).exists(), **SOON)
+
+
+def test_running_pod_is_stopped_in_order(bed, api):
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    api.delete(pod, grace=7)
+    api.wait_gone(pod)
+    assert bed.supervisor(pod).stops[0] in (6, 7)
+    assert bed.slurm.of(pod["metadata"]["uid"])[0].state is JobState.COMPLETED
+    assert not bed.folder(pod).exists()
+
+
+def test_files_of_a_pod_are_its_owners(bed, api):
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    paths = [bed.folder(pod), *bed.folder(pod).rglob("*")]
+    kept = [path for path in paths if path.name != "report.json"]
+    assert {path.stat().st_mode & 0o077 for path in kept} == {0}
+
+
+def test_image_that_is_missing_costs_no_job(bed, api):
+    pod = api.pod(container={"image": "missing"})
+    api.wait_waiting(pod, "ErrImagePull")
+    api.wait_waiting(pod, "ImagePullBackOff")
+    assert not bed.slurm.of(pod["metadata"]["uid"])
+    api.delete(pod)
+    api.wait_gone(pod)
+
+
+def test_config_that_is_missing_is_waited_for(bed, api):
+    name = f"config-{uuid.uuid4().hex[:6]}"
+    pod = api.pod(container={"envFrom": [{"configMapRef": {"name": name}}]})
+    api.wait_waiting(pod, "CreateContainerConfigError")
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"WORD": "x"}}
+    api.create("/api/v1/namespaces/default/configmaps", config)
+    api.wait_phase(pod, "Running")
+    environment = bed.supervisor(pod).plans[0]["containers"][0]["env"]
+    assert {"name": "WORD", "value": "x"} in environment
+
+
+def test_refused_job_is_told_and_tried_again(bed, api):
+    bed.slurm.refusal = "Invalid qos specification"
+    try:
+        pod = api.pod()
+        told = wait(lambda: api.status(pod), lambda status: status.get("reason") == "FailedSubmit", **SOON)
+        assert (told["phase"], "Invalid qos" in told["message"]) == ("Pending", True)
+    finally:
+        bed.slurm.refusal = ""
+    status = api.wait_phase(pod, "Running")
+    assert "reason" not in status
+
+
+def test_unsupported_pod_fails_alone(bed, api):
+    pod = api.pod(nodeSelector={"no": "such"})
+    status = api.wait_phase(pod, "Failed")
+    assert "no In such" in status["message"]
+    assert not bed.slurm.of(pod["metadata"]["uid"])
+
+
+def test_death_on_slurms_side_is_told(bed, api):
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    begun = time.monotonic()
+    bed.slurm.end(bed.supervisor(pod).job, JobState.NODE_FAIL)
+    status = api.wait_phase(pod, "Failed")
+    assert status["reason"] == "NODE_FAIL"
+    assert time.monotonic() - begun < 10
+
+
+def scheduled(status):
+    return next((one for one in status.get("conditions", []) if one["type"] == "PodScheduled"), {})
+
+
+def test_waiting_job_tells_why(bed, api):
+    bed.slurm.full = True
+    try:
+        pod = api.pod()
+        told = wait(lambda: scheduled(api.status(pod)), lambda found: "Slurm job" in found.get("message", ""), **SOON)
+        assert told["status"] == "False"
+        assert "Resources" in told["message"]
+        api.delete(pod)
+        api.wait_gone(pod)
+        assert bed.slurm.of(pod["metadata"]["uid"])[0].state is JobState.CANCELLED
+    finally:
+        bed.slurm.full = False
+
+
+def test_events_are_written(bed, api):
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    path = f"/api/v1/namespaces/default/events?fieldSelector=involvedObject.uid={pod['metadata']['uid']}"
+    reasons = wait(
+        lambda: {one["reason"] for one in api.get(path)["items"]},
+        lambda found: {"Submitted", "Started"} <= found,
+        **SOON,
+    )
+    assert reasons

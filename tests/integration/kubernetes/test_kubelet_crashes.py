@@ -1,0 +1,133 @@
+"""The kubelet, or Slurm, goes away at the wrong moment: no pod is lost, run twice, or left behind."""
+
+import json
+import time
+
+import pytest
+
+from isthmus.model.pod_job import JobState
+from tests.support.kube_user import SOON
+from tests.support.waiting import wait
+
+
+@pytest.fixture(autouse=True)
+def well(bed):
+    yield
+    bed.slurm.silent = bed.slurm.drops_answer = False
+
+
+def jobs(bed, pod):
+    return bed.slurm.of(pod["metadata"]["uid"])
+
+
+def test_running_pod_survives_the_kubelet(bed, api):
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    bed.kill()
+    bed.start()
+    bed.exit(pod)
+    api.wait_phase(pod, "Succeeded")
+    assert (len(jobs(bed, pod)), len(bed.supervisor(pod).plans)) == (1, 1)
+
+
+def test_end_while_the_kubelet_is_away_is_told(bed, api):
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    bed.kill()
+    bed.exit(pod, 4)
+    bed.start()
+    status = api.wait_phase(pod, "Failed")
+    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 4
+
+
+def test_job_without_its_number_is_found(bed, api):
+    """As after a crash between sbatch and job.json."""
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    bed.kill()
+    (bed.folder(pod) / "job.json").unlink()
+    bed.start()
+    wait(lambda: (bed.folder(pod) / "job.json").exists(), **SOON)
+    assert json.loads((bed.folder(pod) / "job.json").read_text())["job"] == jobs(bed, pod)[0].id
+    bed.exit(pod)
+    api.wait_phase(pod, "Succeeded")
+    assert len(jobs(bed, pod)) == 1
+
+
+def test_accepted_pod_without_a_job_is_submitted(bed, api):
+    """As after a crash just before sbatch."""
+    pod = api.pod(container={"image": "missing"})
+    api.wait_waiting(pod, "ImagePullBackOff")
+    bed.kill()
+    bed.folder(pod).mkdir(mode=0o700)
+    (bed.folder(pod) / "pod.json").write_text(json.dumps(pod))
+    path = f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}"
+    api.patch(path, {"spec": {"containers": [{"name": "main", "image": "web"}]}}, "strategic-merge-patch")
+    bed.start()
+    api.wait_phase(pod, "Running")
+    assert len(jobs(bed, pod)) == 1
+
+
+def test_submission_without_an_answer_is_not_repeated(bed, api):
+    bed.slurm.drops_answer = True
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    assert len(jobs(bed, pod)) == 1
+
+
+@pytest.mark.parametrize("speaks", [True, False], ids=["with supervisor", "without"])
+def test_second_job_of_a_pod_gets_no_plan_and_ends(bed, api, speaks, monkeypatch):
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    monkeypatch.setattr(bed, "autorun", speaks)
+    words = [f"--comment={pod['metadata']['uid']}"]
+    second = bed.slurm.submit(words, "#!/bin/sh\n")
+    wait(lambda: bed.slurm.jobs[second].job.state, lambda state: state is JobState.CANCELLED, **SOON)
+    assert len(bed.supervisor(pod).plans) == 1
+    assert api.status(pod)["phase"] == "Running"
+
+
+def test_silent_slurm_ends_no_pod(bed, api):
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    bed.slurm.silent = True
+    late = api.pod()
+    time.sleep(3)
+    assert (api.status(pod)["phase"], api.status(late)["phase"]) == ("Running", "Pending")
+    bed.slurm.silent = False
+    api.wait_phase(late, "Running")
+    assert len(jobs(bed, late)) == 1
+
+
+def test_pod_deleted_while_the_kubelet_is_away_goes(bed, api):
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    bed.kill()
+    api.delete(pod, grace=0)
+    api.wait_gone(pod)
+    bed.start()
+    wait(lambda: jobs(bed, pod)[0].state.ended, **SOON)
+    wait(lambda: not bed.folder(pod).exists(), **SOON)
+
+
+def test_pod_being_deleted_when_the_kubelet_dies_goes(bed, api):
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    bed.kill()
+    api.delete(pod, grace=30)
+    bed.start()
+    api.wait_gone(pod)
+    assert not bed.folder(pod).exists()
+    assert len(bed.supervisor(pod).stops) == 1
+
+
+def test_pod_whose_supervisor_is_silent_is_cancelled(bed, api):
+    bed.autorun = False
+    try:
+        pod = api.pod()
+        wait(lambda: jobs(bed, pod), **SOON)
+        api.delete(pod, grace=1)
+        api.wait_gone(pod)
+        assert jobs(bed, pod)[0].state is JobState.CANCELLED
+    finally:
+        bed.autorun = True

@@ -1,0 +1,137 @@
+"""What pods name: ConfigMaps that change, tokens, claims, gates, ephemeral containers; and many pods at once."""
+
+import base64
+import time
+import uuid
+
+import pytest
+
+from isthmus.kubelet import pods
+from tests.support.kube import NODE
+from tests.support.kube_user import SOON
+from tests.support.waiting import wait
+
+CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def soon():
+    """Changes reach pods at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pods, "REFRESH_S", 0.2)
+        yield
+
+
+def test_changed_config_reaches_the_running_pod(bed, api):
+    name = api.config(word="old")
+    volume = {"name": "config", "configMap": {"name": name}}
+    mount = {"name": "config", "mountPath": "/etc/config"}
+    pod = api.pod(volumes=[volume], container={"volumeMounts": [mount]})
+    api.wait_phase(pod, "Running")
+    api.patch(f"/api/v1/namespaces/default/configmaps/{name}", {"data": {"word": "new"}})
+    word = base64.b64encode(b"new").decode()
+    supervisor = bed.supervisor(pod)
+    wait(lambda: supervisor.updates[-1:], lambda found: bool(found) and found[0][0]["files"][0]["data"] == word, **SOON)
+
+
+def test_token_is_bound_to_the_pod(bed, api):
+    api.create("/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "robot"}})
+    source = {"serviceAccountToken": {"path": "token", "expirationSeconds": 600}}
+    volume = {"name": "token", "projected": {"sources": [source]}}
+    mount = {"name": "token", "mountPath": "/token"}
+    pod = api.pod(serviceAccountName="robot", volumes=[volume], container={"volumeMounts": [mount]})
+    api.wait_phase(pod, "Running")
+    files = bed.supervisor(pod).plans[0]["volumes"][0]["files"]
+    token = base64.b64decode(files[0]["data"]).decode()
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+    user = api.create("/apis/authentication.k8s.io/v1/tokenreviews", review)["status"]["user"]
+    assert user["username"] == "system:serviceaccount:default:robot"
+    assert user["extra"]["authentication.kubernetes.io/pod-name"] == [pod["metadata"]["name"]]
+
+
+def test_gated_pod_is_bound_when_its_gates_are_gone(bed, api):
+    pod = api.pod(nodeName=None, schedulingGates=[{"name": "example.test/wait"}])
+    time.sleep(1)
+    assert not api.now(pod)["spec"].get("nodeName")
+    path = f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}"
+    api.patch(path, {"spec": {"schedulingGates": None}})
+    api.wait_phase(pod, "Running")
+    assert api.now(pod)["spec"]["nodeName"] == NODE
+
+
+def claim(api, kind, **mode):
+    """Make a class and a claim of it; return the claim."""
+    name = f"class-{uuid.uuid4().hex[:6]}"
+    api.create(CLASSES, {"metadata": {"name": name}, "provisioner": f"isthmus/{kind}", **mode})
+    spec = {"storageClassName": name, "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return api.create("/api/v1/namespaces/default/persistentvolumeclaims", {"metadata": {"name": name}, "spec": spec})
+
+
+def volume_of(api, made):
+    return api.get(f"/api/v1/persistentvolumes/pvc-{made['metadata']['uid']}")
+
+
+def bind(api, made):
+    """Do what the volume controller does, which does not run here."""
+    meta = made["metadata"]
+    path = f"/api/v1/namespaces/default/persistentvolumeclaims/{meta['name']}"
+    api.patch(path, {"spec": {"volumeName": f"pvc-{meta['uid']}"}})
+    api.patch(f"{path}/status", {"status": {"phase": "Bound"}})
+
+
+def mounting(made):
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": made["metadata"]["name"]}}
+    return {"volumes": [volume], "container": {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}}
+
+
+def test_claim_of_the_home_gets_a_folder(bed, api):
+    made = claim(api, "home")
+    pod = api.pod(**mounting(made))
+    volume = wait(lambda: volume_of(api, made), lambda found: "spec" in found, **SOON)
+    path = bed.home / ".isthmus/volumes" / volume["spec"]["hostPath"]["path"].rpartition("/")[2]
+    assert (path.is_dir(), path.stat().st_mode & 0o077) == (True, 0)
+    assert not bed.slurm.of(pod["metadata"]["uid"])
+    bind(api, made)
+    api.wait_phase(pod, "Running")
+    assert bed.supervisor(pod).plans[0]["volumes"][0]["path"] == str(path)
+
+
+def test_claim_of_a_nodes_disk_ties_its_pods_to_the_node(bed, api):
+    made = claim(api, "local", volumeBindingMode="WaitForFirstConsumer")
+    pod = api.pod(**mounting(made))
+    volume = wait(lambda: volume_of(api, made), lambda found: "spec" in found, **SOON)
+    terms = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"]
+    assert terms[0]["matchExpressions"][0]["values"] == ["c1"]
+    bind(api, made)
+    api.wait_phase(pod, "Running")
+    second = api.pod(**mounting(made))
+    api.wait_phase(second, "Running")
+    assert "--nodelist=c1" in bed.slurm.submissions[-1]
+
+
+def test_ephemeral_container_is_sent_once(bed, api):
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    path = f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}/ephemeralcontainers"
+    added = [{"name": "debug", "image": "tools", "targetContainerName": "main"}]
+    api.patch(path, {"spec": {"ephemeralContainers": added}}, "strategic-merge-patch")
+    supervisor = bed.supervisor(pod)
+    wait(lambda: supervisor.ephemeral, **SOON)
+    bed.report(pod, "running")
+    time.sleep(0.5)
+    assert [one["name"] for one in supervisor.ephemeral] == ["debug"]
+
+
+def test_many_pods_at_once_run_once(bed, api):
+    before, questions, begun = len(bed.slurm.submissions), bed.slurm.questions, time.monotonic()
+    made = [api.pod() for _ in range(100)]
+    for pod in made:
+        wait(
+            lambda pod=pod: api.status(pod),
+            lambda status: status.get("phase") == "Running",
+            timeout_s=60,
+            interval_s=0.2,
+        )
+    took_s = time.monotonic() - begun
+    assert len(bed.slurm.submissions) - before == len(made)
+    assert (bed.slurm.questions - questions) / took_s <= 2

@@ -1,0 +1,212 @@
+"""kubectl through a real API server to the kubelet's server, to a supervisor that runs nothing."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+import uuid
+
+import pytest
+import requests
+
+from isthmus.clients.kube import Kube
+from isthmus.kubelet import server
+from isthmus.kubelet.access import Access
+from isthmus.kubelet.channel import ChannelServer
+from isthmus.kubelet.credentials import Authority, server_context
+from isthmus.kubelet.store import Store
+from tests.support.etcd import program
+from tests.support.fake_supervisor import OPEN_PORT, FakeSupervisor
+from tests.support.kube import NODE
+from tests.support.waiting import wait
+
+POD = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "web"},
+    "spec": {"nodeName": NODE, "automountServiceAccountToken": False, "containers": [{"name": "main", "image": "x"}]},
+}
+
+
+class OnePod:
+    """The pods of a node that has one."""
+
+    def __init__(self, pod, channel, store):
+        self.pod, self.channel, self.store = pod, channel, store
+
+    def named(self, namespace, name):
+        return self.pod if name == self.pod["metadata"]["name"] else None
+
+    def all(self):
+        return [self.pod]
+
+    def connection(self, uid):
+        return self.channel.connection(uid)
+
+    def folder(self, uid):
+        return self.store.folder(uid)
+
+    async def connected(self, connection):
+        pass
+
+    def reported(self, connection, report):
+        pass
+
+    def left(self, connection):
+        pass
+
+
+@contextlib.contextmanager
+def loop_thread():
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    yield lambda work: asyncio.run_coroutine_threadsafe(work, loop).result(20)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(5)
+
+
+def register(api_server, port):
+    session = api_server.session()
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
+    assert session.post(f"{api_server.url}/api/v1/nodes", json=node).status_code in (201, 409)
+    status = {
+        "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        "declaredFeatures": ["ExtendWebSocketsToKubelet"],
+    }
+    path = f"{api_server.url}/api/v1/nodes/{NODE}/status"
+    kind = {"Content-Type": "application/merge-patch+json"}
+    session.patch(path, data=json.dumps({"status": status}), headers=kind).raise_for_status()
+    made = session.post(f"{api_server.url}/api/v1/namespaces/default/pods", json=POD)
+    assert made.ok, made.text
+    running = {"phase": "Running", "containerStatuses": [running_status()]}
+    path = f"{api_server.url}/api/v1/namespaces/default/pods/web/status"
+    session.patch(path, data=json.dumps({"status": running}), headers=kind).raise_for_status()
+    return made.json()
+
+
+def running_status():
+    state = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+    return {"name": "main", "image": "x", "imageID": "", "ready": True, "restartCount": 0, "state": state}
+
+
+@pytest.fixture(scope="module")
+def served(api_server, tmp_path_factory):
+    """Give a running pod and its fake supervisor."""
+    folder = tmp_path_factory.mktemp("kubelet")
+    with loop_thread() as run:
+        kube = run(connect(api_server.kubeconfig("kubelet")))
+        pods = OnePod(POD, None, Store(folder / "pods"))
+        pods.channel = ChannelServer(pods)
+        authority = Authority(api_server.pki)
+        tls = server_context(authority, "127.0.0.1", api_server.pki)
+        channel_port = run(pods.channel.start("127.0.0.1", 0, tls))
+        routes = server.Server(pods, Access(kube, NODE))
+        port = run(routes.start("127.0.0.1", 0, server.context(api_server.pki)))
+        pods.pod = register(api_server, port)
+        kept = pods.store.folder(pods.pod["metadata"]["uid"])
+        kept.accept(pods.pod)
+        kept.renew_credential(authority)
+        kept.set_address("127.0.0.1", channel_port)
+        supervisor = FakeSupervisor(kept.path, "1")
+        run(supervisor.connect())
+        wait(lambda: pods.channel.connection(kept.uid), timeout_s=5, interval_s=0.02)
+        yield f"https://127.0.0.1:{port}", supervisor, run
+        assert not supervisor.unknown
+        run(supervisor.leave())
+        pods.channel.stop()
+        run(routes.stop())
+        run(kube.close())
+
+
+async def connect(kubeconfig):
+    return await Kube.connect(kubeconfig)
+
+
+def test_logs_are_shown(api_server, served):
+    assert api_server.kubectl("logs", "web").stdout == "one\ntwo\nthree\n"
+    assert api_server.kubectl("logs", "web", "--tail=1").stdout == "three\n"
+
+
+def test_exec_tells_streams_and_status(api_server, served):
+    done = api_server.kubectl("exec", "web", "--", "echo", "a b", "c")
+    assert (done.stdout, done.returncode) == ("echo a b c\n", 7)
+    assert "to stderr" in done.stderr
+
+
+def test_exec_passes_input(api_server, served):
+    done = api_server.kubectl("exec", "-i", "web", "--", "cat", input="some\ninput" * 20_000)
+    assert done.stdout == "cat\n" + "some\ninput" * 20_000
+
+
+def test_unknown_container_is_told(api_server, served):
+    session = api_server.session()
+    done = session.get(f"{api_server.url}/api/v1/namespaces/default/pods/web/log?container=none")
+    assert (done.status_code, "none" in done.text) == (400, True)
+
+
+@contextlib.contextmanager
+def forwarded(api_server, port):
+    words = [program("kubectl"), f"--kubeconfig={api_server.kubeconfig('admin')}", "port-forward", "web", f":{port}"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    line = process.stdout.readline()
+    try:
+        assert "Forwarding from" in line, line + process.stdout.read()
+        yield int(line.split(" -> ")[0].rpartition(":")[2]), process
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(5)
+        process.stdout.close()
+
+
+def test_forwarded_port_answers(api_server, served):
+    with forwarded(api_server, OPEN_PORT) as (local, _):
+        for text in (b"hello", os.urandom(300_000).hex().encode()):
+            with socket.create_connection(("127.0.0.1", local), timeout=5) as client:
+                threading.Thread(target=client.sendall, args=(text,), daemon=True).start()
+                got = b""
+                while len(got) < len(text):
+                    got += client.recv(1 << 16)
+                assert got == text.upper()
+
+
+def test_closed_port_is_told(api_server, served):
+    with forwarded(api_server, 9) as (local, process):
+        with socket.create_connection(("127.0.0.1", local), timeout=5) as client:
+            client.sendall(b"x")
+            assert client.recv(10) == b""
+        process.send_signal(signal.SIGINT)
+        assert "nothing listens on port 9" in process.stdout.read()
+
+
+def test_nobody_gets_in(api_server, served):
+    url = served[0]
+    ca = str(api_server.pki / "ca.crt")
+    routes = ("pods", "healthz", "metrics", "stats/summary", "exec/default/web/main", "none")
+    unknown = {path: requests.get(f"{url}/{path}", verify=ca, timeout=5).status_code for path in routes}
+    assert set(unknown.values()) == {401}, unknown
+    named = {path: api_server.session("nobody").get(f"{url}/{path}").status_code for path in routes}
+    assert set(named.values()) == {403}, named
+    forged = requests.get(f"{url}/pods", verify=ca, timeout=5, headers={"Authorization": "Bearer nothing"})
+    assert forged.status_code == 401
+
+
+def test_figures_are_told(api_server, served):
+    session = api_server.session()
+    summary = session.get(f"{served[0]}/stats/summary").json()
+    assert summary["pods"][0]["containers"][0]["memory"]["workingSetBytes"] == 1 << 20
+    resources = session.get(f"{served[0]}/metrics/resource").text
+    assert 'pod_cpu_usage_seconds_total{namespace="default",pod="web"} 5.000' in resources
+    assert session.get(f"{served[0]}/pods").json()["items"][0]["metadata"]["name"] == "web"
+    assert session.get(f"{served[0]}/healthz").text == "ok"
+    assert "isthmus_kubelet_pods" in session.get(f"{served[0]}/metrics").text
+
+
+def test_pod_of_another_name_is_not_there(api_server, served):
+    path = f"{served[0]}/containerLogs/default/other-{uuid.uuid4().hex}/main"
+    assert api_server.session().get(path).status_code == 404

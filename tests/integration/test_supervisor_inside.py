@@ -1,0 +1,126 @@
+"""What a container sees of itself and of its pod."""
+
+from pathlib import Path
+
+from tests.support.apptainer_host import UID
+from tests.support.supervised import action, container, plan, wait_for_log
+
+
+def log(pod, name="main"):
+    lines = (pod.folder / f"logs/{name}/0.log").read_text().splitlines()
+    return [line.split(" ", 3)[3] for line in lines]
+
+
+def test_variables_are_exact_and_on_no_command_line(pod):
+    hidden = 'it\'s "quoted" $HOME `x`\nsecond line'
+    told = [
+        {"name": "SECRET", "value": hidden.replace("$", "$$")},
+        {"name": "odd.name-x", "value": "odd"},
+        {"name": "IP", "fact": "pod_ip"},
+        {"name": "URL", "value": "http://$(IP)/$$(IP)/$(NONE)"},
+    ]
+    main = container(
+        "main", "", argv=["sh", "-c", 'env; echo "$SECRET"; echo "$1 $2"; sleep 1000', "sh", "$(IP)", "$$(IP)"]
+    )
+    kubelet = pod.run(plan({**main, "env": told}))
+    wait_for_log(kubelet, "main", b"127.0.0.1 $(IP)\n")
+    shown = log(pod)
+    assert "second line" in shown
+    assert b"odd.name-x=odd\n" in kubelet.exec("main", "env").finish()[1]
+    assert {"IP=127.0.0.1", "URL=http://127.0.0.1/$(IP)/$(NONE)", "HOSTNAME=web-0"} <= set(shown)
+    assert not [line for line in shown if line.startswith(("APPTAINER", "SINGULARITY", "SLURM"))]
+    words = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pod.processes()]
+    assert not [word for word in words if b"second line" in word]
+
+
+def test_hosts_resolver_and_host_name(pod):
+    hosts = [{"address": "10.1.2.3", "names": ["db", "db.local"]}]
+    pod.run(
+        plan(container("main", "hostname; cat /etc/hosts /etc/resolv.conf"), hosts=hosts, fqdn="web-0.web.svc")
+    ).ended()
+    shown = log(pod)
+    assert shown[0] == "web-0"
+    assert {"127.0.0.1\tweb-0.web.svc web-0", "10.1.2.3\tdb db.local", "nameserver 10.96.0.10"} <= set(shown)
+    assert {"search default.svc.cluster.local", "options ndots:5"} <= set(shown)
+
+
+def test_runs_as_root_of_its_own_ids_by_default(pod):
+    script = "id -u; id -g; touch /x; chown 5:6 /x && stat -c %u:%g /x; grep CapEff /proc/self/status; pwd"
+    pod.run(plan(container("main", script))).ended()
+    assert log(pod) == ["0", "0", "5:6", "CapEff:\t00000000a80425fb", "/"]
+
+
+def test_runs_as_a_user_with_groups(pod):
+    user = {"uid": 1234, "gid": 2345, "groups": [3456]}
+    script = "id -u; id -g; id -G; grep CapEff /proc/self/status; touch /x 2>&1; pwd; echo $HOME"
+    pod.run(plan(container("main", script, user=user, cwd="/srv/app"))).ended()
+    none = "CapEff:\t0000000000000000"
+    assert log(pod) == ["1234", "2345", "2345 3456", none, "touch: /x: Permission denied", "/srv/app", "/"]
+
+
+def test_capabilities_are_added_and_dropped(pod):
+    changes = {"add": ["SYS_TIME"], "drop": ["ALL"]}
+    pod.run(plan(container("main", "grep -E 'Cap(Eff|Bnd)' /proc/self/status", capabilities=changes))).ended()
+    assert log(pod) == ["CapEff:\t0000000002000000", "CapBnd:\t0000000002000000"]
+
+
+def test_user_without_subordinate_ids_gets_root_alone(supervised):
+    pod = supervised("bob")
+    user = {"uid": 1234, "gid": 1234, "groups": []}
+    report = pod.run(plan(container("main", "id -u; touch /x"), container("other", "id -u", user=user))).ended()
+    assert log(pod) == ["0"]
+    told = report["containers"]["other"]
+    assert told["reason"] == "StartError"
+    assert "/etc/subuid" in told["message"]
+
+
+def test_root_that_may_not_be_written(pod):
+    pod.run(plan(container("main", "touch /x 2>&1; touch /dev/shm/y && echo shm", read_only=True))).ended()
+    assert log(pod) == ["touch: /x: Read-only file system", "shm"]
+
+
+def test_each_start_has_a_fresh_root(pod):
+    kubelet = pod.run(plan(container("main", "ls /x 2>&1; touch /x; exit 1"), restart_policy="OnFailure"))
+    kubelet.until("main", reason="CrashLoopBackOff")
+    for restart in (0, 1):
+        assert "No such file" in (pod.folder / f"logs/main/{restart}.log").read_text()
+
+
+def test_containers_share_memory_and_ipc_but_not_processes(pod):
+    one = container("one", "touch /dev/shm/one; readlink /proc/self/ns/ipc; sleep 1111")
+    two = container("two", "until test -e /dev/shm/one; do sleep 0.1; done; readlink /proc/self/ns/ipc; sleep 2222")
+    kubelet = pod.run(plan(one, two))
+    for name in ("one", "two"):
+        wait_for_log(kubelet, name, b"ipc:")
+    assert log(pod, "one")[0] == log(pod, "two")[0]
+    seen = kubelet.exec("two", "ps").finish()[1]
+    assert b"sleep 2222" in seen
+    assert b"sleep 1111" not in seen
+
+
+def test_containers_may_share_processes(pod):
+    kubelet = pod.run(plan(container("one", "sleep 1111"), container("two", "sleep 2222"), share_pid=True))
+    for name in ("one", "two"):
+        kubelet.until(name, ready=True)
+    found = kubelet.exec("two", "ps", "-o", "pid,comm,args").finish()[1]
+    assert b"sleep 1111" in found
+    assert b"    1 pause" in found
+
+
+def test_hook_after_the_start_runs_in_the_container(pod):
+    hook = action("exec", argv=["sh", "-c", "echo hooked >/hook"])
+    pod.run(plan(container("main", "until cat /hook 2>/dev/null; do sleep 0.05; done", post_start=hook))).ended()
+    assert log(pod) == ["hooked"]
+
+
+def test_hook_that_fails_ends_the_container(pod):
+    hook = action("exec", argv=["sh", "-c", "echo broken; exit 3"])
+    told = pod.run(plan(container("main", "sleep 1000", post_start=hook))).ended()["containers"]["main"]
+    assert (told["reason"], told["exit_code"]) == ("PostStartHookError", 143)
+    assert told["message"] == "postStart hook: exit code 3: broken"
+
+
+def test_files_on_the_shared_home_are_the_users_and_private(pod):
+    pod.run(plan(container("main", "echo x"))).ended()
+    for path in (pod.folder / "report.json", pod.folder / "logs/main/0.log"):
+        assert (path.stat().st_uid, path.stat().st_mode & 0o777) == (UID, 0o600)

@@ -1,0 +1,51 @@
+"""Containers that srun starts; Slurm itself is not needed for what the supervisor does."""
+
+import os
+import signal
+
+from tests.support.supervised import container, plan, wait_for_log
+from tests.support.waiting import wait
+
+
+def test_container_with_a_limit_of_its_own_is_a_step(pod):
+    env = [{"name": "HIDDEN", "value": "hidden text"}]
+    main = container("main", "echo $HIDDEN; id -u; touch /x; read word; echo $word; exit 7", memory_mib=64, env=env)
+    kubelet = pod.run(plan({**main, "stdin": True}))
+    wait_for_log(kubelet, "main", b"hidden text\n0\n")
+    assert kubelet.exec("main", "ls", "/x").finish()[1] == b"/x\n"
+    stream = kubelet.open("attach", container="main", tty=False, stdin=True)
+    stream.send(0, b"typed\n")
+    assert stream.finish()[:2] == (7, b"typed\n")
+    told = kubelet.ended()["containers"]["main"]
+    assert (told["reason"], told["exit_code"]) == ("Error", 7)
+    said = (pod.folder / "slurm.log").read_text()
+    assert "isthmus.supervisor.step" in said
+    assert "hidden text" not in said
+
+
+def test_program_of_a_step_that_is_not_there(pod):
+    told = pod.run(plan(container("main", "", argv=["/no/such"], memory_mib=64))).ended()["containers"]["main"]
+    assert (told["reason"], told["message"]) == ("StartError", 'exec: "/no/such": No such file or directory')
+
+
+def test_step_that_slurm_refuses(pod):
+    told = pod.run(plan(container("main", "exit 0", memory_mib=65))).ended()["containers"]["main"]
+    assert (told["reason"], told["message"]) == ("StartError", "Slurm gave no step of 65 MiB; see the job's log")
+
+
+def test_step_ends_with_its_supervisor(pod):
+    kubelet = pod.run(plan(container("main", "exec sleep 27182", memory_mib=64)))
+    kubelet.until("main", ready=True)
+    wait(lambda: pod.processes(b"27182"))
+    os.kill(pod.supervisor(), signal.SIGKILL)
+    wait(lambda: pod.processes(b"27182") + pod.processes(), lambda left: not left, timeout_s=15)
+
+
+def test_mpi_program_is_started_by_srun(pod):
+    env = [{"name": "HIDDEN", "value": "hidden text"}]
+    script = "echo $HIDDEN $SLURM_PROCID; id -u; exit 3"
+    report = pod.run(plan(container("main", script, mpi=True, mpi_flags=["--mpi=pmix"], env=env))).ended()
+    assert report["containers"]["main"]["exit_code"] == 3
+    lines = (pod.folder / "logs/main/0.log").read_text().splitlines()
+    assert [line.split(" ", 3)[3] for line in lines if " stdout " in line] == ["hidden text 0", "1000"]
+    assert not [line for line in lines if " stderr " in line and "hidden text" in line]

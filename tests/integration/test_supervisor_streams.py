@@ -1,0 +1,126 @@
+"""exec, attach, logs, forwarded ports and figures of a running pod, on real Apptainer."""
+
+import json
+import re
+import time
+
+import pytest
+
+from isthmus.supervisor.frames import RESIZE, STDIN
+from tests.support.supervised import container, plan, wait_for_log
+
+SERVER = "mkdir -p /www; echo page >/www/index.html; httpd -f -p 127.0.0.1:18231 -h /www"
+
+
+@pytest.fixture
+def running(pod):
+    """A pod with a container that counts, and one that can be typed to."""
+    count = container("main", "i=0; while :; do i=$((i+1)); echo line $i; sleep 0.2; done")
+    typed = container("typed", "while read word; do echo got $word; done; echo over", stdin=True, stdin_once=True)
+    kubelet = pod.run(plan(count, typed))
+    for name in ("main", "typed"):
+        kubelet.until(name, ready=True)
+    return kubelet
+
+
+def test_exec(running):
+    assert running.exec("main", "sh", "-c", "echo out; echo err >&2; exit 7").finish() == (7, b"out\n", b"err\n")
+    assert running.exec("main", "cat", "/proc/1/comm").finish()[1] == b"appinit\n"
+    assert running.exec("main", "/no/such").refusal() == 'exec: exec: "/no/such": No such file or directory'
+    assert running.exec("other", "true").refusal() == "exec: container other has not started"
+    begun = time.monotonic()
+    stream = running.exec("main", "echo", "fast")
+    assert stream.finish()[1] == b"fast\n"
+    assert stream.first_s - begun < 1
+
+
+def test_exec_with_input(running):
+    stream = running.exec("main", "sh", "-c", "cat; echo end", stdin=True)
+    content = bytes(range(256)) * 5000
+    for start in range(0, len(content), 65536):
+        stream.send(STDIN, content[start : start + 65536])
+    stream.send(STDIN, b"")
+    assert stream.finish() == (0, content + b"end\n", b"")
+
+
+def test_exec_with_a_terminal(running):
+    stream = running.exec("main", "sh", tty=True, stdin=True)
+    stream.send(RESIZE, json.dumps({"Width": 101, "Height": 33}).encode())
+    stream.send(STDIN, b"stty size; exit 5\n")
+    code, output, errors = stream.finish()
+    assert code == 5
+    assert b"33 101\r\n" in output
+    assert errors == b""
+
+
+def test_exec_that_is_cancelled_ends(running, pod):
+    stream = running.exec("main", "sleep", "31415")
+    while not pod.processes(b"31415"):
+        time.sleep(0.05)
+    stream.cancel()
+    deadline = time.monotonic() + 5
+    while pod.processes(b"31415"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_attach_with_input_that_ends_the_program(running):
+    stream = running.open("attach", container="typed", tty=False, stdin=True)
+    stream.send(STDIN, b"hello\n")
+    stream.wait_for(b"got hello\n")
+    stream.send(STDIN, b"")
+    assert stream.finish() == (0, b"got hello\nover\n", b"")
+
+
+def test_attach_to_a_terminal(pod):
+    kubelet = pod.run(plan(container("main", "read word; stty size; exit 3", tty=True, stdin=True)))
+    kubelet.until("main", ready=True)
+    stream = kubelet.open("attach", container="main", tty=True, stdin=True)
+    stream.send(RESIZE, json.dumps({"Width": 90, "Height": 20}).encode())
+    time.sleep(0.3)
+    stream.send(STDIN, b"x\n")
+    code, output, _ = stream.finish()
+    assert code == 3
+    assert b"20 90" in output
+
+
+def test_logs(running):
+    wait_for_log(running, "main", b"line 6\n")
+    whole = running.logs("main").finish()[1].splitlines()
+    assert whole[:6] == [f"line {number}".encode() for number in range(1, 7)]
+    assert len(running.logs("main", tail=2).finish()[1].splitlines()) == 2
+    assert running.logs("main", limit_bytes=9).finish()[1] == b"line 1\nli"
+    stamped = running.logs("main", timestamps=True).finish()[1].splitlines()
+    assert re.fullmatch(rb"\d{4}-\d\d-\d\dT[\d:]{8}\.\d{9}Z line 4", stamped[3])
+    since = stamped[3].split()[0].decode()
+    assert running.logs("main", since=since).finish()[1].splitlines()[0] == b"line 4"
+    assert "has not had an earlier start" in running.logs("main", previous=True).refusal()
+
+
+def test_logs_follow_to_the_end(pod):
+    kubelet = pod.run(plan(container("main", "echo a; sleep 1; echo b >&2; sleep 0.3; printf c")))
+    kubelet.until("main", state="running")
+    stream = kubelet.logs("main", follow=True, tail=1)
+    stream.wait_for(b"a\n")
+    assert stream.finish() == (None, b"a\nb\nc\n", b"")
+
+
+def test_forwarded_port(pod):
+    kubelet = pod.run(plan(container("main", SERVER)))
+    kubelet.until("main", ready=True)
+    time.sleep(0.3)
+    stream = kubelet.open("forward", port=18231)
+    stream.send(STDIN, b"GET /index.html HTTP/1.0\r\n\r\n")
+    stream.wait_for(b"page\n")
+    assert stream.finish()[1].startswith(b"HTTP/1.")
+    assert "Connect call failed" in kubelet.open("forward", port=1).refusal()
+
+
+def test_figures(pod):
+    kubelet = pod.run(plan(container("main", "while :; do :; done"), container("idle", "sleep 1000")))
+    for name in ("main", "idle"):
+        kubelet.until(name, ready=True)
+    time.sleep(1)
+    told = json.loads(kubelet.open("stats").finish()[1])["containers"]
+    assert told["main"]["cpu_ns"] > told["idle"]["cpu_ns"] + 100_000_000
+    assert 0 < told["idle"]["memory_bytes"] < 50_000_000

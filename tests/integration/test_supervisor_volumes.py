@@ -1,0 +1,96 @@
+"""Volumes of all kinds in real containers."""
+
+import base64
+
+import pytest
+
+from tests.support.supervised import container, mount, plan, volume
+
+
+def file(path, text, mode=0o644):
+    return {"path": path, "mode": mode, "data": base64.b64encode(text.encode()).decode()}
+
+
+def said(kubelet, name, script):
+    return kubelet.exec(name, "sh", "-c", script).finish()[1].decode()
+
+
+def test_files_have_their_modes_and_stay_off_the_disk(pod):
+    config = volume("config", "files", files=[file("key", "hidden text", 0o400), file("sub/deep", "d")])
+    kubelet = pod.run(plan(container("main", "sleep 1000", mounts=[mount("config", "/etc/app")]), volumes=[config]))
+    kubelet.until("main", ready=True)
+    assert said(kubelet, "main", "cat /etc/app/key /etc/app/sub/deep; stat -Lc %a /etc/app/key") == "hidden textd400\n"
+    assert "Read-only" in said(kubelet, "main", "echo x 2>&1 >/etc/app/key")
+    assert not pod.host.run("grep", "-rl", "hidden text", "/scratch", pod.folder, user="root", check=False)
+
+
+def test_files_are_switched_all_at_once(pod):
+    before = volume("config", "files", files=[file("one", "1"), file("gone", "x")])
+    kubelet = pod.run(plan(container("main", "sleep 1000", mounts=[mount("config", "/c")]), volumes=[before]))
+    kubelet.until("main", ready=True)
+    assert said(kubelet, "main", "ls /c; readlink /c/one") == "gone\none\n..data/one\n"
+    after = volume("config", "files", files=[file("one", "2"), file("new", "n")])
+    kubelet.send({"type": "update", "volumes": [after]})
+    assert said(kubelet, "main", "ls /c; cat /c/one; ls -A /c | wc -l") == "new\none\n24\n"
+
+
+def test_memory_has_its_size_and_is_shared(pod):
+    kinds = [volume("fast", "memory", size_bytes=1 << 20)]
+    one = container("one", "sleep 1000", mounts=[mount("fast", "/fast")])
+    two = container("two", "sleep 1000", mounts=[mount("fast", "/also", read_only=True)])
+    kubelet = pod.run(plan(one, two, volumes=kinds))
+    for name in ("one", "two"):
+        kubelet.until(name, ready=True)
+    assert "No space left" in said(kubelet, "one", "echo x >/fast/x; dd if=/dev/zero of=/fast/y bs=1M count=2 2>&1")
+    assert said(kubelet, "two", "cat /also/x; touch /also/z 2>&1") == "x\ntouch: /also/z: Read-only file system\n"
+
+
+def test_group_of_a_volume_may_write(pod):
+    user = {"uid": 1000, "gid": 1000, "groups": [2000]}
+    main = container("main", "touch /data/x; stat -c %u:%g:%a /data; stat -c %u:%g /data/x", user=user)
+    main["mounts"] = [mount("data", "/data")]
+    pod.run(plan(main, volumes=[volume("data", "dir", gid=2000)])).ended()
+    assert [line.split()[3] for line in (pod.folder / "logs/main/0.log").read_text().splitlines()] == [
+        "0:2000:2777",
+        "1000:2000",
+    ]
+
+
+def test_part_of_a_volume(pod):
+    init = container("init", "mkdir -p /v/a/b; echo deep >/v/a/b/f; ln -s /etc /v/out", mounts=[mount("data", "/v")])
+    mounts = [mount("data", "/m", sub_path="a/b"), mount("data", "/n", sub_path="made/now")]
+    main = container("main", "cat /m/f; ls -d /n", mounts=mounts)
+    bad = container("bad", "exit 0", mounts=[mount("data", "/m", sub_path="out")])
+    report = pod.run(plan(main, bad, init=[init], volumes=[volume("data", "dir")])).ended()
+    assert report["containers"]["main"]["exit_code"] == 0
+    told = report["containers"]["bad"]
+    assert (told["reason"], told["exit_code"]) == ("ContainerCannotRun", 128)
+    assert told["message"] == "subPath out leads out of volume data; name a path inside it"
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "why"),
+    [
+        ("Directory", "none", "is not there; it must be a Directory"),
+        ("Directory", "file", "is no Directory; change its type or the path"),
+        ("File", "folder", "is no File; change its type or the path"),
+        ("Socket", "file", "is no Socket; change its type or the path"),
+    ],
+)
+def test_path_of_the_node_that_is_not_what_it_should_be(pod, kind, path, why):
+    place = pod.folder / "place"
+    (place / "folder").mkdir(parents=True)
+    (place / "file").touch()
+    wanted = volume("host", "host", path=str(place / path), host_type=kind)
+    report = pod.run(plan(container("main", "exit 0"), volumes=[wanted])).ended()
+    assert report["error"]["reason"] == "FailedMount"
+    assert report["error"]["message"] == f"volume host: hostPath {place / path} {why}"
+
+
+@pytest.mark.parametrize(("kind", "made"), [("DirectoryOrCreate", "is_dir"), ("FileOrCreate", "is_file")])
+def test_path_of_the_node_is_made(pod, kind, made):
+    path = pod.folder / "place"
+    wanted = volume("host", "host", path=str(path), host_type=kind)
+    main = container("main", "test -e /h && stat -c %u:%g /h", mounts=[mount("host", "/h")])
+    assert pod.run(plan(main, volumes=[wanted])).ended()["containers"]["main"]["exit_code"] == 0
+    assert getattr(path, made)()

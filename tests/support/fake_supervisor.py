@@ -1,0 +1,162 @@
+"""A supervisor that runs nothing: it dials the kubelet with a pod's credential and answers as a pod would.
+
+exec echoes its input and ends with status 7; a log has three lines; port 8080 answers in upper case, all others refuse.
+What it is told and does not know is an error of the test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from pathlib import Path
+from typing import Any
+
+from isthmus.kubelet import frames
+from isthmus.kubelet.frames import Channel, Data
+
+OPEN_PORT = 8080
+LOG = b"one\ntwo\nthree\n"
+
+
+class FakeSupervisor:
+    """One pod's supervisor.
+
+    Args:
+        folder: the pod's, with kubelet.json and credential.
+        job: it says it runs in.
+    """
+
+    def __init__(self, folder: Path, job: str) -> None:
+        self.folder, self.job = folder, job
+        self.plans: list[dict[str, Any]] = []
+        self.stops: list[int] = []
+        self.updates: list[list[Any]] = []
+        self.ephemeral: list[dict[str, Any]] = []
+        self.unknown: list[Any] = []
+        self.sequence = 0
+        self._kinds: dict[int, dict[str, Any]] = {}
+        self.on_plan: Any = None
+        self.on_stop: Any = None
+        self.closed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def connect(self) -> None:
+        """Dial and say hello; messages are then taken until `leave`."""
+        there = json.loads((self.folder / "kubelet.json").read_text())
+        credential = self.folder / "credential"
+        tls = ssl.create_default_context(cafile=str(credential / "ca.crt"))
+        tls.load_cert_chain(credential / "tls.crt", credential / "tls.key")
+        self.reader, self.writer = await asyncio.open_connection(there["address"], there["port"], ssl=tls)
+        await self.say(
+            {
+                "type": "hello",
+                "version": 1,
+                "uid": self.folder.name,
+                "job": self.job,
+                "node": "c1",
+                "addresses": ["10.64.0.9"],
+                "host_address": "10.0.0.9",
+                "has_plan": bool(self.plans),
+            }
+        )
+        self.closed.clear()
+        self._task = asyncio.create_task(self._listen())
+
+    async def leave(self) -> None:
+        """Hang up."""
+        if self._task:
+            self._task.cancel()
+            self.writer.close()
+            self._task = None
+
+    async def report(self, phase: str, containers: dict[str, Any], *, write: bool = True) -> None:
+        """Report as the contract has it, on disk first."""
+        self.sequence += 1
+        report = {
+            "schema": 1,
+            "uid": self.folder.name,
+            "job": self.job,
+            "node": "c1",
+            "addresses": ["10.64.0.9"],
+            "host_address": "10.0.0.9",
+            "sequence": self.sequence,
+            "phase": phase,
+            "started": "2026-01-01T00:00:00Z",
+            "error": None,
+            "containers": containers,
+        }
+        if write:
+            (self.folder / "report.json").write_text(json.dumps(report))
+        if self._task:
+            await self.say({"type": "report", **report})
+
+    async def say(self, message: dict[str, Any]) -> None:
+        """Send a message."""
+        self.writer.write(frames.message(message))
+        await self.writer.drain()
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                item = await frames.read(self.reader)
+            except (asyncio.IncompleteReadError, OSError):
+                self.closed.set()
+                return
+            if isinstance(item, Data):
+                await self._take_data(item)
+            else:
+                await self._take(item)
+
+    async def _take(self, item: dict[str, Any]) -> None:
+        kind = item["type"]
+        if kind == "plan":
+            self.plans.append(item["plan"])
+            if self.on_plan:
+                await self.on_plan()
+        elif kind == "stop":
+            self.stops.append(item["grace_s"])
+            if self.on_stop:
+                await self.on_stop()
+        elif kind == "update":
+            self.updates.append(item["volumes"])
+        elif kind == "ephemeral":
+            self.ephemeral.append(item["container"])
+        elif kind in ("exec", "attach", "forward", "logs", "stats"):
+            self._kinds[item["stream"]] = item
+            await self._begin(item)
+        elif kind != "cancel":
+            self.unknown.append(item)
+
+    async def _begin(self, item: dict[str, Any]) -> None:
+        stream = item["stream"]
+        if item["type"] == "logs":
+            kept = LOG.splitlines(keepends=True)[-(item["tail"] or 3) :]
+            await self._send(stream, Channel.STDOUT, b"".join(kept))
+            await self._end(stream)
+        elif item["type"] == "stats":
+            figures = {"containers": {"main": {"cpu_ns": 5_000_000_000, "memory_bytes": 1 << 20}}}
+            await self._send(stream, Channel.STDOUT, json.dumps(figures).encode())
+            await self._end(stream)
+        elif item["type"] == "exec":
+            await self._send(stream, Channel.STDOUT, (" ".join(item["argv"]) + "\n").encode())
+            await self._send(stream, Channel.STDERR, b"to stderr\n")
+            if not item["stdin"]:
+                await self._end(stream, 7)
+        elif item["type"] == "forward" and item["port"] != OPEN_PORT:
+            await self._end(stream, None, f"nothing listens on port {item['port']}")
+
+    async def _take_data(self, item: Data) -> None:
+        kind = self._kinds[item.stream]["type"]
+        if item.channel == Channel.STDIN and item.body:
+            await self._send(item.stream, Channel.STDOUT, item.body.upper() if kind == "forward" else item.body)
+        elif item.channel == Channel.STDIN:
+            await self._end(item.stream, 7)
+
+    async def _send(self, stream: int, channel: int, body: bytes) -> None:
+        for frame in frames.data(stream, channel, body):
+            self.writer.write(frame)
+        await self.writer.drain()
+
+    async def _end(self, stream: int, exit_code: int | None = None, error: str | None = None) -> None:
+        await self.say({"type": "end", "stream": stream, "exit_code": exit_code, "error": error})

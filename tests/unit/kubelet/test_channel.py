@@ -1,0 +1,168 @@
+"""The port that supervisors dial, with real TLS on the loopback."""
+
+import asyncio
+import ssl
+
+import pytest
+
+from isthmus.kubelet import channel, frames
+from isthmus.kubelet.channel import ChannelServer
+from isthmus.kubelet.credentials import Authority, server_context
+from isthmus.kubelet.frames import Channel
+from isthmus.kubelet.store import Store
+from tests.support import pki
+from tests.support.fake_supervisor import FakeSupervisor
+
+UIDS = [f"{number}1111111-2222-3333-4444-555555555555" for number in range(3)]
+
+
+class Listener:
+    def __init__(self):
+        self.there, self.reports, self.gone = {}, [], []
+
+    async def connected(self, connection):
+        self.there[connection.uid] = connection
+
+    def reported(self, connection, report):
+        self.reports.append((connection.uid, report["phase"]))
+
+    def left(self, connection):
+        self.gone.append(connection.uid)
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory):
+    return pki.write(tmp_path_factory.mktemp("keys") / "pki")
+
+
+def served(keys, tmp_path, use):
+    """Run a test with a server and the folders of three pods."""
+
+    async def run():
+        listener, authority = Listener(), Authority(keys)
+        server = ChannelServer(listener)
+        port = await server.start("127.0.0.1", 0, server_context(authority, "127.0.0.1", keys))
+        folders = [Store(tmp_path / "pods").folder(uid) for uid in UIDS]
+        for folder in folders:
+            folder.accept({})
+            folder.renew_credential(authority)
+            folder.set_address("127.0.0.1", port)
+        supervisors = [FakeSupervisor(folder.path, "1") for folder in folders]
+        try:
+            async with asyncio.timeout(20):
+                return await use(listener, supervisors)
+        finally:
+            server.stop()
+            for supervisor in supervisors:
+                await supervisor.leave()
+
+    return asyncio.run(run())
+
+
+async def until(true):
+    while not true():
+        await asyncio.sleep(0.005)
+
+
+def test_reports_come_from_who_is_certified(keys, tmp_path):
+    async def use(listener, supervisors):
+        await supervisors[0].connect()
+        await supervisors[0].report("running", {})
+        await until(lambda: listener.reports)
+        await supervisors[0].leave()
+        await until(lambda: listener.gone)
+        assert (listener.reports, listener.gone) == ([(UIDS[0], "running")], [UIDS[0]])
+
+    served(keys, tmp_path, use)
+
+
+def test_pod_cannot_speak_for_another(keys, tmp_path):
+    async def use(listener, supervisors):
+        liar = supervisors[0]
+        say = liar.say
+        liar.say = lambda message: say({**message, "uid": UIDS[1]})
+        await liar.connect()
+        await liar.closed.wait()
+        assert not listener.there
+
+    served(keys, tmp_path, use)
+
+
+def test_stranger_does_not_get_in(keys, tmp_path):
+    async def use(listener, supervisors):
+        other = Authority(pki.write(tmp_path / "other"))
+        made = other.pod(UIDS[0])
+        for name, text in (("tls.crt", made.certificate), ("tls.key", made.key)):
+            (supervisors[0].folder / "credential" / name).write_text(text)
+        with pytest.raises((OSError, asyncio.IncompleteReadError)):
+            await supervisors[0].connect()
+            await supervisors[0].reader.readexactly(1)
+        assert not listener.there
+
+    served(keys, tmp_path, use)
+
+
+def test_key_of_a_pod_is_not_good_for_a_server(keys, tmp_path):
+    made = Authority(keys).pod(UIDS[0])
+    (tmp_path / "tls.crt").write_text(made.certificate)
+    (tmp_path / "tls.key").write_text(made.key)
+
+    async def use():
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(tmp_path / "tls.crt", tmp_path / "tls.key")
+        server = await asyncio.start_server(lambda reader, writer: None, "127.0.0.1", 0, ssl=tls)
+        trusting = ssl.create_default_context(cafile=str(keys / "pods-ca.crt"))
+        trusting.check_hostname = False
+        with pytest.raises(ssl.SSLCertVerificationError, match="purpose"):
+            await asyncio.open_connection("127.0.0.1", server.sockets[0].getsockname()[1], ssl=trusting)
+        server.close()
+
+    asyncio.run(use())
+
+
+@pytest.mark.parametrize("sent", [b"GET / HTTP/1.1\r\n\r\n", frames.message({"type": "report"}), b"\xff" * 8])
+def test_other_words_end_one_connection(keys, tmp_path, sent):
+    async def use(listener, supervisors):
+        await supervisors[1].connect()
+        await supervisors[0].connect()
+        await until(lambda: len(listener.there) == 2)
+        supervisors[0].writer.write(sent)
+        if b"report" in sent:
+            supervisors[0].writer.write(frames.message({"type": "unknown"}))
+        await supervisors[0].closed.wait()
+        await supervisors[1].report("running", {})
+        await until(lambda: (UIDS[1], "running") in listener.reports)
+
+    served(keys, tmp_path, use)
+
+
+def test_new_connection_takes_the_place_of_the_old(keys, tmp_path):
+    async def use(listener, supervisors):
+        await supervisors[0].connect()
+        await until(lambda: listener.there)
+        stream = await listener.there[UIDS[0]].open({"type": "attach", "container": "main"})
+        again = FakeSupervisor(supervisors[0].folder, "1")
+        await again.connect()
+        assert [item async for item in stream] == []
+        assert "went away" in stream.end.error
+        await again.leave()
+
+    served(keys, tmp_path, use)
+
+
+def test_reader_who_takes_nothing_loses_his_stream_only(keys, tmp_path, monkeypatch):
+    monkeypatch.setattr(channel, "_QUEUE", 4)
+    monkeypatch.setattr(channel, "_STUCK_S", 0.1)
+
+    async def use(listener, supervisors):
+        await supervisors[0].connect()
+        await until(lambda: listener.there)
+        stream = await listener.there[UIDS[0]].open({"type": "forward", "port": 8080})
+        for _ in range(20):
+            await stream.send(Channel.STDIN, b"x")
+        await until(lambda: stream.end)
+        await supervisors[0].report("running", {})
+        await until(lambda: listener.reports)
+        assert stream.end.error == "cancelled"
+
+    served(keys, tmp_path, use)

@@ -1,0 +1,156 @@
+"""A container as its supervisor runs it."""
+
+from dataclasses import replace
+
+import pytest
+
+from isthmus.kubelet import flags, translate
+from isthmus.kubelet.unready import Unready, UnreadyError
+from isthmus.model.plan import Capabilities, Mount, User
+from tests.support.pods import IMAGE, container, pod, resolved
+
+
+def plan(one=None, image=IMAGE, annotations=None, **spec):
+    whole = pod(one or container(), annotations=annotations, **spec)
+    return translate.plan(whole, resolved(images={"app": image}))
+
+
+def first(one=None, image=IMAGE, **spec):
+    return plan(one, image, **spec).containers[0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "argv"),
+    [
+        ({}, ("/entry", "serve")),
+        ({"args": ["a"]}, ("/entry", "a")),
+        ({"command": ["c"]}, ("c",)),
+        ({"command": ["c"], "args": ["a", "b"]}, ("c", "a", "b")),
+        ({"command": [], "args": []}, ("/entry", "serve")),
+        ({"command": ["sh", "-c", "echo \"$HOME\" 'x' `y`\n"]}, ("sh", "-c", "echo \"$HOME\" 'x' `y`\n")),
+        ({"args": ["$(A)", "$(B)", "$$(A)"], "env": [{"name": "A", "value": "1"}]}, ("/entry", "1", "$$(B)", "$$(A)")),
+    ],
+)
+def test_command_is_merged_with_the_image(fields, argv):
+    assert first(container(**fields)).argv == argv
+
+
+def test_image_expands_nothing():
+    assert first(image=replace(IMAGE, entrypoint=("$(A)",), cmd=("$$",))).argv == ("$$(A)", "$$$$")
+
+
+def test_image_without_command_waits_for_one():
+    with pytest.raises(UnreadyError, match="no command specified: the image has none; set command"):
+        first(image=replace(IMAGE, entrypoint=(), cmd=()))
+
+
+@pytest.mark.parametrize(("own", "image", "cwd"), [("/a", "/b", "/a"), (None, "/b", "/b"), (None, "", None)])
+def test_working_folder_is_the_containers_or_the_images(own, image, cwd):
+    assert first(container(workingDir=own), replace(IMAGE, workdir=image)).cwd == cwd
+
+
+@pytest.mark.parametrize(
+    ("whole", "own", "image", "user"),
+    [
+        ({}, {}, "", None),
+        ({}, {}, "1000", User(1000, 0)),
+        ({}, {}, "1000:100", User(1000, 100)),
+        ({}, {}, "app", User(7, 8)),
+        ({}, {}, "app:9", User(7, 9)),
+        ({"runAsUser": 5}, {}, "app", User(5, 0)),
+        ({"runAsUser": 5, "runAsGroup": 6}, {"runAsUser": 0}, "", User(0, 6)),
+        ({}, {"runAsGroup": 6}, "", User(0, 6)),
+        ({"fsGroup": 3, "supplementalGroups": [4, 3]}, {}, "", User(0, 0, (4, 3))),
+        ({"runAsNonRoot": True}, {"runAsUser": 1}, "", User(1, 0)),
+        ({"runAsNonRoot": True}, {}, "app", User(7, 8)),
+        ({"runAsNonRoot": True}, {"runAsNonRoot": False}, "", None),
+    ],
+)
+def test_user_is_the_containers_the_pods_or_the_images(whole, own, image, user):
+    known = replace(IMAGE, user=image, users={"app": (7, 8)})
+    assert first(container(securityContext=own), known, securityContext=whole).user == user
+
+
+@pytest.mark.parametrize(
+    ("own", "image", "message"),
+    [
+        ({"runAsNonRoot": True}, "", "its image is root; set runAsUser"),
+        ({"runAsNonRoot": True}, "0", "its image is root; set runAsUser"),
+        ({"runAsNonRoot": True, "runAsUser": 0}, "1", "the pod's runAsUser is root"),
+        ({}, "nobody", "user 'nobody' is not in its /etc/passwd; set runAsUser"),
+    ],
+)
+def test_root_that_may_not_be_waits(own, image, message):
+    with pytest.raises(UnreadyError, match=message) as caught:
+        first(container(securityContext=own), replace(IMAGE, user=image))
+    assert caught.value.reason == Unready.CONFIG
+
+
+def test_capabilities_are_written_as_the_kernel_does():
+    asked = {"add": ["CAP_NET_RAW", "chown"], "drop": ["ALL"]}
+    found = first(container(securityContext={"capabilities": asked}))
+    assert found.capabilities == Capabilities(("CHOWN", "NET_RAW"), ("ALL",))
+
+
+@pytest.mark.parametrize(
+    ("mount", "expected"),
+    [
+        ({"mountPath": "/d"}, Mount("v", "/d")),
+        ({"mountPath": "/d", "readOnly": True}, Mount("v", "/d", None, True)),
+        ({"mountPath": "/d", "subPath": "a/b"}, Mount("v", "/d", "a/b")),
+        ({"mountPath": "/d", "subPathExpr": "x/$(A)"}, Mount("v", "/d", "x/1$")),
+    ],
+)
+def test_mount_is_a_volume_or_a_part_of_it(mount, expected):
+    one = container(env=[{"name": "A", "value": "1$"}], volumeMounts=[{"name": "v", **mount}])
+    assert first(one, volumes=[{"name": "v", "emptyDir": {}}]).mounts == (expected,)
+
+
+@pytest.mark.parametrize("path", ["$(B)", "$(IP)", "../x", "/x", "a/$(UP)"])
+def test_part_of_a_volume_that_is_none_waits(path):
+    facts = {"name": "IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    one = container(
+        env=[facts, {"name": "UP", "value": ".."}],
+        volumeMounts=[{"name": "v", "mountPath": "/d", "subPathExpr": path}],
+    )
+    with pytest.raises(UnreadyError, match="names no folder of the volume; use"):
+        first(one)
+
+
+def test_mounts_come_after_those_they_lie_in():
+    paths = ["/a/b/c", "/a", "/z", "/a/b"]
+    mounts = [{"name": "v", "mountPath": path} for path in paths]
+    found = first(container(volumeMounts=mounts), volumes=[{"name": "v", "emptyDir": {}}]).mounts
+    assert [mount.path for mount in found] == ["/a", "/z", "/a/b", "/a/b/c"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [((None, None), [None, None]), (("64Mi", None), [64, None]), (("64Mi", "1Gi"), [64, 1024]), (("1Gi",), [None])],
+)
+def test_limit_below_the_jobs_is_the_containers_own(limits, expected):
+    parts = [container(f"c{i}", resources={"limits": {"memory": x} if x else {}}) for i, x in enumerate(limits)]
+    found = translate.plan(pod(*parts), resolved())
+    assert [one.memory_mib for one in found.containers] == expected
+
+
+@pytest.mark.parametrize(
+    ("annotations", "expected"),
+    [
+        (None, (False, ())),
+        ({flags.FLAGS: "--time=10"}, (False, ())),
+        ({flags.FLAGS: "--ntasks=1"}, (False, ())),
+        ({flags.FLAGS: "--ntasks=4"}, (True, ())),
+        ({flags.FLAGS: "-N2"}, (True, ())),
+        ({flags.MPI_FLAGS: "--mpi=pmix -n 2"}, (True, ("--mpi=pmix", "--ntasks=2"))),
+    ],
+)
+def test_command_of_several_tasks_runs_by_srun(annotations, expected):
+    found = plan(annotations=annotations, initContainers=[container("i")])
+    assert (found.containers[0].mpi, found.containers[0].mpi_flags) == expected
+    assert not found.init[0].mpi
+
+
+def test_image_that_is_not_ready_is_waited_for():
+    with pytest.raises(UnreadyError, match="image 'app' is not ready"):
+        translate.plan(pod(), resolved(images={}))

@@ -1,0 +1,112 @@
+"""Images of pods: policy, credentials and pauses, with a puller that fetches nothing."""
+
+import asyncio
+import base64
+import json
+
+import pytest
+
+from isthmus.clients import squashfs
+from isthmus.images.errors import DeniedError
+from isthmus.images.pull import Place
+from isthmus.kubelet import images, pulling
+from isthmus.kubelet.images import Images, ImageWaitError
+from isthmus.model.images import Pulled
+
+DIGEST = "sha256:" + "b" * 64
+AUTHS = {"ctl:5000": {"auth": "YTpi"}}
+SECRET = {"data": {".dockerconfigjson": base64.b64encode(json.dumps({"auths": AUTHS}).encode()).decode()}}
+
+
+class Registry:
+    """Pulls into the cache, or refuses."""
+
+    def __init__(self, config):
+        self.pulls, self.refuses, self.config, self.auths = 0, False, config, None
+
+    def __call__(self, image, place):
+        self.pulls += 1
+        self.auths = place.authfile and json.loads(place.authfile.read_text())
+        if place.authfile:
+            assert place.authfile.stat().st_mode & 0o777 == 0o600
+        if self.refuses:
+            raise DeniedError(f"ctl:5000 does not give {image}")
+        path = place.cache / f"{DIGEST.replace(':', '-')}.squashfs"
+        path.touch()
+        config = place.cache / ".config" / f"{DIGEST.replace(':', '-')}.json"
+        config.parent.mkdir(exist_ok=True)
+        config.write_text(json.dumps(self.config))
+        return Pulled(1, str(image), DIGEST, path, 0, False, 0.0)
+
+
+@pytest.fixture
+def registry():
+    return Registry({"Entrypoint": ["/run"], "Cmd": ["x"], "Env": ["A=1"], "User": "web:web", "WorkingDir": "/srv"})
+
+
+@pytest.fixture
+def got(tmp_path, registry, monkeypatch):
+    monkeypatch.setattr(squashfs, "read", lambda file, path: "root:x:0:0:::\nweb:x:33:34::/:/bin/sh\nbroken\n")
+    made = Images(Place(tmp_path, tmp_path, None, "amd64"), registry)
+    return lambda policy="IfNotPresent", name="ctl:5000/web", secrets=(): asyncio.run(
+        made.get({"image": name, "imagePullPolicy": policy}, secrets)
+    )
+
+
+def test_image_tells_what_it_starts(got):
+    image = got()
+    assert (image.entrypoint, image.cmd, image.env, image.workdir) == (("/run",), ("x",), ("A=1",), "/srv")
+    assert (image.id, image.users["web"]) == (f"ctl:5000/web@{DIGEST}", (33, 34))
+
+
+@pytest.mark.parametrize(("policy", "pulls"), [("IfNotPresent", 1), ("Always", 2), ("Never", 1)])
+def test_policy_says_whether_the_registry_is_asked(got, registry, policy, pulls):
+    got()
+    got(policy)
+    assert registry.pulls == pulls
+
+
+def test_absent_image_is_never_pulled_under_never(got, registry):
+    with pytest.raises(ImageWaitError) as told:
+        got("Never")
+    assert (told.value.state.reason, registry.pulls) == ("ErrImageNeverPull", 0)
+
+
+def test_failure_pauses_pods_of_the_same_credentials(got, registry, monkeypatch):
+    monkeypatch.setattr(pulling, "_FIRST_S", 3600)
+    registry.refuses = True
+    reasons = []
+    for secrets in ((), (), (SECRET,)):
+        with pytest.raises(ImageWaitError) as told:
+            got(secrets=secrets)
+        reasons.append(told.value.state.reason)
+    assert (reasons, registry.pulls) == (["ErrImagePull", "ImagePullBackOff", "ErrImagePull"], 2)
+
+
+def test_pull_secret_is_in_memory_only_while_it_is_used(got, registry, tmp_path):
+    got(secrets=(SECRET,))
+    assert registry.auths == {"auths": AUTHS}
+    assert "YTpi" not in "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_pods_at_once_ask_the_registry_once(registry, tmp_path):
+    async def use():
+        made = Images(Place(tmp_path, tmp_path, None, "amd64"), registry)
+        container = {"image": "ctl:5000/web", "imagePullPolicy": "Always"}
+        return await asyncio.gather(*(made.get(container, ()) for _ in range(20)))
+
+    registry.config = {}
+    assert len({image.path for image in asyncio.run(use())}) == 1
+    assert registry.pulls == 1
+
+
+def test_wrong_name_is_told(got, registry):
+    with pytest.raises(ImageWaitError) as told:
+        got(name="Not An Image")
+    assert (told.value.state.reason, registry.pulls) == ("InvalidImageName", 0)
+
+
+def test_image_without_a_configuration_starts_nothing_by_itself(got, registry):
+    registry.config = {}
+    assert got().entrypoint == ()
+    assert images.described(images.parse("oci:x"), DIGEST, None, {}).id == DIGEST

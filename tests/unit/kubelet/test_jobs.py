@@ -1,0 +1,136 @@
+"""Rounds of questions to a Slurm in memory: no answer is never gone."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from isthmus.clients.pod_jobs import NoAnswerError, RefusedError
+from isthmus.kubelet import jobs
+from isthmus.kubelet.jobs import Jobs
+from isthmus.model.pod_job import Job, JobState
+from tests.support.fake_pod_jobs import FakeSlurm
+
+UID = "11111111-2222-3333-4444-555555555555"
+
+
+def job(uid=UID):
+    return Job(uid, "/pods/x", (f"--comment={uid}",), "python")
+
+
+def rounds(slurm, use, **parts):
+    """Run rounds as fast as they go beside `use`."""
+
+    async def both():
+        asked = Jobs(slurm, busy_s=0.001)
+        task = asyncio.create_task(asked.run())
+        try:
+            async with asyncio.timeout(10):
+                return await use(asked, **parts)
+        finally:
+            task.cancel()
+
+    return asyncio.run(both())
+
+
+async def told(asked, number, wanted):
+    """Wait until a job is told to be in a state; return all states that were told."""
+    states, there = [], asyncio.Event()
+
+    def take(found):
+        states.append(found.state)
+        if found.state is wanted:
+            there.set()
+
+    asked.watch(number, take)
+    await there.wait()
+    return states
+
+
+def test_changes_are_told_once():
+    slurm = FakeSlurm()
+
+    async def use(asked):
+        number = await asked.submit(job(), "#!/bin/sh\n")
+        await told(asked, number, JobState.RUNNING)
+        slurm.end(number)
+        return await told(asked, number, JobState.COMPLETED)
+
+    assert rounds(slurm, use) == [JobState.RUNNING, JobState.COMPLETED]
+
+
+def test_job_is_found_by_its_pod():
+    slurm = FakeSlurm()
+
+    async def use(asked):
+        number = await asked.submit(job(), "#!/bin/sh\n")
+        return number, await asked.find(UID), await asked.find(UID.replace("1", "9"))
+
+    number, found, none = rounds(slurm, use)
+    assert (found.id, none) == (number, None)
+
+
+def test_living_job_is_found_before_an_ended_one():
+    slurm = FakeSlurm()
+
+    async def use(asked):
+        first = await asked.submit(job(), "#!/bin/sh\n")
+        second = await asked.submit(job(), "#!/bin/sh\n")
+        slurm.end(first)
+        return second, await asked.find(UID), asked.others(UID, first)
+
+    second, found, others = rounds(slurm, use)
+    assert (found.id, others) == (second, [second])
+
+
+@pytest.mark.parametrize(
+    ("answer", "gone"), [([], True), (RefusedError("disabled"), True), (NoAnswerError("down"), False)]
+)
+def test_job_is_gone_only_when_accounting_answers(monkeypatch, answer, gone):
+    monkeypatch.setattr(jobs, "_GONE_AFTER_S", 0.01)
+    slurm = FakeSlurm()
+
+    def accounted(numbers):
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    slurm.accounted = accounted
+
+    async def use(asked):
+        number = await asked.submit(job(), "#!/bin/sh\n")
+        slurm.jobs.clear()
+        try:
+            async with asyncio.timeout(0.5):
+                await told(asked, number, JobState.GONE)
+        except TimeoutError:
+            return False
+        return True
+
+    assert rounds(slurm, use) is gone
+
+
+def test_accounting_knows_what_has_left_the_queue():
+    slurm = FakeSlurm()
+
+    async def use(asked):
+        number = await asked.submit(job(), "#!/bin/sh\n")
+        ended = replace(slurm.jobs.pop(number).job, state=JobState.TIMEOUT)
+        slurm.accounted = lambda numbers: [ended]
+        return await told(asked, number, JobState.TIMEOUT)
+
+    assert rounds(slurm, use) == [JobState.TIMEOUT]
+
+
+def test_find_waits_for_an_answer():
+    slurm = FakeSlurm()
+    slurm.silent = True
+
+    async def use(asked):
+        search = asyncio.create_task(asked.find(UID))
+        done, _ = await asyncio.wait([search], timeout=0.2)
+        assert not done
+        slurm.silent = False
+        return await search
+
+    assert rounds(slurm, use) is None

@@ -1,0 +1,115 @@
+"""No pod ends the kubelet: each gets a plan and a job that say what it says, a wait, or a refusal; always a status."""
+
+import json
+import re
+from dataclasses import replace
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from isthmus.kubelet import events, refusals, script, status, translate
+from isthmus.kubelet.expansion import expand, settled
+from isthmus.kubelet.unready import UnreadyError
+from isthmus.model.pod_inputs import TokenRequest
+from isthmus.model.pod_job import JobState
+from tests.support.pods import IMAGE, SETTINGS, resolved
+from tests.support.random_pods import pods
+from tests.support.reports import at, ended, job, report, running, waiting
+
+# A busy machine is no failure, and nothing is kept in the tree.
+QUIET = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+THOUSAND = settings(QUIET, max_examples=1000)
+FOUND = resolved(
+    images={"app": IMAGE, "root": replace(IMAGE, user="0"), "bare": replace(IMAGE, entrypoint=(), cmd=())},
+    config_maps={"a": {"data": {"a": "$(A)", "c": "1"}}},
+    secrets={"a": {"data": {"a": "JCQ="}}, "b-1": {}},
+    volumes={"a": {"spec": {"hostPath": {"path": "/data"}}}},
+    tokens={TokenRequest(): "token"},
+)
+WORD = re.compile(r"--[a-z][a-z-]*(=[^\0]*)?")
+STATES = st.one_of(st.none(), st.sampled_from(JobState))
+CONTAINERS = st.sampled_from(
+    [waiting(), waiting("CrashLoopBackOff", last=ended(1)), running(), running(ready=False), ended(0), ended(9)]
+)
+
+
+@THOUSAND
+@given(pods(), STATES, st.sampled_from(["starting", "running", "ended", None]), st.lists(CONTAINERS, max_size=4))
+def test_pod_gets_a_plan_or_a_reason_and_always_a_status(pod, state, phase, told):
+    check_answer(pod)
+    check_status(pod, state, phase, told)
+
+
+def check_answer(pod):
+    told = refusals.problems(pod, SETTINGS)
+    if told:
+        assert all(isinstance(problem, str) and len(problem) > 20 for problem in told)
+        assert status.refused(pod, told, at(0))["phase"] == "Failed"
+        return
+    try:
+        check_plan(pod, translate.plan(pod, FOUND))
+    except UnreadyError as error:
+        assert status.unready(pod, error, {}, at(0))["phase"] == "Pending"
+    check_job(translate.job(pod, SETTINGS))
+
+
+def check_plan(pod, plan):
+    spec, told = pod["spec"], json.loads(json.dumps(plan.to_json()))
+    for kind, key in (("init", "initContainers"), ("containers", "containers")):
+        assert [one["name"] for one in told[kind]] == [one["name"] for one in spec[key]]
+    volumes = {volume["name"] for volume in told["volumes"]}
+    for one, text in zip(
+        [*told["init"], *told["containers"]], [*spec["initContainers"], *spec["containers"]], strict=True
+    ):
+        assert {mount["volume"] for mount in one["mounts"]} <= volumes
+        assert len(one["mounts"]) == len(text.get("volumeMounts") or ())
+        assert one["argv"]
+        assert one["sidecar"] == (text.get("restartPolicy") == "Always")
+        nonroot = {**(spec.get("securityContext") or {}), **(text.get("securityContext") or {})}
+        assert not (nonroot.get("runAsNonRoot") and (one["user"] or {"uid": 0})["uid"] == 0)
+    assert told["restart_policy"] == spec.get("restartPolicy", "Always")
+
+
+def check_job(found):
+    assert all(WORD.fullmatch(word) for word in found.options)
+    assert not [word for word in found.options if word.startswith(("--wrap", "--uid", "--error", "--requeue"))]
+    assert [word for word in found.options if word.startswith("--output=")] == [f"--output={found.folder}/slurm.log"]
+    assert script.text(found).startswith("#!/bin/sh\n")
+
+
+def check_status(pod, state, phase, states):
+    names = [one["name"] for kind in ("containers", "initContainers") for one in pod["spec"][kind]]
+    told = dict(zip(names, states, strict=False))
+    slurm = job(state) if state else None
+    found = status.pod_status(pod, report(phase, **told) if phase else None, slurm, {}, at(60))
+    json.dumps(found)
+    assert found["phase"] in ("Pending", "Running", "Succeeded", "Failed")
+    if state and state.ended:
+        assert found["phase"] in ("Succeeded", "Failed")
+        assert not [one for one in found.get("containerStatuses", ()) if one["ready"]] or phase == "ended"
+    if found["phase"] == "Succeeded":
+        assert all(told[one["name"]]["exit_code"] == 0 for one in pod["spec"]["containers"])
+    assert events.changes(found, found, slurm) == []
+
+
+PIECES = st.lists(st.sampled_from(["$", "(", ")", "$(A)", "$(B)", "$(IP)", "$$", "A", " "]), max_size=6).map("".join)
+
+
+@QUIET
+@given(st.lists(st.tuples(st.sampled_from(["A", "B", "C"]), PIECES), max_size=3), PIECES)
+def test_expanding_in_two_places_is_expanding_in_one(entries, text):
+    """What is left for the node, filled in there, is what one expansion with all known would give."""
+    facts = {"IP": "192.0.2.7"}
+    known, here = dict(facts), {"IP": "$(IP)"}
+    for name, value in entries:
+        known[name], here[name] = plain(value, known), expand(value, here)
+    assert plain(expand(text, here), facts) == plain(text, known)
+
+
+def plain(text, known):
+    """Expand as Kubernetes does, in one place."""
+    return re.sub(r"\$\$|\$\(([^)]*)\)", lambda m: "$" if m[1] is None else known.get(m[1], m[0]), text)
+
+
+def test_settled_is_the_plain_text():
+    assert settled(expand("$$(A) $(B)", {"B": "$$"})) == "$(A) $"

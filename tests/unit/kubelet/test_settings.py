@@ -1,0 +1,56 @@
+"""What the kubelet is told."""
+
+import json
+
+import pytest
+
+from isthmus.kubelet.settings import SettingsError, read
+from isthmus.model.network import Driver
+
+ENVIRONMENT = {
+    "ISTHMUS_CLUSTER_DIR": "/home/alice/.isthmus/cluster",
+    "ISTHMUS_NODE_NAME": "slurm",
+    "ISTHMUS_ADDRESS": "10.64.0.2",
+    "ISTHMUS_CHANNEL_PORT": "20260",
+}
+FILE = {
+    "schema": 1,
+    "driver": "private",
+    "versions": {"kube-apiserver": "1.36.9"},
+    "kubelet": ["/opt/x/bin/python", "-I"],
+}
+
+
+def written(folder, **changes):
+    path = folder / "kubernetes.json"
+    path.write_text(json.dumps({**FILE, **changes}))
+    return path
+
+
+def test_folders_follow_the_cluster(tmp_path):
+    told = read(ENVIRONMENT, written(tmp_path, pods={"memory_mib": 64, "account": "physics"}))
+    assert (told.port, told.channel_port, told.version) == (10250, 20260, "1.36.9")
+    assert str(told.folder) == "/home/alice/.isthmus"
+    assert (told.pods.home, told.pods.pods) == ("/home/alice", "/home/alice/.isthmus/pods")
+    assert (told.pods.memory_mib, told.pods.account, told.pods.python) == (64, "physics", "/opt/x/bin/python")
+    assert told.pods.dns == "10.64.0.2"
+
+
+def test_pods_without_a_network_ask_their_nodes_dns(tmp_path):
+    told = read(ENVIRONMENT, written(tmp_path, driver="none"))
+    assert (told.pods.driver, told.pods.dns) == (Driver.NONE, "")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"schema": 2}, {"driver": "other"}, {"pods": {"colour": 1}}, {"pods": 3}], ids=lambda one: str(one)
+)
+def test_wrong_file_is_refused_with_the_remedy(tmp_path, changes):
+    with pytest.raises(SettingsError, match=r"kubernetes\.json: .*; an admin writes it anew"):
+        read(ENVIRONMENT, written(tmp_path, **changes))
+
+
+def test_missing_file_and_variable_are_told(tmp_path):
+    with pytest.raises(SettingsError, match="No such file"):
+        read(ENVIRONMENT, tmp_path / "none")
+    with pytest.raises(SettingsError, match=r"ISTHMUS_ADDRESS.*isthmus up"):
+        read({key: text for key, text in ENVIRONMENT.items() if key != "ISTHMUS_ADDRESS"}, written(tmp_path))

@@ -1,0 +1,78 @@
+"""The pods' folders."""
+
+import pytest
+
+from isthmus.kubelet import credentials
+from isthmus.kubelet.credentials import Authority
+from isthmus.kubelet.store import Store
+from tests.support import pki
+
+UID = "11111111-2222-3333-4444-555555555555"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = Store(tmp_path / "pods").folder(UID)
+    made.accept({"metadata": {"uid": UID}})
+    return made
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory):
+    return Authority(pki.write(tmp_path_factory.mktemp("keys") / "pki"))
+
+
+def modes(folder):
+    return {path.stat().st_mode & 0o777 for path in [folder.path, *folder.path.rglob("*")] if path.is_dir()}, {
+        path.stat().st_mode & 0o777 for path in folder.path.rglob("*") if path.is_file()
+    }
+
+
+def test_what_is_kept_is_the_owners(folder, authority):
+    folder.set_job("12")
+    folder.set_address("10.0.0.1", 10260)
+    folder.renew_credential(authority)
+    assert modes(folder) == ({0o700}, {0o600})
+    assert (folder.job(), folder.pod()) == ("12", {"metadata": {"uid": UID}})
+
+
+@pytest.mark.parametrize("uid", ["", "..", "../x", UID.upper().replace("1", "A"), UID + "/x"])
+def test_other_names_lead_nowhere(tmp_path, uid):
+    with pytest.raises(ValueError, match="is no UID"):
+        Store(tmp_path / "pods").folder(uid)
+
+
+def test_half_of_a_file_is_none(folder):
+    (folder.path / "report.json").write_text('{"half')
+    assert folder.report() is None
+    assert folder.job() is None
+
+
+def test_credential_is_renewed_at_half_its_life(folder, authority, monkeypatch):
+    certificate = folder.path / "credential/tls.crt"
+    folder.renew_credential(authority)
+    first = certificate.read_text()
+    folder.renew_credential(authority)
+    assert certificate.read_text() == first
+    monkeypatch.setattr(credentials, "LIFETIME", credentials.LIFETIME * 3)
+    folder.renew_credential(authority)
+    assert certificate.read_text() != first
+
+
+def test_nothing_is_left(folder, authority):
+    folder.set_job("12")
+    folder.renew_credential(authority)
+    logs = folder.path / "logs/main"
+    logs.mkdir(parents=True)
+    for number in (10, 9):
+        (logs / f"{number}.log").touch()
+    assert [path.stem for path in folder.logs("main")] == ["9", "10"]
+    folder.remove()
+    folder.remove()
+    assert not folder.path.exists()
+
+
+def test_other_folders_are_left_alone(tmp_path, folder):
+    store = Store(tmp_path / "pods")
+    (store.path / "notes").mkdir()
+    assert [each.uid for each in store.folders()] == [UID]

@@ -1,0 +1,97 @@
+"""Following a collection of an API server in memory, which passes the cases of the real one."""
+
+import asyncio
+
+import pytest
+
+from isthmus.kubelet import watching
+from isthmus.kubelet.watching import follow
+from tests.support import kube_cases
+from tests.support.fake_kube import FakeKube
+
+SPACE = "default"
+PATH = kube_cases.path(SPACE)
+
+
+@pytest.mark.parametrize("case", kube_cases.CASES, ids=lambda case: case.__name__)
+def test_fake_server_passes_the_case(case):
+    asyncio.run(case(FakeKube(), SPACE))
+
+
+class Follower:
+    """What is known by following."""
+
+    def __init__(self):
+        self.lists, self.known, self.kube = 0, {}, FakeKube()
+
+    def listed(self, found):
+        self.lists += 1
+        self.known = {one["metadata"]["name"]: one for one in found}
+
+    def changed(self, kind, found):
+        if kind == "DELETED":
+            del self.known[found["metadata"]["name"]]
+        else:
+            self.known[found["metadata"]["name"]] = found
+
+    async def until(self, names):
+        async with asyncio.timeout(5):
+            while {*self.known} != names:
+                await asyncio.sleep(0.001)
+
+
+def followed(monkeypatch, use):
+    monkeypatch.setattr(watching, "_FIRST_S", 0.001)
+    monkeypatch.setattr(watching, "_LAST_S", 0.01)
+
+    async def both():
+        follower = Follower()
+        await follower.kube.create(PATH, kube_cases.config("a"))
+        task = asyncio.create_task(follow(follower.kube, PATH, {}, follower.listed, follower.changed))
+        await follower.until({"a"})
+        await use(follower)
+        task.cancel()
+
+    asyncio.run(both())
+
+
+def test_changes_are_followed(monkeypatch):
+    async def use(follower):
+        await follower.kube.create(PATH, kube_cases.config("b"))
+        await follower.kube.delete(kube_cases.path(SPACE, "a"))
+        await follower.until({"b"})
+        assert follower.lists == 1
+
+    followed(monkeypatch, use)
+
+
+def test_broken_watch_goes_on_from_where_it_was(monkeypatch):
+    async def use(follower):
+        await follower.kube.set_down(True)
+        await asyncio.sleep(0.01)
+        await follower.kube.set_down(False)
+        await follower.kube.create(PATH, kube_cases.config("b"))
+        await follower.until({"a", "b"})
+        assert follower.lists == 1
+
+    followed(monkeypatch, use)
+
+
+def test_version_that_is_too_old_means_a_new_list(monkeypatch):
+    async def use(follower):
+        await follower.kube.set_down(True)
+        await asyncio.sleep(0.01)
+        follower.kube.objects.clear()
+        follower.kube.oldest = 10**6
+        await follower.kube.set_down(False)
+        await follower.until(set())
+        assert follower.lists > 1
+
+    followed(monkeypatch, use)
+
+
+def test_items_of_a_list_know_their_kind(monkeypatch):
+    async def use(follower):
+        assert follower.known["a"]["kind"] == "ConfigMap"
+
+    followed(monkeypatch, use)

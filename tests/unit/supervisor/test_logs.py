@@ -1,0 +1,115 @@
+import asyncio
+import re
+
+import pytest
+
+from isthmus.supervisor import logs
+from isthmus.supervisor.logread import Wanted, read
+from isthmus.supervisor.logs import STDERR, STDOUT, LogWriter
+
+RECORD = re.compile(rb"\d{4}-\d\d-\d\dT[\d:]{8}\.\d{9}Z (stdout|stderr) ([FP]) (.*)\n")
+
+
+@pytest.fixture
+def log(tmp_path):
+    return LogWriter(tmp_path / "logs", 0)
+
+
+def records(log):
+    return [RECORD.fullmatch(line).groups() for line in log.path.read_bytes().splitlines(keepends=True)]
+
+
+def shown(log, **wanted):
+    async def whole():
+        return b"".join([piece async for piece in read(log, Wanted(**wanted))])
+
+    return asyncio.run(whole())
+
+
+def test_lines_are_records_of_their_stream(log):
+    log.write(STDOUT, b"one\ntw")
+    log.write(STDERR, b"bad\n")
+    log.write(STDOUT, b"o\n\nrest")
+    log.close()
+    streams = (b"stdout", b"stderr", b"stdout", b"stdout", b"stdout")
+    assert records(log) == [(s, b"F", t) for s, t in zip(streams, (b"one", b"bad", b"two", b"", b"rest"), strict=True)]
+
+
+def test_long_line_is_written_in_parts_and_read_as_one(log):
+    line = b"x" * (logs.LINE_BYTES * 2 + 5)
+    log.write(STDOUT, line)
+    log.write(STDOUT, b"\nnext\n")
+    assert [mark for _, mark, _ in records(log)] == [b"P", b"P", b"F", b"F"]
+    assert shown(log) == line + b"\nnext\n"
+    assert shown(log, tail=2) == line + b"\nnext\n"
+    assert shown(log, timestamps=True).count(b"Z ") == 2
+
+
+def test_file_is_rotated_at_its_size_and_read_across(log, monkeypatch):
+    monkeypatch.setattr(logs, "SIZE_BYTES", 1000)
+    for number in range(30):
+        log.write(STDOUT, b"line %d\n" % number)
+    assert [path.name for path in log.files] == ["0.log.1", "0.log"]
+    assert log.path.stat().st_size < 1000
+    assert shown(log, tail=3) == b"line 27\nline 28\nline 29\n"
+
+
+def test_only_the_start_before_is_kept(tmp_path):
+    for restart in range(4):
+        LogWriter(tmp_path, restart).close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["2.log", "3.log"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ({}, b"a\nb\nc\n"),
+        ({"tail": 0}, b""),
+        ({"tail": 1}, b"c\n"),
+        ({"tail": 9}, b"a\nb\nc\n"),
+        ({"limit_bytes": 3}, b"a\nb"),
+        ({"limit_bytes": 0}, b""),
+        ({"tail": 2, "limit_bytes": 3}, b"b\nc"),
+    ],
+)
+def test_parts_of_a_log(log, wanted, told):
+    log.write(STDOUT, b"a\nb\nc\n")
+    assert shown(log, **wanted) == told
+
+
+def test_nothing_older_is_shown(log):
+    log.write(STDOUT, b"old\n")
+    log.write(STDOUT, b"new\n")
+    moment = log.path.read_bytes().splitlines()[1].split()[0].decode()
+    request = {"since": moment}
+    assert shown(log, since_ns=Wanted.read(request).since_ns) == b"new\n"
+    with pytest.raises(ValueError, match="no RFC 3339 moment"):
+        Wanted.read({"since": "yesterday"})
+
+
+def test_follower_sees_what_comes_also_across_a_rotation(log, monkeypatch):
+    monkeypatch.setattr(logs, "SIZE_BYTES", 200)
+
+    async def follow():
+        got = []
+
+        async def reader():
+            got.extend([piece async for piece in read(log, Wanted(follow=True, tail=0))])
+
+        log.write(STDOUT, b"before\n")
+        task = asyncio.ensure_future(reader())
+        for number in range(20):
+            await asyncio.sleep(0)
+            log.write(STDOUT, b"%d\n" % number)
+            await asyncio.sleep(0)
+        log.close()
+        await asyncio.wait_for(task, 5)
+        return got
+
+    assert asyncio.run(follow()) == [b"%d\n" % number for number in range(20)]
+
+
+def test_end_of_a_log_as_a_message(log):
+    log.write(STDOUT, b"".join(b"line %d\n" % number for number in range(300)))
+    assert log.tail(2048, 2) == "line 298\nline 299"
+    assert log.tail(10, 80) == "8\nline 299"

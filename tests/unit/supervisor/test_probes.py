@@ -1,0 +1,134 @@
+import asyncio
+import struct
+
+import pytest
+
+from isthmus.supervisor import grpc, probes
+from isthmus.supervisor.probes import Judge, ProbeError, request
+from tests.support.supervised import action, probe
+
+
+@pytest.mark.parametrize(
+    ("success", "failure", "well", "answers", "told"),
+    [
+        (1, 3, True, "---", ["", "", "ill"]),
+        (1, 3, True, "--+---", ["", "", "", "", "", "ill"]),
+        (2, 1, False, "++", ["", "well"]),
+        (1, 1, False, "-+-", ["", "well", "ill"]),
+        (1, 1, None, "+", ["well"]),
+        (1, 2, None, "--", ["", "ill"]),
+        (1, 3, True, "+++", ["", "", ""]),
+    ],
+)
+def test_verdict_changes_after_enough_answers_in_a_row(success, failure, well, answers, told):
+    judge = Judge(probe("exec", success=success, failure=failure), well)
+    seen = []
+    for answer in answers:
+        changes = judge.take(answer == "+")
+        seen.append(("well" if judge.well else "ill") if changes else "")
+    assert seen == told
+
+
+def test_request_has_the_probes_headers_instead_of_the_usual():
+    asked = action("http", path="x?y", headers=[["host", "web"], ["X-A", "1"]])
+    lines = request(asked, "10.0.0.1", 80).decode().split("\r\n")
+    assert lines[0] == "GET /x?y HTTP/1.1"
+    assert {"host: web", "X-A: 1", "User-Agent: kube-probe/isthmus"} <= set(lines)
+    assert "Host: 10.0.0.1:80" not in lines
+
+
+def test_request_with_a_line_break_is_refused():
+    with pytest.raises(ProbeError):
+        request(action("http", headers=[["X", "a\r\nY: b"]]), "h", 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (b"HTTP/1.1 200 OK\r\n", ""),
+        (b"HTTP/1.1 302 Found\r\n", ""),
+        (b"HTTP/1.1 404 Not Found\r\n", "HTTP status 404"),
+        (b"HTTP/1.1 500\r\n", "HTTP status 500"),
+        (b"SSH-2.0-x\r\n", "the answer is no HTTP"),
+    ],
+)
+def test_answers_of_http(line, told):
+    assert asked("http", lambda reader, writer: _said(writer, line)) == told
+
+
+def asked(kind, answer):
+    """Ask a server that does `answer` with each connection."""
+
+    async def ask():
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        try:
+            return await probes.failure(action(kind, port=port, host="127.0.0.1", service="web"), None, 2)
+        finally:
+            server.close()
+
+    return asyncio.run(ask())
+
+
+async def _said(writer, content):
+    writer.write(content)
+    await writer.drain()
+    writer.close()
+
+
+def health(message, flags=0):
+    """What a gRPC server answers: settings, headers, one message, trailers."""
+    body = b"\0" + struct.pack("!I", len(message)) + message
+    data = [grpc.frame(0, flags, 1, body)] if message is not None else []
+    return [grpc.frame(4, 0, 0, b""), grpc.frame(1, 4, 1, b"\x88"), *data, grpc.frame(1, 5, 1, b"\x88")]
+
+
+@pytest.mark.parametrize(
+    ("frames", "told"),
+    [
+        (health(b"\x08\x01"), ""),
+        (health(b"\x08\x02"), "the service is NOT_SERVING"),
+        (health(b""), "the service is UNKNOWN"),
+        (
+            [grpc.frame(4, 0, 0, b""), grpc.frame(1, 5, 1, b"\x88")],
+            "the service does not know health checks, or not of this",
+        ),
+        ([grpc.frame(7, 0, 0, b"\0" * 8)], "the service does not take the call"),
+        ([grpc.frame(6, 0, 0, b"12345678"), *health(b"\x08\x01")], ""),
+        ([b"HTTP/1.1 400 Bad Request\r\n\r\n"], "the answer is no HTTP/2"),
+        ([], "the connection ended before the answer"),
+    ],
+)
+def test_answers_of_grpc(frames, told):
+    async def answer(reader, writer):
+        await reader.readexactly(24)
+        await _said(writer, b"".join(frames))
+
+    assert asked("grpc", answer).startswith(told)
+    assert bool(asked("grpc", answer)) == bool(told)
+
+
+def test_grpc_request_is_what_a_server_reads():
+    seen = []
+
+    async def answer(reader, writer):
+        seen.append(await reader.readexactly(24))
+        while sum(map(len, seen)) < 250:
+            part = await reader.read(1000)
+            seen.append(part)
+            if part.endswith(b"\x0a\x03web"):
+                break
+        await _said(writer, b"".join(health(b"\x08\x01")))
+
+    assert asked("grpc", answer) == ""
+    wire = b"".join(seen)
+    assert wire.startswith(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+    assert b"\x05:path\x1c/grpc.health.v1.Health/Check" in wire
+    assert wire.endswith(grpc.frame(0, 1, 1, b"\0\0\0\0\x05\x0a\x03web"))
+
+
+def test_no_answer_in_time_is_a_failure():
+    async def ask():
+        return await probes.failure(action("sleep", seconds=5), None, 0.01)
+
+    assert asyncio.run(ask()) == "no answer within 0.01 s"

@@ -1,0 +1,59 @@
+import json
+
+import pytest
+
+from isthmus.supervisor.report import Exit, Report
+
+
+@pytest.fixture
+def report(tmp_path):
+    made = Report(tmp_path / "report.json", {"uid": "u", "job": "1"})
+    made.expect("main", "img@sha256:0", "ContainerCreating")
+    return made
+
+
+def told(report, *keys):
+    main = report.content["containers"]["main"]
+    return tuple(main[key] for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "signal", "reason"),
+    [(0, 0, None, "Completed"), (3 << 8, 3, None, "Error"), (9, 137, 9, "Error"), (15 | 0x80, 143, 15, "Error")],
+)
+def test_status_of_the_kernel_is_an_exit(status, code, signal, reason):
+    ended = Exit.of_status(status)
+    assert (ended.code, ended.signal, ended.told_reason) == (code, signal, reason)
+
+
+def test_life_of_a_container(report):
+    report.running("main")
+    report.health("main", is_started=True, ready=True)
+    assert told(report, "state", "ready", "is_started") == ("running", True, True)
+    report.terminated("main", Exit(137, 9, "OOMKilled", "m"))
+    assert told(report, "state", "reason", "exit_code", "signal", "ready") == ("terminated", "OOMKilled", 137, 9, False)
+    report.waiting("main", "CrashLoopBackOff", "back-off")
+    assert told(report, "state", "reason", "exit_code") == ("waiting", "CrashLoopBackOff", None)
+    report.restarted("main")
+    report.waiting("main", "ContainerCreating")
+    report.running("main")
+    last = told(report, "last", "restarts")
+    assert (last[0]["exit_code"], last[0]["reason"], last[0]["message"], last[1]) == (137, "OOMKilled", "m", 1)
+
+
+def test_each_change_is_in_the_file_before_it_is_told(report, tmp_path):
+    seen = []
+    report.changed = lambda: seen.append(json.loads((tmp_path / "report.json").read_text())["sequence"])
+    report.pod("running")
+    report.running("main")
+    report.health("main", ready=True)
+    report.health("main", ready=True)
+    assert seen == [1, 2, 3]
+    assert json.loads((tmp_path / "report.json").read_text()) == report.content
+    assert (tmp_path / "report.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_pod_that_cannot_run(report):
+    report.refuse("FailedMount", "why")
+    content = report.content
+    assert (content["phase"], content["error"]) == ("ended", {"reason": "FailedMount", "message": "why"})
