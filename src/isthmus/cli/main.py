@@ -10,13 +10,14 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from isthmus.cli import completion, info, network, pull
+from isthmus.cli import completion, doctor, down, info, kubeconfig, logs, network, pull, status, up
 from isthmus.cli.errors import CommandError
 
-TOOLS = (info, pull, network, completion)
+TOOLS = (info, up, down, status, logs, kubeconfig, doctor, pull, network, completion)
 EPILOG = """examples:
   isthmus info                    which cluster is this, and which version of isthmus
   isthmus info --json | jq .id    the same for a script
+  isthmus up                      start your own Kubernetes
   isthmus pull debian:13          get a container image; prints the path of its file
   isthmus network list            your jobs in your private network, and their addresses
   source <(isthmus completion bash)

@@ -16,6 +16,7 @@ from isthmus.filters.validate_apptainer import apptainer_problems
 from isthmus.filters.validate_artifacts import artifact_problems
 from isthmus.filters.validate_etcd import etcd_problems
 from isthmus.filters.validate_hosts import host_problems
+from isthmus.filters.validate_kubernetes import kubernetes_problems
 from isthmus.filters.validate_names import name_problems
 from isthmus.filters.validate_network import network_problems
 from isthmus.filters.validate_network_rules import network_argument_problems, network_rule_problems
@@ -66,6 +67,7 @@ def _problems(site: Site) -> Iterator[str]:
         yield from _network_problems(site)
         yield from registry_problems(site)
         yield from etcd_problems(site)
+        yield from kubernetes_problems(site)
 
 
 def _network_problems(site: Site) -> Iterator[str]:

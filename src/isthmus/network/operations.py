@@ -147,10 +147,23 @@ class Operations:
                 request.reservation,
                 request.driver,
             )
-            parts.store.take(wanted, parts.view.snapshot)
+            self._claim(wanted, deadline)
             if not parts.view.wait(has_it, max(ECHO_S, deadline - time.monotonic())):
                 raise RequestError(ErrorCode.UNAVAILABLE, "etcd took the job's network and does not tell of it")
         parts.view.keep(request.job)
+
+    def _claim(self, wanted: ipam.Request, deadline: float) -> None:
+        """Take the addresses; a reserved one may still be that of a job which ended a moment ago."""
+        view = self._parts.view
+        while True:
+            seen = view.snapshot
+            try:
+                self._parts.store.take(wanted, seen)
+                return
+            except ipam.ReservationBusyError:
+                left_s = deadline - time.monotonic() - ECHO_S
+                if not view.wait(_is_after(seen.state.revision), max(0, left_s)):
+                    raise
 
     def _made(self, job: int, driver: Driver) -> Mapping[str, Any]:
         network = self._parts.networks[driver]
@@ -253,6 +266,10 @@ def _is_taken(request: messages.JobPrepare) -> Callable[[State], bool]:
         return job is not None and (job.uid, job.nodes, job.driver, job.reservation) == wanted
 
     return told
+
+
+def _is_after(revision: int) -> Callable[[State], bool]:
+    return lambda state: state.revision > revision
 
 
 def _why(job: int, errors: Mapping[str, str]) -> str:

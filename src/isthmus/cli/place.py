@@ -1,0 +1,94 @@
+"""What all commands of a user's cluster share: where they work, errors as the CLI tells them, progress."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from isthmus.cli.errors import CommandError
+from isthmus.controlplane import settings
+from isthmus.controlplane.errors import ControlPlaneError
+from isthmus.controlplane.layout import Home
+from isthmus.controlplane.network import NetworkError
+from isthmus.controlplane.place import Place
+from isthmus.model.network import Driver
+from isthmus.network.client import SOCKET, ask
+from isthmus.network.messages import LeaseTake, Request, Reserve, Unreserve
+from isthmus.network.protocol import RequestError
+
+
+class Daemon:
+    """The user's private network by this host's daemon."""
+
+    def reserve(self, name: str) -> str:
+        """Keep an address."""
+        return str(_asked(Reserve(name))["address"])
+
+    def unreserve(self, name: str) -> None:
+        """Give it back."""
+        _asked(Unreserve(name))
+
+    def join(self) -> None:
+        """Make this host a member."""
+        _asked(LeaseTake())
+
+
+def here() -> Place:
+    """Return the caller's place.
+
+    Raises:
+        CommandError: this host is no member of layer kubernetes.
+    """
+    with told():
+        known = settings.read()
+    network = Daemon() if known.driver is Driver.PRIVATE else None
+    return Place(Home(Path.home()), known, network, Path(sys.executable))
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Turn errors of the control plane into the command's."""
+    try:
+        yield
+    except ControlPlaneError as error:
+        raise CommandError(str(error)) from error
+    except OSError as error:
+        raise CommandError(f"{error}; `isthmus doctor` looks closer") from error
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """Give a function that shows what is waited for: a moving line on a terminal, else a line per change."""
+    console = Console(stderr=True)
+    last = ""
+
+    def line(text: str) -> None:
+        nonlocal last
+        if text != last:
+            console.print(text, highlight=False, soft_wrap=True)
+        last = text
+
+    if not console.is_terminal:
+        yield line
+        return
+    with console.status("starting") as status:
+        yield status.update
+
+
+def add_json(command: Any) -> None:
+    """Add the option that all of them have."""
+    command.add_argument("--json", action="store_true", help="one JSON object, for scripts")
+
+
+def _asked(request: Request) -> dict[str, Any]:
+    try:
+        return ask(request)
+    except RequestError as error:
+        raise NetworkError(str(error)) from error
+    except OSError as error:
+        raise NetworkError(f"{SOCKET}: {error}; an admin looks at isthmus-networkd on this host") from error

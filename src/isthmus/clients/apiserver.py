@@ -1,0 +1,135 @@
+"""One Kubernetes API server over TLS with a client certificate: health, reading, and server-side apply.
+
+Server-side apply (Kubernetes: Server-Side Apply) makes what is missing and changes only fields that are this
+manager's; to repeat it is harmless. Long watches and the kubelet's needs are another client's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import requests
+
+MANAGER = "isthmus"
+TIMEOUT_S = 10.0
+_STATUS_GONE = 404
+
+
+class ApiError(Exception):
+    """The API server cannot be reached, or refuses; `status` is its HTTP status, None for no answer.
+
+    Attributes:
+        status: the HTTP status.
+    """
+
+    def __init__(self, words: str, status: int | None = None) -> None:
+        self.status = status
+        super().__init__(words)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a client gets in: the URL, and three files."""
+
+    server: str
+    ca: Path
+    certificate: Path
+    key: Path
+
+
+class ApiServer:
+    """A client; each call stands for itself, so several threads may share it."""
+
+    def __init__(self, access: Access, timeout_s: float = TIMEOUT_S) -> None:
+        self._access = access
+        self._timeout_s = timeout_s
+        self._resources = cache(self._read_resources)
+
+    def get(self, path: str) -> Any:
+        """Return the object, or list, at a path.
+
+        Raises:
+            ApiError: it is not there, or no answer.
+        """
+        return self._ask("GET", path).json()
+
+    def text(self, path: str) -> str:
+        """Return what a path says, as /readyz does.
+
+        Raises:
+            ApiError: it does not say "yes", or no answer.
+        """
+        return self._ask("GET", path).text
+
+    def apply(self, item: Mapping[str, Any]) -> None:
+        """Make an object so; fields of other managers that differ are taken over.
+
+        Raises:
+            ApiError: refused, or no answer.
+        """
+        self._ask(
+            "PATCH",
+            f"{self._path(item)}?fieldManager={MANAGER}&force=true",
+            json.dumps(item),
+            "application/apply-patch+yaml",
+        )
+
+    def delete(self, item: Mapping[str, Any]) -> None:
+        """Remove an object; one that is gone is fine.
+
+        Raises:
+            ApiError: refused, or no answer.
+        """
+        try:
+            self._ask("DELETE", self._path(item))
+        except ApiError as error:
+            if error.status != _STATUS_GONE:
+                raise
+
+    def _path(self, item: Mapping[str, Any]) -> str:
+        version, kind, meta = item["apiVersion"], item["kind"], item["metadata"]
+        base = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        try:
+            plural, is_namespaced = self._resources(base)[kind]
+        except KeyError as error:
+            raise ApiError(f"the API server has no {version} {kind}") from error
+        scope = f"/namespaces/{meta.get('namespace', 'default')}" if is_namespaced else ""
+        return f"{base}{scope}/{plural}/{meta['name']}"
+
+    def _read_resources(self, base: str) -> dict[str, tuple[str, bool]]:
+        listed = self.get(base)["resources"]
+        return {each["kind"]: (each["name"], each["namespaced"]) for each in listed if "/" not in each["name"]}
+
+    def _ask(self, method: str, path: str, body: str | None = None, kind: str = "") -> requests.Response:
+        access = self._access
+        try:
+            with requests.Session() as session:
+                # No proxy of the site's leads to a pod network.
+                session.trust_env = False
+                response = session.request(
+                    method,
+                    access.server + path,
+                    data=body,
+                    headers={"Content-Type": kind} if kind else None,
+                    verify=str(access.ca),
+                    cert=(str(access.certificate), str(access.key)),
+                    timeout=self._timeout_s,
+                )
+        # A file that is not there is an OSError of its own, before any connection.
+        except (requests.RequestException, OSError) as error:
+            raise ApiError(f"{access.server} did not answer: {error}") from error
+        if not response.ok:
+            raise ApiError(f"{method} {path}: {_said(response)}", response.status_code)
+        return response
+
+
+def _said(response: requests.Response) -> str:
+    try:
+        return str(response.json()["message"])
+    except (ValueError, KeyError, TypeError):
+        return f"{response.status_code} {response.text.strip()}"

@@ -1,0 +1,90 @@
+"""The control plane's Slurm job: its options and its script; pure.
+
+Slurm signals the batch shell alone before the time limit (--signal=B:), so the shell passes on what it hears. A
+control plane that was killed, and not ended, begins again in the same job.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from isthmus.controlplane.layout import JOB_NAME, RESERVATION, Layout
+from isthmus.controlplane.settings import Settings
+from isthmus.controlplane.wishes import Wishes
+from isthmus.model.network import Driver
+
+# Read by the SPANK plugin at submission.
+RESERVATION_VARIABLE = "ISTHMUS_RESERVATION"
+_SCRIPT = """#!/bin/bash
+# Written by `isthmus up`.
+umask 077
+ending=0
+child=
+trap 'ending=1; [ -z "$child" ] || kill -TERM $child' TERM
+trap 'ending=1; [ -z "$child" ] || kill -USR1 $child' USR1
+while [ $ending = 0 ]; do
+    {python} -I -m isthmus.controlplane &
+    child=$!
+    wait $child
+    status=$?
+    # A signal for this shell ends the wait, not the child.
+    while kill -0 $child 2>/dev/null; do
+        wait $child
+        status=$?
+    done
+    # 137: killed by SIGKILL; by whomever, the cluster goes on.
+    if [ $status != 137 ]; then
+        exit $status
+    fi
+    echo "the control plane was killed; it begins again" >&2
+    sleep 1
+done
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What sbatch is given."""
+
+    options: tuple[str, ...]
+    script: str
+
+
+def submission(settings: Settings, wishes: Wishes, layout: Layout, python: Path, *, after: str = "") -> Submission:
+    """Return the job.
+
+    Args:
+        settings: the site's.
+        wishes: the user's.
+        layout: the cluster's files.
+        python: the interpreter of the nodes that has Isthmus.
+        after: the job whose end it waits for; empty for none.
+    """
+    options = [
+        f"--job-name={JOB_NAME}",
+        "--nodes=1",
+        "--ntasks=1",
+        f"--cpus-per-task={settings.cpus}",
+        f"--mem={wishes.memory_mib or settings.memory_mib}M",
+        "--requeue",
+        "--open-mode=append",
+        f"--output={layout.logs / 'job.log'}",
+        f"--signal=B:USR1@{settings.handover_s}",
+        f"--pod-network={settings.driver}" if settings.has_network else "",
+        _option("partition", wishes.partition or settings.partition),
+        _option("account", wishes.account),
+        _option("qos", wishes.qos),
+        _option("time", wishes.time or settings.time),
+        _option("dependency", f"afterany:{after}" if after else ""),
+    ]
+    return Submission(tuple(option for option in options if option), _SCRIPT.format(python=python))
+
+
+def _option(name: str, value: str) -> str:
+    return f"--{name}={value}" if value else ""
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Return what sbatch's environment must have besides: the reserved address, where there are any."""
+    return {RESERVATION_VARIABLE: RESERVATION} if settings.driver is Driver.PRIVATE else {}

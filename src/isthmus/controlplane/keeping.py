@@ -1,0 +1,208 @@
+"""Keeps programs running: started in order, restarted with back-off, ended in the reverse order.
+
+A program starts when those it needs are ready, and is ended when those that need it have ended: what the API server
+still has to say to etcd is said. One that dies alone is started again alone; its clients reconnect by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from isthmus.clients import children
+
+LOG_BYTES = 5 << 20
+LOG_FILES = 2
+BACKOFF_FIRST_S = 1.0
+BACKOFF_MAX_S = 60.0
+# A program that ran so long has not failed because of how it was started.
+SETTLED_S = 120.0
+_PROBE_S = 0.2
+
+_log = logging.getLogger(__name__)
+
+
+class ProgramState(StrEnum):
+    """How a program is."""
+
+    WAITING = "waiting"
+    STARTING = "starting"
+    READY = "ready"
+    BACKOFF = "backoff"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One program to keep.
+
+    Attributes:
+        name: of the program, and of its log.
+        argv: how it is started.
+        is_ready: asks it; may take a moment, and is called in a thread.
+        needs: the programs that must be ready first, and steps that must be `done`.
+        environment: variables set besides the inherited ones.
+        grace_s: how long it may take to end.
+        keep: descriptors that it gets.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    is_ready: Callable[[], bool]
+    needs: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    grace_s: float = 10.0
+    keep: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Condition:
+    """What is told of a program; `said` is its last line, where it failed."""
+
+    state: ProgramState = ProgramState.WAITING
+    pid: int = 0
+    restarts: int = 0
+    ended: str = ""
+    said: str = ""
+
+
+class Keeper:
+    """Runs programs until it is told to stop.
+
+    Args:
+        programs: in any order.
+        logs: the folder of their logs.
+        tell: called after each change of a condition.
+    """
+
+    def __init__(self, programs: Sequence[Program], logs: Path, tell: Callable[[], None] = lambda: None) -> None:
+        self._programs = programs
+        self._logs = logs
+        self._tell = tell
+        self._stopping = asyncio.Event()
+        known = [name for program in programs for name in (program.name, *program.needs)]
+        self._ready = {name: asyncio.Event() for name in known}
+        self._over = {program.name: asyncio.Event() for program in programs}
+        self.conditions = {program.name: Condition() for program in programs}
+
+    def stop(self) -> None:
+        """End all; `run` returns when they have."""
+        self._stopping.set()
+
+    def done(self, step: str) -> None:
+        """Say that a step which is no program was done, for good."""
+        self._ready[step].set()
+
+    async def run(self) -> None:
+        """Keep the programs."""
+        async with asyncio.TaskGroup() as group:
+            for program in self._programs:
+                group.create_task(self._keep(program), name=program.name)
+
+    async def ready(self, *names: str) -> bool:
+        """Wait until these are ready; False when it is told to stop first."""
+        return await self._unless_stopped(_all(self._ready[name] for name in names))
+
+    def told(self) -> dict[str, dict[str, object]]:
+        """Return the conditions for a file."""
+        return {name: asdict(condition) for name, condition in self.conditions.items()}
+
+    async def _keep(self, program: Program) -> None:
+        try:
+            if await self.ready(*program.needs):
+                with _log_file(self._logs / f"{program.name}.log") as hear:
+                    await self._restart_for_ever(program, hear)
+        finally:
+            self._set(program, ProgramState.ENDED)
+            self._over[program.name].set()
+
+    async def _restart_for_ever(self, program: Program, hear: Callable[[str], None]) -> None:
+        pause_s = BACKOFF_FIRST_S
+        while not self._stopping.is_set():
+            began_s = time.monotonic()
+            await self._run_once(program, hear)
+            if self._stopping.is_set():
+                return
+            if time.monotonic() - began_s > SETTLED_S:
+                pause_s = BACKOFF_FIRST_S
+            self._set(program, ProgramState.BACKOFF)
+            await self._unless_stopped(asyncio.sleep(pause_s))
+            self.conditions[program.name].restarts += 1
+            pause_s = min(2 * pause_s, BACKOFF_MAX_S)
+
+    async def _run_once(self, program: Program, hear: Callable[[str], None]) -> None:
+        condition = self.conditions[program.name]
+
+        def listen(line: str) -> None:
+            condition.said = line[:500] or condition.said
+            hear(line)
+
+        self._set(program, ProgramState.STARTING)
+        try:
+            child = await children.start(program.argv, listen, environment=program.environment, keep=program.keep)
+        except OSError as error:
+            condition.ended = f"could not be started: {error}"
+            return
+        condition.pid = child.pid
+        waiting = asyncio.create_task(child.wait())
+        probing = asyncio.create_task(self._probe(program))
+        try:
+            await self._unless_stopped(asyncio.shield(waiting))
+        finally:
+            probing.cancel()
+            self._ready[program.name].clear()
+        if not waiting.done():
+            await self._end(program, child)
+        condition.ended = _words(await waiting)
+        condition.pid = 0
+        _log.info("%s %s", program.name, condition.ended)
+
+    async def _probe(self, program: Program) -> None:
+        while not await asyncio.to_thread(program.is_ready):
+            await asyncio.sleep(_PROBE_S)
+        self._set(program, ProgramState.READY)
+        self._ready[program.name].set()
+
+    async def _end(self, program: Program, child: children.Child) -> None:
+        users = [each.name for each in self._programs if program.name in each.needs]
+        await _all(self._over[name] for name in users)
+        await child.stop(program.grace_s)
+
+    async def _unless_stopped(self, work: Awaitable[object]) -> bool:
+        task = asyncio.ensure_future(work)
+        stopping = asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait({task, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            return task.done() and not self._stopping.is_set()
+        finally:
+            task.cancel()
+            stopping.cancel()
+
+    def _set(self, program: Program, state: ProgramState) -> None:
+        self.conditions[program.name].state = state
+        self._tell()
+
+
+async def _all(events: Iterable[asyncio.Event]) -> None:
+    for event in events:
+        await event.wait()
+
+
+def _words(status: int) -> str:
+    return f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
+
+
+@contextmanager
+def _log_file(path: Path) -> Iterator[Callable[[str], None]]:
+    handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=LOG_FILES)
+    try:
+        yield lambda line: handler.emit(logging.LogRecord("", logging.INFO, "", 0, line, None, None))
+    finally:
+        handler.close()

@@ -1,0 +1,35 @@
+"""How a program of the image is started: by Apptainer in a job, or as it lies in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from isthmus.controlplane.layout import Layout
+
+# Where the image has its programs, and where they see the cluster's files; both are folders of the image.
+PROGRAMS = Path("/usr/local/bin")
+SEEN = Path("/cluster")
+
+Launch = Callable[[str, Sequence[str], str], list[str]]
+"""(program, arguments, memory limit) -> argv."""
+
+
+def in_container(image: Path, layout: Layout) -> Launch:
+    """Start programs in the image: nothing of the host but the cluster's files and the network."""
+
+    def launch(program: str, arguments: Sequence[str], memory: str) -> list[str]:
+        inside = ["--containall", "--no-home", "--pwd", "/", "--bind", f"{layout.folder}:{SEEN}"]
+        limits = ["--env", f"GOMEMLIMIT={memory}"]
+        return ["apptainer", "--quiet", "exec", *inside, *limits, str(image), str(PROGRAMS / program), *arguments]
+
+    return launch
+
+
+def from_folder(folder: Path) -> Launch:
+    """Start programs as they are, for tests and for sites without user namespaces."""
+
+    def launch(program: str, arguments: Sequence[str], memory: str) -> list[str]:
+        return ["env", f"GOMEMLIMIT={memory}", str(folder / program), *arguments]
+
+    return launch

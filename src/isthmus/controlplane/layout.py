@@ -1,0 +1,115 @@
+"""Where a user's cluster keeps its files: everything below one folder, 0700, on the shared home.
+
+Programs in containers see that folder elsewhere, so whoever writes a program's arguments takes a layout of the place
+where the program sees it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+# The name of the job, the owner's reservation and the pods' node, the same for every user.
+JOB_NAME = "isthmus-control-plane"
+RESERVATION = "kubernetes"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The files below `folder`."""
+
+    folder: Path
+
+    @property
+    def pki(self) -> Path:
+        """Keys and certificates."""
+        return self.folder / "pki"
+
+    @property
+    def etcd(self) -> Path:
+        """The data of etcd."""
+        return self.folder / "etcd"
+
+    @property
+    def logs(self) -> Path:
+        """A log per program, rotated, and the job's own."""
+        return self.folder / "logs"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the one job that may write, and by its programs."""
+        return self.folder / "lock"
+
+    @property
+    def owner(self) -> Path:
+        """Which job that is."""
+        return self.folder / "owner.json"
+
+    @property
+    def state(self) -> Path:
+        """Where the cluster is; there only while it is ready."""
+        return self.folder / "state.json"
+
+    @property
+    def programs(self) -> Path:
+        """How each program is."""
+        return self.folder / "programs.json"
+
+    @property
+    def wishes(self) -> Path:
+        """What the user asked `isthmus up` for, kept for the next job."""
+        return self.folder / "up.json"
+
+    @property
+    def encryption(self) -> Path:
+        """The key of Secrets in etcd."""
+        return self.folder / "encryption.yaml"
+
+    @property
+    def audit_policy(self) -> Path:
+        """What the audit log tells."""
+        return self.folder / "audit.yaml"
+
+    @property
+    def corefile(self) -> Path:
+        """CoreDNS's configuration."""
+        return self.folder / "Corefile"
+
+    def kubeconfig(self, program: str) -> Path:
+        """Return the kubeconfig of a program."""
+        return self.folder / f"{program}.kubeconfig"
+
+    def key(self, name: str) -> Path:
+        """Return a private key."""
+        return self.pki / f"{name}.key"
+
+    def certificate(self, name: str) -> Path:
+        """Return a certificate."""
+        return self.pki / f"{name}.crt"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """What Isthmus has in a user's home."""
+
+    home: Path
+
+    @property
+    def folder(self) -> Path:
+        """All of it."""
+        return self.home / ".isthmus"
+
+    @property
+    def cluster(self) -> Layout:
+        """The control plane's."""
+        return Layout(self.folder / "cluster")
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The user's way in."""
+        return self.folder / "kubeconfig"
+
+    @property
+    def pods(self) -> Path:
+        """A folder per pod, named by its UID."""
+        return self.folder / "pods"

@@ -1,0 +1,126 @@
+"""`python -m isthmus.controlplane`: what the control plane's job runs; the composition root.
+
+SIGTERM ends the cluster in order, within the half minute that Slurm gives. SIGUSR1, which Slurm sends some time before
+the limit, first submits a successor that waits for this job's end. What the API server has said yes to is in etcd and
+synced by then, so neither loses a write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import pwd
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from isthmus.clients import slurm_jobs, sockets
+from isthmus.clients.process import ProcessError
+from isthmus.clients.slurm import SlurmError
+from isthmus.controlplane import job, ownership, settings, wishes
+from isthmus.controlplane.errors import ControlPlaneError, UnansweredError
+from isthmus.controlplane.keeping import Keeper
+from isthmus.controlplane.launching import SEEN, in_container
+from isthmus.controlplane.layout import RESERVATION, Home, Layout
+from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
+from isthmus.controlplane.running import Run, run
+
+RESOLV_CONF = Path("/etc/resolv.conf")
+
+_log = logging.getLogger(__name__)
+
+
+def main() -> int:
+    """Run the control plane of the user whose job this is."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    os.umask(0o077)
+    try:
+        _run()
+    except (ControlPlaneError, OSError) as error:
+        _log.error("%s", error)
+        return 1
+    return 0
+
+
+def _run() -> None:
+    known, home = settings.read(), Home(Path.home())
+    job_id = os.environ.get("SLURM_JOB_ID")
+    if not job_id:
+        raise ControlPlaneError("this is no Slurm job; start a control plane with `isthmus up`")
+    owned = ownership.take(home.cluster, job_id, is_alive, tell=_log.info)
+    try:
+        site = _site(known, wishes.read(home.cluster))
+        launch = in_container(known.image, home.cluster)
+        parts = Run(job_id, _user(), home, site, launch, owned.descriptor, _hosts(known))
+        asyncio.run(run(parts, lambda keeper: _listen(keeper, known, home.cluster, job_id)))
+    finally:
+        owned.release()
+
+
+def is_alive(job_id: str) -> bool:
+    """Ask Slurm whether a job may still run.
+
+    Raises:
+        UnansweredError: no answer.
+    """
+    try:
+        return any(each.id == job_id for each in slurm_jobs.own_jobs() if each.state != "PENDING")
+    except SlurmError as error:
+        raise UnansweredError(str(error)) from error
+
+
+def hand_over(known: settings.Settings, layout: Layout, job_id: str) -> None:
+    """Submit the job that goes on when this one has ended."""
+    python = Path(sys.executable)
+    wanted = job.submission(known, wishes.read(layout), layout, python, after=job_id)
+    try:
+        successor = slurm_jobs.submit(wanted.options, wanted.script, job.environment(known))
+        _log.info("the time limit is near: job %s goes on when this one has ended", successor)
+    except ProcessError as error:
+        _log.error("no successor could be submitted, start one with `isthmus up`: %s", error)
+
+
+def _listen(keeper: Keeper, known: settings.Settings, layout: Layout, job_id: str) -> None:
+    loop = asyncio.get_running_loop()
+    handed: list[asyncio.Task[None]] = []
+
+    async def leave() -> None:
+        await asyncio.to_thread(hand_over, known, layout, job_id)
+        keeper.stop()
+
+    def on_limit() -> None:
+        if not handed:
+            handed.append(loop.create_task(leave(), name="hand-over"))
+
+    loop.add_signal_handler(signal.SIGTERM, keeper.stop)
+    loop.add_signal_handler(signal.SIGINT, keeper.stop)
+    loop.add_signal_handler(signal.SIGUSR1, on_limit)
+
+
+def _site(known: settings.Settings, wanted: wishes.Wishes) -> Site:
+    """Tell where this start listens: in a network of its own where the programs always do, else where it is free."""
+    if known.has_network:
+        address, ports = sockets.own_address(), Ports()
+    else:
+        address = sockets.address_of(os.environ.get("SLURMD_NODENAME", "localhost"))
+        ports = Ports(*sockets.free_ports(len(PORT_NAMES)))
+    known = replace(known, memory_mib=wanted.memory_mib or known.memory_mib)
+    return Site(known, Layout(SEEN), address, ports, _upstreams(RESOLV_CONF), wanted.audit)
+
+
+def _hosts(known: settings.Settings) -> tuple[str, ...]:
+    if not known.has_network:
+        return (os.environ.get("SLURMD_NODENAME", "localhost"),)
+    reserved = f"{RESERVATION}.{_user()}"
+    return (reserved, f"{reserved}.{known.network_domain}") if known.network_domain else (reserved,)
+
+
+def _upstreams(path: Path) -> tuple[str, ...]:
+    words = [line.split() for line in path.read_text(encoding="utf-8").splitlines()]
+    return tuple(line[1] for line in words if line[:1] == ["nameserver"] and len(line) > 1)
+
+
+def _user() -> str:
+    return pwd.getpwuid(os.getuid()).pw_name

@@ -1,0 +1,227 @@
+"""What the four programs are started with; pure: from settings, places and ports to arguments and files.
+
+Memory: the API server's live heap grows with the objects, the others' hardly do. GOMEMLIMIT makes each collect
+harder near its share instead of dying at the job's limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from ipaddress import IPv4Address
+
+from isthmus.controlplane.layout import Layout
+from isthmus.controlplane.settings import Settings
+
+# Parts of the job's memory, percent; what is left is the kubelet's and Python's.
+MEMORY_SHARES = {"etcd": 13, "kube-apiserver": 42, "kube-controller-manager": 16, "coredns": 5}
+LOOPBACK = "127.0.0.1"
+ANY = "0.0.0.0"  # noqa: S104 -- only where the job has a network of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where the programs listen, TCP; the defaults are those of a network namespace of one's own."""
+
+    api: int = 6443
+    etcd: int = 2379
+    etcd_peer: int = 2380
+    controller_manager: int = 10257
+    kubelet: int = 10250
+    channel: int = 10260
+    dns: int = 53
+    dns_ready: int = 8181
+
+
+PORT_NAMES = tuple(each.name for each in fields(Ports))
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One start of a control plane.
+
+    Attributes:
+        settings: the admin's.
+        seen: the files as the programs see them.
+        address: the job's.
+        ports: of this start.
+        upstreams: DNS servers for all other names.
+        audit: whether requests are logged.
+    """
+
+    settings: Settings
+    seen: Layout
+    address: IPv4Address
+    ports: Ports = Ports()
+    upstreams: tuple[str, ...] = ()
+    audit: bool = False
+
+    @property
+    def server(self) -> str:
+        """The API server's URL from elsewhere."""
+        return f"https://{self.address}:{self.ports.api}"
+
+    @property
+    def local_server(self) -> str:
+        """The same from the job itself."""
+        return f"https://{LOOPBACK}:{self.ports.api}"
+
+
+def memory_limit(program: str, memory_mib: int) -> str:
+    """Return GOMEMLIMIT for a program in a job of so much memory."""
+    return f"{memory_mib * MEMORY_SHARES[program] // 100}MiB"
+
+
+def etcd(site: Site) -> list[str]:
+    """Return etcd's arguments. Its timeouts are those of a shared home, where a sync may take long."""
+    client, peer = (f"https://{LOOPBACK}:{port}" for port in (site.ports.etcd, site.ports.etcd_peer))
+    pair = [("cert-file", site.seen.certificate("etcd")), ("key-file", site.seen.key("etcd"))]
+    trust = [("client-cert-auth", "true"), ("trusted-ca-file", site.seen.certificate("etcd-ca"))]
+    return _flags(
+        [
+            ("name", "default"),
+            ("data-dir", site.seen.etcd),
+            ("listen-client-urls", client),
+            ("advertise-client-urls", client),
+            ("listen-peer-urls", peer),
+            ("initial-advertise-peer-urls", peer),
+            ("initial-cluster", f"default={peer}"),
+            *(item for prefix in ("", "peer-") for item in ((prefix + key, value) for key, value in [*pair, *trust])),
+            ("heartbeat-interval", "500"),
+            ("election-timeout", "5000"),
+            ("watch-progress-notify-interval", "5s"),
+            ("log-level", "warn"),
+        ]
+    )
+
+
+def apiserver(site: Site) -> list[str]:
+    """Return the API server's arguments."""
+    seen = site.seen
+    return _flags(
+        [
+            ("advertise-address", site.address),
+            ("secure-port", site.ports.api),
+            # In a network of one's own all addresses are one's own.
+            ("bind-address", ANY if site.settings.has_network else site.address),
+            ("service-cluster-ip-range", site.settings.services),
+            ("tls-cert-file", seen.certificate("apiserver")),
+            ("tls-private-key-file", seen.key("apiserver")),
+            ("client-ca-file", seen.certificate("ca")),
+            ("etcd-servers", f"https://{LOOPBACK}:{site.ports.etcd}"),
+            ("etcd-cafile", seen.certificate("etcd-ca")),
+            ("etcd-certfile", seen.certificate("apiserver-etcd-client")),
+            ("etcd-keyfile", seen.key("apiserver-etcd-client")),
+            ("kubelet-certificate-authority", seen.certificate("ca")),
+            ("kubelet-client-certificate", seen.certificate("apiserver-kubelet-client")),
+            ("kubelet-client-key", seen.key("apiserver-kubelet-client")),
+            ("kubelet-preferred-address-types", "InternalIP"),
+            ("requestheader-client-ca-file", seen.certificate("front-proxy-ca")),
+            ("requestheader-allowed-names", "front-proxy-client"),
+            ("requestheader-username-headers", "X-Remote-User"),
+            ("requestheader-group-headers", "X-Remote-Group"),
+            ("requestheader-extra-headers-prefix", "X-Remote-Extra-"),
+            ("proxy-client-cert-file", seen.certificate("front-proxy-client")),
+            ("proxy-client-key-file", seen.key("front-proxy-client")),
+            ("service-account-issuer", f"https://kubernetes.default.svc.{site.settings.domain}"),
+            ("service-account-key-file", seen.pki / "sa.pub"),
+            ("service-account-signing-key-file", seen.key("sa")),
+            ("encryption-provider-config", seen.encryption),
+            ("authorization-mode", "Node,RBAC"),
+            ("anonymous-auth", "false"),
+            # Webhooks and aggregated APIs in pods: with headless Services there is no other way to them.
+            ("enable-aggregator-routing", "true"),
+            ("allow-privileged", "false"),
+            ("event-ttl", "1h"),
+            ("profiling", "false"),
+            *(_audit(seen) if site.audit else ()),
+        ]
+    )
+
+
+def controller_manager(site: Site) -> list[str]:
+    """Return the controller manager's arguments; nobody competes with it, so it elects no leader."""
+    seen = site.seen
+    config = seen.kubeconfig("controller-manager")
+    return _flags(
+        [
+            ("kubeconfig", config),
+            ("authentication-kubeconfig", config),
+            ("authorization-kubeconfig", config),
+            ("bind-address", LOOPBACK),
+            ("secure-port", site.ports.controller_manager),
+            ("tls-cert-file", seen.certificate("controller-manager")),
+            ("tls-private-key-file", seen.key("controller-manager")),
+            ("leader-elect", "false"),
+            ("use-service-account-credentials", "true"),
+            ("service-account-private-key-file", seen.key("sa")),
+            ("root-ca-file", seen.certificate("ca")),
+            ("client-ca-file", seen.certificate("ca")),
+            ("cluster-signing-cert-file", seen.certificate("ca")),
+            ("cluster-signing-key-file", seen.key("ca")),
+            ("service-cluster-ip-range", site.settings.services),
+            ("node-monitor-grace-period", "60s"),
+            ("profiling", "false"),
+        ]
+    )
+
+
+def coredns(site: Site) -> list[str]:
+    """Return CoreDNS's arguments."""
+    return ["-conf", str(site.seen.corefile)]
+
+
+def corefile(site: Site) -> str:
+    """Return CoreDNS's configuration: the cluster's names itself, all others from the network layer's servers."""
+    zones = f"{site.settings.domain} in-addr.arpa ip6.arpa"
+    forward = f"    forward . {' '.join(site.upstreams)}\n" if site.upstreams else ""
+    return (
+        f".:{site.ports.dns} {{\n"
+        f"    bind {' '.join(dict.fromkeys((LOOPBACK, str(site.address))))}\n"
+        "    errors\n"
+        f"    ready {LOOPBACK}:{site.ports.dns_ready}\n"
+        f"    kubernetes {zones} {{\n"
+        f"        kubeconfig {site.seen.kubeconfig('coredns')}\n"
+        "        pods verified\n"
+        "        ttl 5\n"
+        "        fallthrough in-addr.arpa ip6.arpa\n"
+        "    }\n"
+        f"{forward}"
+        "    cache 5\n"
+        "    loadbalance\n"
+        "}\n"
+    )
+
+
+def encryption(key: str) -> str:
+    """Return the API server's encryption configuration.
+
+    Args:
+        key: 32 random bytes, base64.
+    """
+    return (
+        "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n"
+        "- resources: [secrets]\n  providers:\n"
+        f"  - secretbox: {{keys: [{{name: first, secret: {key}}}]}}\n  - identity: {{}}\n"
+    )
+
+
+AUDIT_POLICY = (
+    "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n"
+    "- {level: None, users: ['system:apiserver', 'system:kube-controller-manager']}\n"
+    "- {level: None, verbs: [get, list, watch]}\n"
+    "- {level: Metadata}\n"
+)
+
+
+def _audit(seen: Layout) -> Sequence[tuple[str, object]]:
+    return (
+        ("audit-policy-file", seen.audit_policy),
+        ("audit-log-path", seen.logs / "audit.log"),
+        ("audit-log-maxsize", 10),
+        ("audit-log-maxbackup", 3),
+    )
+
+
+def _flags(pairs: Iterable[tuple[str, object]]) -> list[str]:
+    return [f"--{name}={value}" for name, value in pairs]

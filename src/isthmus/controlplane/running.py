@@ -1,0 +1,209 @@
+"""One run of a control plane: from files to programs, and back down; everything here has its parts handed in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from secrets import token_bytes
+
+from isthmus.clients import sockets
+from isthmus.clients.apiserver import Access, ApiError, ApiServer
+from isthmus.controlplane import bootstrap, kubeconfig, pki, programs
+from isthmus.controlplane.keeping import Keeper, Program
+from isthmus.controlplane.launching import Launch
+from isthmus.controlplane.layout import Home, Layout
+from isthmus.controlplane.programs import Site
+from isthmus.support import durable
+
+SERVING = ("etcd", "kube-apiserver", "kube-controller-manager", "coredns")
+# The step after which every program has its rights.
+OBJECTS = "objects"
+RENEWAL_CHECK_S = 12 * 3600.0
+_RETRY_S = 1.0
+_PROBE_S = 3.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The parts of one run.
+
+    Attributes:
+        job: Slurm's id.
+        user: the owner's login name.
+        home: where the files are.
+        site: of this start.
+        launch: starts the image's programs.
+        lock: the descriptor of the lock, which the image's programs get.
+        hosts: further names of the job.
+    """
+
+    job: str
+    user: str
+    home: Home
+    site: Site
+    launch: Launch
+    lock: int
+    hosts: tuple[str, ...] = ()
+
+
+async def run(parts: Run, on_keeper: Callable[[Keeper], None] = lambda _: None) -> None:
+    """Run a control plane until its keeper is told to stop.
+
+    Args:
+        parts: of this run.
+        on_keeper: gets the keeper, before anything starts.
+    """
+    layout = parts.home.cluster
+    layout.state.unlink(missing_ok=True)
+    prepare(parts)
+    keeper = Keeper(_programs(parts), layout.logs, lambda: _tell_programs(layout, keeper))
+    on_keeper(keeper)
+    async with asyncio.TaskGroup() as group:
+        renewing = group.create_task(_renew(parts), name="renewal")
+        serving = group.create_task(_serve(parts, keeper), name="bootstrap")
+        try:
+            await keeper.run()
+        finally:
+            renewing.cancel()
+            serving.cancel()
+            layout.state.unlink(missing_ok=True)
+
+
+def prepare(parts: Run) -> None:
+    """Write every file that the programs read."""
+    layout, site = parts.home.cluster, parts.site
+    for folder in (layout.pki, layout.logs, layout.etcd):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if made := pki.ensure(layout, _names(parts)):
+        _log.info("new keys and certificates: %s", " ".join(made))
+    if not layout.encryption.exists():
+        durable.write(layout.encryption, programs.encryption(b64encode(token_bytes(32)).decode()), 0o600)
+    durable.write(layout.audit_policy, programs.AUDIT_POLICY, 0o600)
+    durable.write(layout.corefile, programs.corefile(site), 0o600)
+    for program in ("controller-manager", "coredns", "kubelet"):
+        durable.write(layout.kubeconfig(program), kubeconfig.of_program(program, site.local_server), 0o600)
+    _write_kubeconfig(parts)
+
+
+def _names(parts: Run) -> pki.Names:
+    settings = parts.site.settings
+    return pki.Names(
+        parts.user, settings.node, settings.domain, settings.api_service, parts.hosts, (parts.site.address,)
+    )
+
+
+def _write_kubeconfig(parts: Run) -> None:
+    text = kubeconfig.of_user(parts.home.cluster, parts.site.server)
+    durable.write(parts.home.kubeconfig, text, 0o600)
+
+
+def _programs(parts: Run) -> list[Program]:
+    layout, site = parts.home.cluster, parts.site
+    ports, local = site.ports, f"https://{programs.LOOPBACK}"
+
+    def one(name: str, arguments: list[str], url: str, path: str, client: str, needs: tuple[str, ...]) -> Program:
+        memory = programs.memory_limit(name, site.settings.memory_mib)
+        ca = "etcd-ca" if name == "etcd" else "ca"
+        access = Access(url, layout.certificate(ca), layout.certificate(client), layout.key(client))
+        api = ApiServer(access, _PROBE_S)
+        argv = tuple(parts.launch(name, arguments, memory))
+        return Program(name, argv, lambda: _answers(api, path), needs, keep=(parts.lock,))
+
+    etcd_url, api_url = f"{local}:{ports.etcd}", site.local_server
+    manager_url = f"{local}:{ports.controller_manager}"
+    dns_url = f"http://{programs.LOOPBACK}:{ports.dns_ready}"
+    return [
+        one("etcd", programs.etcd(site), etcd_url, "/health", "apiserver-etcd-client", ()),
+        one("kube-apiserver", programs.apiserver(site), api_url, "/readyz", "admin", ("etcd",)),
+        one(
+            "kube-controller-manager",
+            programs.controller_manager(site),
+            manager_url,
+            "/healthz",
+            "admin",
+            ("kube-apiserver",),
+        ),
+        one("coredns", programs.coredns(site), dns_url, "/ready", "admin", ("kube-apiserver", OBJECTS)),
+        _kubelet(parts),
+    ]
+
+
+def _kubelet(parts: Run) -> Program:
+    layout, site = parts.home.cluster, parts.site
+    environment = {
+        "ISTHMUS_CLUSTER_DIR": str(layout.folder),
+        "ISTHMUS_NODE_NAME": site.settings.node,
+        "ISTHMUS_ADDRESS": str(site.address),
+        "ISTHMUS_KUBELET_PORT": str(site.ports.kubelet),
+        "ISTHMUS_CHANNEL_PORT": str(site.ports.channel),
+    }
+    return Program(
+        "kubelet",
+        site.settings.kubelet,
+        lambda: sockets.listens(str(site.address), site.ports.kubelet),
+        ("kube-apiserver", OBJECTS),
+        environment,
+    )
+
+
+def _answers(api: ApiServer, path: str) -> bool:
+    try:
+        api.text(path)
+    except ApiError:
+        return False
+    return True
+
+
+async def _serve(parts: Run, keeper: Keeper) -> None:
+    """Make the objects as soon as they can be made, then say that the cluster is ready."""
+    layout, site = parts.home.cluster, parts.site
+    if not await keeper.ready("kube-apiserver"):
+        return
+    api = ApiServer(
+        Access(site.local_server, layout.certificate("ca"), layout.certificate("admin"), layout.key("admin"))
+    )
+    while True:
+        try:
+            await asyncio.to_thread(bootstrap.apply, api, site.settings.node, headless=site.settings.headless)
+            keeper.done(OBJECTS)
+            break
+        except ApiError as error:
+            _log.warning("the cluster's own objects could not be made yet: %s", error)
+            await asyncio.sleep(_RETRY_S)
+    if await keeper.ready(*SERVING):
+        told = {
+            "schema": 1,
+            "job": parts.job,
+            "address": str(site.address),
+            "server": site.server,
+            "ports": asdict(site.ports),
+        }
+        durable.write(layout.state, json.dumps(told) + "\n", 0o600)
+        _log.info("ready at %s", site.server)
+
+
+async def _renew(parts: Run) -> None:
+    """Programs read renewed files by themselves; only the user's kubeconfig holds a copy."""
+    while True:
+        await asyncio.sleep(RENEWAL_CHECK_S)
+        if made := await asyncio.to_thread(pki.ensure, parts.home.cluster, _names(parts)):
+            _log.info("renewed: %s", " ".join(made))
+            await asyncio.to_thread(_write_kubeconfig, parts)
+
+
+def _tell_programs(layout: Layout, keeper: Keeper) -> None:
+    text = json.dumps({"schema": 1, "programs": keeper.told()}, indent=1) + "\n"
+    # Not durable: it is worth nothing after a crash, and a sync may take long.
+    temporary = Path(f"{layout.programs}.new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    temporary.replace(layout.programs)

@@ -1,0 +1,104 @@
+"""What the site's admin decided, from /etc/isthmus/kubernetes.json, which role `kubernetes` writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Any
+
+from isthmus.controlplane.errors import ControlPlaneError
+from isthmus.model.network import Driver
+
+FILE = Path("/etc/isthmus/kubernetes.json")
+SCHEMA = 1
+SERVICES = IPv4Network("10.96.0.0/16")
+_REMEDY = "an admin writes it anew with playbooks/kubernetes.yml"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """One site's settings.
+
+    Attributes:
+        image: the file with the four programs.
+        versions: program -> version, for people.
+        domain: of Services and pods.
+        network_domain: of the names that the network layer gives to jobs; empty for none.
+        services: the addresses of Services.
+        driver: the network of the control plane and of pods.
+        headless: whether Services get no address of their own.
+        cpus: of the control plane's job.
+        memory_mib: of that job.
+        time: its limit as Slurm writes it; empty for the partition's own.
+        handover_s: so long before the limit a successor is submitted, seconds.
+        partition: where it runs unless the user says; empty for Slurm's choice.
+        node: the name of the one node that all pods are bound to.
+        kubelet: the command of the kubelet.
+    """
+
+    image: Path
+    versions: Mapping[str, str] = field(default_factory=dict)
+    domain: str = "cluster.local"
+    network_domain: str = ""
+    services: IPv4Network = SERVICES
+    driver: Driver = Driver.PRIVATE
+    headless: bool = False
+    cpus: int = 1
+    memory_mib: int = 2048
+    time: str = ""
+    handover_s: int = 120
+    partition: str = ""
+    node: str = "slurm"
+    kubelet: tuple[str, ...] = ("/opt/isthmus/bin/python", "-m", "isthmus.kubelet")
+
+    @property
+    def api_service(self) -> IPv4Address:
+        """The address of the Service `kubernetes`: the first of the range, as the API server takes it."""
+        return self.services[1]
+
+    @property
+    def has_network(self) -> bool:
+        """Whether the control plane has a network namespace of its own, with all ports free."""
+        return self.driver is not Driver.NONE
+
+
+def read(path: Path = FILE) -> Settings:
+    """Read the site's settings; keys of other programs' are left alone.
+
+    Raises:
+        ControlPlaneError: this host has none, or they cannot be read.
+    """
+    try:
+        return parse(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError as error:
+        raise ControlPlaneError(f"{path} is missing; this host is no member of layer kubernetes, {_REMEDY}") from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ControlPlaneError(f"{path}: {error!r}; {_REMEDY}") from error
+
+
+def parse(told: Mapping[str, Any]) -> Settings:
+    """Return the settings in a parsed file.
+
+    Raises:
+        ValueError: the schema is another one, or a value is none of its kind.
+    """
+    if told["schema"] != SCHEMA:
+        raise ValueError(f"schema {told['schema']!r} is not {SCHEMA}")
+    kinds: dict[str, Any] = {
+        "image": Path,
+        "services": IPv4Network,
+        "driver": Driver,
+        "kubelet": tuple,
+        "cpus": int,
+        "memory_mib": int,
+        "handover_s": int,
+    }
+    known = {each.name for each in fields(Settings)}
+    return Settings(**{name: kinds.get(name, _same)(value) for name, value in told.items() if name in known})
+
+
+def _same(value: Any) -> Any:
+    return value

@@ -1,0 +1,61 @@
+"""What a user asks `isthmus up` for; kept, so that a later job without words, or a successor, is the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from isthmus.controlplane.errors import ControlPlaneError
+from isthmus.controlplane.layout import Layout
+from isthmus.support import durable
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """Options of the job; empty and 0 leave it to the site's settings and to Slurm.
+
+    Attributes:
+        partition: as sbatch has it.
+        account: as sbatch has it.
+        qos: as sbatch has it.
+        time: limit, as sbatch has it.
+        memory_mib: of the job.
+        audit: whether requests to the API server are logged.
+    """
+
+    partition: str = ""
+    account: str = ""
+    qos: str = ""
+    time: str = ""
+    memory_mib: int = 0
+    audit: bool = False
+
+
+def read(layout: Layout) -> Wishes:
+    """Return what was asked for last.
+
+    Raises:
+        ControlPlaneError: the file is no such thing.
+    """
+    try:
+        told = json.loads(layout.wishes.read_text(encoding="utf-8"))
+        return Wishes(**{each.name: told[each.name] for each in fields(Wishes) if each.name in told})
+    except FileNotFoundError:
+        return Wishes()
+    except (OSError, ValueError, TypeError) as error:
+        raise ControlPlaneError(f"{layout.wishes} cannot be read ({error}); remove it") from error
+
+
+def changed(before: Wishes, changes: Mapping[str, Any]) -> Wishes:
+    """Return wishes with some changed."""
+    return replace(before, **changes)
+
+
+def keep(layout: Layout, changes: Mapping[str, Any]) -> Wishes:
+    """Change what is kept by what was given now; return the whole."""
+    kept = changed(read(layout), changes)
+    layout.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    durable.write(layout.wishes, json.dumps({"schema": 1, **asdict(kept)}, indent=1) + "\n", 0o600)
+    return kept

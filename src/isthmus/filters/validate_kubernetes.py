@@ -1,0 +1,73 @@
+"""Users' clusters: a range of Services that others use, a job too small for its programs, unknown partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
+
+from isthmus.filters.suggest import unknown
+from isthmus.filters.validate_site import Site
+
+RANGE = "kubernetes_service_range"
+PARTITION = "kubernetes_partition"
+MEMORY = "kubernetes_memory_mib"
+HANDOVER = "kubernetes_handover_s"
+# The API server: "service-cluster-ip-range" must not be larger.
+PREFIX_MIN, PREFIX_MAX = 12, 28
+# The four programs and the kubelet, idle.
+MEMORY_MIN = 768
+# Less than that, and the programs may not have ended in order before Slurm ends them.
+HANDOVER_MIN = 60
+
+
+def kubernetes_problems(site: Site) -> Iterator[str]:
+    """Yield what is wrong with the variables of users' clusters."""
+    yield from _range(site)
+    yield from _partition(site)
+    for variable, least, why in (
+        (MEMORY, MEMORY_MIN, "the programs alone need that much"),
+        (HANDOVER, HANDOVER_MIN, "the programs need that long to end in order"),
+    ):
+        value = site.shared(variable)
+        if isinstance(value, int) and value < least:
+            yield site.problem(f"{variable} {value} is below {least}", f"{why}; raise it", variable)
+
+
+def _range(site: Site) -> Iterator[str]:
+    told = site.shared(RANGE)
+    if told is None:
+        return
+    services = _network(told)
+    if services is None or not PREFIX_MIN <= services.prefixlen <= PREFIX_MAX:
+        remedy = f"write it as 10.96.0.0/16, with a prefix from {PREFIX_MIN} to {PREFIX_MAX}"
+        yield site.problem(f"{RANGE} {told} is no range for Services", remedy, RANGE)
+        return
+    pods = _network(site.shared("network_pod_range"))
+    if pods is not None and pods.overlaps(services):
+        yield site.problem(f"{RANGE} {services} overlaps network_pod_range {pods}", "choose one apart from it", RANGE)
+    for host in site.hosts:
+        address = _address(site.read(host, "base_address"))
+        if address is not None and address in services:
+            yield site.problem(f"{RANGE} {services} contains {host} ({address})", "choose one without hosts", RANGE)
+
+
+def _partition(site: Site) -> Iterator[str]:
+    wanted = site.shared(PARTITION)
+    known = [str(each["name"]) for each in site.shared_list("slurm_partitions") if "name" in each]
+    if wanted and known and wanted not in known:
+        error = unknown(f"partition in {PARTITION}", str(wanted), known)
+        yield site.problem(error.problem, error.remedy, PARTITION)
+
+
+def _network(told: object) -> IPv4Network | None:
+    try:
+        return IPv4Network(str(told))
+    except (AddressValueError, NetmaskValueError, ValueError):
+        return None
+
+
+def _address(told: object) -> IPv4Address | None:
+    try:
+        return IPv4Address(str(told))
+    except (AddressValueError, ValueError):
+        return None

@@ -1,0 +1,136 @@
+"""A control plane of the real programs: order, deaths, renewal, and what outlives a stop."""
+
+import json
+import os
+import re
+import signal
+import ssl
+from ipaddress import IPv4Address
+
+import pytest
+import requests
+
+from isthmus.clients.apiserver import Access, ApiError, ApiServer
+from isthmus.controlplane import pki
+from isthmus.controlplane.layout import Layout
+from tests.support import control_planes
+from tests.support.waiting import wait
+
+NAMES = pki.Names("alice", "slurm", "cluster.local", IPv4Address("10.96.0.1"), (), (IPv4Address("127.0.0.1"),))
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "told"}, "stringData": {"word": "xyzzy-plugh"}}
+
+
+@pytest.fixture(scope="module")
+def control(tmp_path_factory):
+    with control_planes.running(tmp_path_factory.mktemp("control")) as made:
+        yield made
+
+
+def readings(api, path):
+    try:
+        return api.text(path)
+    except ApiError as error:
+        return str(error)
+
+
+def are_ready(told):
+    return {told[name]["state"] for name in control_planes.NAMES} == {"ready"}
+
+
+def test_everything_is_ready_but_the_kubelet_that_is_not_there(control):
+    told = control.conditions()
+    assert {told[name]["state"] for name in control_planes.NAMES} == {"ready"}
+    assert told["kubelet"]["state"] in {"backoff", "starting"}
+    assert "No module named" in told["kubelet"]["said"]
+
+
+def test_dns_never_lacks_its_rights(control):
+    log = (control.layout.logs / "coredns.log").read_text()
+    assert not re.search("forbidden|Unauthorized", log)
+
+
+def test_state_names_job_and_server(control):
+    told = json.loads(control.layout.state.read_text())
+    assert (told["schema"], told["job"], told["server"]) == (1, "1", f"https://127.0.0.1:{control.ports.api}")
+
+
+def test_nobody_enters_without_a_certificate(control):
+    url = f"https://127.0.0.1:{control.ports.api}"
+    ca = str(control.layout.certificate("ca"))
+    assert {requests.get(url + path, verify=ca, timeout=5).status_code for path in ("/api", "/readyz")} == {401}
+    with pytest.raises(requests.exceptions.ConnectionError, match="certificate"):
+        etcd_ca = str(control.layout.certificate("etcd-ca"))
+        requests.get(f"https://127.0.0.1:{control.ports.etcd}/health", verify=etcd_ca, timeout=5)
+
+
+def test_only_the_owner_reads_any_file(control):
+    folder = control.layout.folder
+    open_to_others = [path for path in folder.rglob("*") if path.stat().st_mode & 0o077]
+    assert open_to_others == []
+
+
+def test_secret_is_encrypted_in_etcd(control):
+    control.api.apply(SECRET | {"metadata": {"name": "told", "namespace": "default"}})
+    files = [path.read_bytes() for path in control.layout.etcd.rglob("*") if path.is_file()]
+    assert any(b"/registry/secrets/default/told" in content for content in files)
+    assert not any(b"xyzzy-plugh" in content for content in files)
+
+
+@pytest.mark.parametrize("name", control_planes.NAMES)
+def test_killed_program_begins_again_alone(control, name):
+    before = control.conditions()
+    os.kill(before[name]["pid"], signal.SIGKILL)
+    wait(lambda: control.conditions()[name]["restarts"], lambda count: count == before[name]["restarts"] + 1)
+    after = wait(control.conditions, are_ready, timeout_s=90)
+    # Those that lose their server may end themselves, and begin again too.
+    others = {"etcd", "coredns"} - {name}
+    assert {each: after[each]["pid"] for each in others} == {each: before[each]["pid"] for each in others}
+    assert after[name]["ended"] == "ended by signal 9"
+    wait(lambda: readings(control.api, "/readyz"), lambda said: said == "ok", timeout_s=60)
+
+
+def test_renewed_certificate_is_served_without_a_restart(control):
+    place = ("127.0.0.1", control.ports.api)
+    before = ssl.get_server_certificate(place)
+    pid = control.conditions()["kube-apiserver"]["pid"]
+    control.layout.certificate("apiserver").unlink()
+    assert pki.ensure(control.layout, NAMES) == ["apiserver"]
+    wait(lambda: ssl.get_server_certificate(place), lambda now: now != before, timeout_s=90)
+    assert control.conditions()["kube-apiserver"]["pid"] == pid
+    control.kubectl("get", "namespaces")
+
+
+def test_stop_and_start_resumes_and_second_owner_is_refused(control):
+    control.kubectl("create", "configmap", "kept")
+    second = control_planes.ControlPlane(control.home, control.programs)
+    second.start("2")
+    assert second.process.wait(60) != 0
+    control.kubectl("get", "configmap", "kept")
+    assert control.stop() == 0
+    assert not control.layout.state.exists()
+    ended = [each["state"] for each in control.conditions().values()]
+    assert ended == ["ended"] * 5
+    control.start("3")
+    control.wait_until_ready()
+    assert control.kubectl("get", "configmap", "kept", "-o", "name") == "configmap/kept"
+
+
+def test_acknowledged_write_outlives_the_death_of_all(control):
+    control.kubectl("create", "configmap", "written")
+    control.process.kill()
+    control.process.wait()
+    control.start("4")
+    control.wait_until_ready()
+    assert control.kubectl("get", "configmap", "written", "-o", "name") == "configmap/written"
+
+
+def test_stranger_with_a_foreign_certificate_is_told(control, tmp_path):
+    foreign = Layout(tmp_path)
+    pki.ensure(foreign, NAMES)
+    access = Access(
+        f"https://127.0.0.1:{control.ports.api}",
+        control.layout.certificate("ca"),
+        foreign.certificate("admin"),
+        foreign.key("admin"),
+    )
+    assert re.search("Unauthorized|certificate", readings(ApiServer(access), "/readyz"))

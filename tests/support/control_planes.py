@@ -1,0 +1,141 @@
+"""A control plane of real programs on the loopback, without Slurm and without containers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from isthmus.clients import sockets
+from isthmus.clients.apiserver import Access, ApiServer
+from isthmus.controlplane import ownership
+from isthmus.controlplane.launching import from_folder
+from isthmus.controlplane.layout import Home, Layout
+from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
+from isthmus.controlplane.running import Run, run
+from isthmus.controlplane.settings import Settings
+from isthmus.model.network import Driver
+from tests.support.etcd import program
+from tests.support.waiting import wait
+
+NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "coredns")
+LOOPBACK = IPv4Address("127.0.0.1")
+READY_S = 90
+
+
+def folder_of_programs(folder: Path) -> Path:
+    """Return a folder with the programs under their names."""
+    folder.mkdir()
+    for name in NAMES:
+        (folder / name).symlink_to(program(name))
+    return folder
+
+
+def serve(home: str, programs: str, job: str, headless: str, ports: str) -> None:
+    """Run one control plane until SIGTERM; what the process of `ControlPlane` does."""
+    os.umask(0o077)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    settings = Settings(
+        Path("/none"),
+        driver=Driver.NONE,
+        headless=headless == "headless",
+        kubelet=(sys.executable, "-m", "isthmus.no_such_kubelet"),
+    )
+    place = Home(Path(home))
+    site = Site(settings, place.cluster, LOOPBACK, Ports(**json.loads(ports)))
+    owned = ownership.take(place.cluster, job, lambda _: False, wait_s=5)
+    parts = Run(job, "alice", place, site, from_folder(Path(programs)), owned.descriptor)
+
+    def on_keeper(keeper):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, keeper.stop)
+
+    asyncio.run(run(parts, on_keeper))
+
+
+@dataclass
+class ControlPlane:
+    """One user's, in a process of its own."""
+
+    home: Path
+    programs: Path
+    headless: bool = False
+    ports: Ports = field(default_factory=lambda: Ports(*sockets.free_ports(len(PORT_NAMES))))
+    process: subprocess.Popen[bytes] | None = None
+    job: str = ""
+
+    @property
+    def layout(self) -> Layout:
+        """Its files."""
+        return Home(self.home).cluster
+
+    @property
+    def api(self) -> ApiServer:
+        """Its API server, as the admin."""
+        layout = self.layout
+        access = Access(
+            f"https://127.0.0.1:{self.ports.api}",
+            layout.certificate("ca"),
+            layout.certificate("admin"),
+            layout.key("admin"),
+        )
+        return ApiServer(access)
+
+    def start(self, job: str = "1") -> None:
+        """Start it; it becomes ready later."""
+        self.job = job
+        shape = "headless" if self.headless else "addresses"
+        ports = json.dumps({name: getattr(self.ports, name) for name in PORT_NAMES})
+        words = [str(self.home), str(self.programs), job, shape, ports]
+        code = "import sys; from tests.support.control_planes import serve; serve(*sys.argv[1:])"
+        log = (self.home / "run.log").open("ab")
+        self.process = subprocess.Popen([sys.executable, "-c", code, *words], stdout=log, stderr=log)
+
+    def ready_job(self) -> str:
+        """Return the job that said it is ready last; one that was killed cannot take that back."""
+        return json.loads(self.layout.state.read_text())["job"] if self.layout.state.exists() else ""
+
+    def wait_until_ready(self) -> float:
+        """Wait until it says so; return how many seconds it took."""
+        began = time.monotonic()
+        wait(self.ready_job, self.job.__eq__, lambda _: self.process.poll() is not None, timeout_s=READY_S)
+        return time.monotonic() - began
+
+    def stop(self) -> int:
+        """End it in order; return its exit status."""
+        assert self.process is not None
+        self.process.terminate()
+        return self.process.wait(60)
+
+    def conditions(self) -> dict[str, dict[str, object]]:
+        """Return what it tells of its programs."""
+        return json.loads(self.layout.programs.read_text())["programs"]
+
+    def kubectl(self, *words: str, text: str = "") -> str:
+        """Run kubectl as the user; it must succeed."""
+        command = [program("kubectl"), "--kubeconfig", str(Home(self.home).kubeconfig), *words]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+
+@contextmanager
+def running(folder: Path, **changes):
+    """Keep a control plane running meanwhile."""
+    made = ControlPlane(folder / "home", folder_of_programs(folder / "programs"), **changes)
+    made.home.mkdir()
+    made.start()
+    try:
+        made.wait_until_ready()
+        yield made
+    finally:
+        if made.process.poll() is None:
+            made.stop()

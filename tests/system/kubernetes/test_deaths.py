@@ -1,0 +1,98 @@
+"""A cluster after kill -9, scancel, the time limit and a move: the same objects, and one writer."""
+
+import uuid
+
+import pytest
+
+from tests.support import jobs
+from tests.support.waiting import wait
+
+DEATH_S = 60
+
+
+@pytest.fixture
+def written(mine):
+    """An object that was acknowledged just before."""
+    name = f"kept-{uuid.uuid4().hex[:8]}"
+    mine.kubectl(f"create configmap {name}")
+    return f"configmap/{name}"
+
+
+def is_kept(mine, written):
+    return mine.kubectl(f"get {written} -o name") == written
+
+
+def pids(mine, nodes, words):
+    found = mine.on_its_node(nodes, f"pgrep --uid {mine.user} --full '{words}'")
+    return [int(pid) for pid in found.split()]
+
+
+@pytest.mark.parametrize("program", ["etcd", "kube-apiserver", "kube-controller-manager", "coredns"])
+def test_killed_program_comes_back(mine, nodes, written, program):
+    before = mine.status()["programs"][program]["restarts"]
+    mine.on_its_node(nodes, f"kill -KILL {pids(mine, nodes, f'^/usr/local/bin/{program}')[0]}")
+    wait(lambda: mine.status()["programs"][program]["restarts"], lambda count: count > before, timeout_s=DEATH_S)
+    wait(lambda: mine.status()["up"], timeout_s=DEATH_S)
+    assert is_kept(mine, written)
+
+
+def test_killed_control_plane_begins_again_in_its_job(mine, nodes, written):
+    job = mine.job()["id"]
+    main = pids(mine, nodes, "isthmus.controlplane$")[-1]
+    mine.on_its_node(nodes, f"kill -KILL {main}")
+    wait(lambda: pids(mine, nodes, "isthmus.controlplane$")[-1], lambda pid: pid != main, timeout_s=DEATH_S)
+    wait(lambda: mine.status()["up"], timeout_s=DEATH_S)
+    assert mine.job()["id"] == job
+    assert len(pids(mine, nodes, "^/usr/local/bin/etcd")) == 1
+    assert is_kept(mine, written)
+
+
+def test_scancel_and_up_resume(mine, controller, written):
+    jobs.cancel(controller, mine.job()["id"])
+    assert mine.up()["created"]
+    assert is_kept(mine, written)
+
+
+def test_time_limit_hands_over(mine, controller, written):
+    """Slurm's own signal, as it sends it before the limit."""
+    job = mine.job()["id"]
+    address = mine.status()["server"]
+    controller.output(f"scancel --batch --signal=USR1 {job}")
+    wait(lambda: (mine.status()["job"] or {}).get("id"), lambda now: now not in (None, job), timeout_s=90)
+    again = mine.up()
+    assert (again["created"], again["server"]) == (False, address)
+    assert is_kept(mine, written)
+
+
+def test_move_to_another_node_keeps_address_and_objects(mine, controller, two_computes, written):
+    before, node = mine.status()["server"], mine.job()["node"]
+    job = mine.job()["id"]
+    controller.output(f"scontrol update nodename={node} state=drain reason=test")
+    try:
+        controller.output(f"scontrol requeue {job}")
+        moved = wait(mine.status, lambda told: told["up"] and told["job"]["node"] != node, timeout_s=240)
+    finally:
+        controller.output(f"scontrol update nodename={node} state=resume")
+    assert moved["server"] == before
+    assert is_kept(mine, written)
+
+
+def test_second_control_plane_is_refused(mine, login, written):
+    """By hand, past `isthmus up`: the lock and Slurm both know better."""
+    command = "srun --mem=500 /opt/isthmus/bin/python -m isthmus.controlplane"
+    refused = login.try_as(mine.user, f"timeout 100 {command}")
+    assert refused.rc != 0
+    assert "locked by job" in refused.stderr + refused.stdout
+    assert is_kept(mine, written)
+
+
+def test_down_ends_everything_and_purge_leaves_nothing(theirs, login, controller):
+    login.run_as(
+        theirs.user, "mkdir -p .isthmus/volumes/v; unshare --map-root-user --map-auto chown 5:5 .isthmus/volumes/v"
+    )
+    theirs.down()
+    assert controller.output(f"squeue --noheader --user={theirs.user}") == ""
+    theirs.down("--purge --yes")
+    left = login.run_as(theirs.user, "ls -A .isthmus 2>/dev/null | grep -v images || true")
+    assert left == ""
+    theirs.up()

@@ -1,0 +1,29 @@
+"""What the role leaves on hosts."""
+
+import json
+
+
+def test_every_host_has_the_image_of_its_settings(nodes):
+    for node in nodes.values():
+        settings = json.loads(node.output("cat /etc/isthmus/kubernetes.json"))
+        assert settings["schema"] == 1
+        assert node.host.file(settings["image"]).mode == 0o644
+
+
+def test_image_holds_programs_of_the_named_versions(computes, user):
+    node = computes[0]
+    settings = json.loads(node.output("cat /etc/isthmus/kubernetes.json"))
+    inside = f"apptainer --quiet exec --containall --no-home {settings['image']}"
+    for program in ("kube-apiserver", "kube-controller-manager", "etcd", "coredns"):
+        flag = "-version" if program == "coredns" else "--version"
+        told = node.run_as(user, f"{inside} /usr/local/bin/{program} {flag}")
+        assert settings["versions"][program] in told
+
+
+def test_images_are_equal_on_all_hosts(nodes):
+    assert len({node.output("sha256sum /opt/isthmus/share/control-plane.squashfs") for node in nodes.values()}) == 1
+
+
+def test_kubectl_is_where_users_log_in(login, user):
+    settings = json.loads(login.output("cat /etc/isthmus/kubernetes.json"))
+    assert settings["versions"]["kubectl"] in login.run_as(user, "kubectl version --client")

@@ -1,0 +1,107 @@
+"""A cluster from nothing, twice, and two users' side by side."""
+
+import pytest
+
+from tests.support.cluster import ROOT
+from tests.support.waiting import wait
+
+SECRETS = ("kubeconfig", "cluster/pki/ca.key", "cluster/encryption.yaml", "cluster/etcd")
+
+
+def test_cluster_answers_its_user(mine):
+    assert "Kubernetes control plane is running" in mine.kubectl("cluster-info")
+    assert mine.status()["up"]
+
+
+def test_programs_run_in_one_job_of_the_user(mine, controller):
+    job = mine.job()
+    assert (job["name"], job["state"]) == ("isthmus-control-plane", "RUNNING")
+    assert controller.output(f"squeue --noheader --format=%u --jobs={job['id']}") == mine.user
+    programs = mine.status()["programs"]
+    ready = {name for name, each in programs.items() if each["state"] == "ready"}
+    assert ready >= {"etcd", "kube-apiserver", "kube-controller-manager", "coredns"}
+
+
+def test_second_up_finds_the_first(mine):
+    again = mine.up()
+    assert not again["created"]
+    assert again["job"] == mine.job()["id"]
+
+
+def test_two_ups_at_once_submit_one_job(theirs, login, controller):
+    theirs.down()
+    login.run_as(theirs.user, "isthmus up --json > /dev/null & isthmus up --json > /dev/null; wait")
+    listed = controller.output(f"squeue --noheader --user={theirs.user} --name=isthmus-control-plane --format=%i")
+    assert len(listed.split()) == 1
+
+
+def test_users_do_not_collide(mine, theirs):
+    assert mine.status()["server"] != theirs.status()["server"]
+    for each in (mine, theirs):
+        each.kubectl(f"create namespace of-{each.user}")
+    assert f"of-{theirs.user}" not in mine.kubectl("get namespaces -o name")
+
+
+def test_other_user_reaches_no_port(mine, theirs, login):
+    server = mine.status()["server"]
+    ask = f"curl --silent --insecure --max-time 5 {server}/version"
+    assert login.try_as(mine.user, ask).rc == 0
+    assert login.try_as(theirs.user, ask).rc != 0
+
+
+def test_user_without_certificate_gets_nothing(mine, login):
+    server = mine.status()["server"]
+    told = login.run_as(mine.user, f"curl --silent --insecure --max-time 5 {server}/version")
+    assert '"code": 401' in told
+
+
+@pytest.mark.parametrize("path", SECRETS)
+def test_other_user_reads_no_secret(mine, theirs, login, path):
+    assert login.run(f"test -e ~{mine.user}/.isthmus/{path}").rc == 0
+    assert login.try_as(theirs.user, f"ls -R ~{mine.user}/.isthmus/{path}").rc != 0
+
+
+def test_deployment_is_bound_to_the_node(mine):
+    mine.kubectl("create deployment bound --image=busybox --replicas=2")
+    nodes = "get pods -l app=bound -o jsonpath={.items[*].spec.nodeName}"
+    wait(lambda: mine.kubectl(nodes), lambda told: told == "slurm slurm")
+    mine.kubectl("delete deployment bound --wait=false")
+
+
+def test_dns_answers_in_the_pod_network(mine, login):
+    """From a job of the same user, as a pod would ask."""
+    address = mine.status()["server"].split("//")[1].split(":")[0]
+    source = (ROOT / "tests/support/dns_question.py").read_text()
+    login.run_as(mine.user, f"cat > .dns_question.py <<'END'\n{source}\nEND")
+    ask = f"python3 .dns_question.py {address} kubernetes.default.svc.cluster.local"
+    try:
+        assert login.run_as(mine.user, f"srun --pod-network --mem=50 {ask}") == "10.96.0.1"
+    finally:
+        login.run_as(mine.user, "rm .dns_question.py")
+
+
+def test_refused_partition_is_told_and_not_kept(theirs, login):
+    theirs.down()
+    refused = login.try_as(theirs.user, "isthmus up --partition nowhere")
+    assert refused.rc == 1
+    assert "Slurm refuses the control plane's job" in refused.stderr
+    theirs.up()
+
+
+def test_kubeconfig_is_merged_on_request_alone(mine, login):
+    assert login.try_as(mine.user, "test -e .kube/config").rc != 0
+    login.run_as(mine.user, "isthmus kubeconfig --merge .kube/merged")
+    assert login.run_as(mine.user, "stat --format=%a .kube/merged") == "600"
+    assert login.run_as(mine.user, "kubectl --kubeconfig .kube/merged config current-context") == "isthmus"
+    login.run_as(mine.user, "rm -r .kube")
+
+
+def test_doctor_finds_nothing_broken(mine, login):
+    told = login.try_as(mine.user, "isthmus doctor --json")
+    assert '"level": "failure"' not in told.stdout
+    assert told.rc == 0
+
+
+@pytest.mark.parametrize("program", ["job", "etcd", "kube-apiserver", "coredns"])
+def test_logs_tell_of_each_program(mine, login, program):
+    assert login.run_as(mine.user, f"isthmus logs {program} --lines 3")

@@ -1,0 +1,72 @@
+"""The commands of a user's cluster, as typed."""
+
+import json
+
+import pytest
+
+from isthmus.cli import place
+from isthmus.cli.main import main
+from isthmus.controlplane import kubeconfig, settings
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A user's home on a host of the layer."""
+    file = tmp_path / "kubernetes.json"
+    file.write_text(json.dumps({"schema": 1, "image": "/opt/image", "driver": "none"}))
+    monkeypatch.setattr(settings.read, "__defaults__", (file,))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".isthmus").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def own(home):
+    path = home / ".isthmus/kubeconfig"
+    path.write_text(kubeconfig.of_program("kubelet", "https://10.64.0.2:6443"))
+    return path
+
+
+@pytest.mark.parametrize("command", ["up", "down", "status", "logs", "kubeconfig", "doctor"])
+def test_host_without_the_layer_is_told(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.setattr(settings.read, "__defaults__", (tmp_path / "none.json",))
+    assert main([command]) == 1
+    assert "no member of layer kubernetes" in capsys.readouterr().err
+
+
+def test_path_is_printed_alone(own, capsys):
+    assert main(["kubeconfig", "--path"]) == 0
+    assert capsys.readouterr().out == f"{own}\n"
+
+
+def test_kubeconfig_before_the_first_start_is_told(home, capsys):
+    assert main(["kubeconfig", "--path"]) == 1
+    assert "`isthmus up` writes it" in capsys.readouterr().err
+
+
+def test_merge_is_made_on_request(own, home, capsys):
+    assert main(["kubeconfig", "--merge"]) == 0
+    assert f"current in {home}/.kube/config" in capsys.readouterr().out
+
+
+def test_purge_without_a_yes_does_nothing(own, capsys):
+    """Standard input is no terminal here, so nobody can agree."""
+    assert main(["down", "--purge"]) == 1
+    assert "nothing was done; give --yes" in capsys.readouterr().err
+    assert own.exists()
+
+
+@pytest.mark.parametrize("words", [["up", "--memory", "100"], ["up", "--memory", "2G"], ["logs", "scheduler"]])
+def test_wrong_usage_ends_with_two(words):
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert stopped.value.code == 2
+
+
+def test_logs_that_are_not_there_are_told(home, capsys):
+    assert main(["logs", "etcd"]) == 1
+    assert "none yet: `isthmus up` starts the cluster" in capsys.readouterr().err
+
+
+def test_daemon_is_asked_only_where_there_are_private_networks(home):
+    assert place.here().network is None

@@ -1,0 +1,65 @@
+"""A user's place with a Slurm and a network that are not there."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from isthmus.controlplane.layout import Home
+from isthmus.controlplane.network import NetworkError
+from isthmus.controlplane.place import Place
+from isthmus.controlplane.settings import Settings
+from tests.support.fake_slurm import FakeSlurm
+
+
+class FakeNetwork:
+    """Remembers reservations; refuses when told to."""
+
+    def __init__(self):
+        self.reserved, self.joined, self.refusal = set(), 0, ""
+
+    def _heard(self):
+        if self.refusal:
+            raise NetworkError(self.refusal)
+
+    def reserve(self, name):
+        self._heard()
+        self.reserved.add(name)
+        return "10.64.0.2"
+
+    def unreserve(self, name):
+        self._heard()
+        self.reserved.remove(name)
+
+    def join(self):
+        self._heard()
+        self.joined += 1
+
+
+@pytest.fixture
+def slurm(monkeypatch):
+    made = FakeSlurm()
+    made.install(monkeypatch)
+    for module in ("starting", "ending"):
+        monkeypatch.setattr(f"isthmus.controlplane.{module}._PAUSE_S", 0)
+    return made
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / ".isthmus").mkdir(mode=0o700)
+    return Place(Home(tmp_path), Settings(Path("/opt/image")), FakeNetwork(), Path("/opt/python"))
+
+
+@pytest.fixture
+def ready(place):
+    """Let a job say that it is ready, and how its programs are."""
+
+    def write(job, **programs):
+        files = place.home.cluster
+        files.logs.mkdir(parents=True, exist_ok=True)
+        files.state.write_text(json.dumps({"schema": 1, "job": job.id, "server": "https://10.64.0.2:6443"}))
+        told = {name: {"state": state, "restarts": 0, "said": "a word"} for name, state in programs.items()}
+        files.programs.write_text(json.dumps({"schema": 1, "programs": told}))
+
+    return write

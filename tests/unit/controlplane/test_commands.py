@@ -1,0 +1,194 @@
+"""Up, down and status, as far as Slurm and files decide."""
+
+import dataclasses
+
+import pytest
+
+from isthmus.clients.apiserver import ApiError
+from isthmus.clients.slurm import SlurmError
+from isthmus.controlplane import ending, reading, starting, viewing
+from isthmus.controlplane.errors import ControlPlaneError, UnansweredError
+from isthmus.controlplane.layout import JOB_NAME
+
+SERVER = "https://10.64.0.2:6443"
+
+
+class Answers:
+    """An API server that is ready and empty."""
+
+    def __init__(self, home, server, timeout_s=0):
+        assert server == SERVER
+
+    def text(self, path):
+        return "ok"
+
+    def get(self, path):
+        return {"gitVersion": "v1.36.3"} if path == "/version" else {"items": []}
+
+
+class Silent(Answers):
+    def text(self, path):
+        raise ApiError(f"{SERVER} did not answer")
+
+    get = text
+
+
+@pytest.fixture
+def answering(monkeypatch):
+    def use(kind):
+        for module in (starting, viewing):
+            monkeypatch.setattr(module, "api", kind)
+
+    use(Answers)
+    return use
+
+
+def up(place, timeout_s=0.2, **changes):
+    told = []
+    return starting.up(place, changes, told.append, timeout_s), told
+
+
+def test_up_submits_one_job_and_waits(place, slurm, ready, answering):
+    slurm.on_submit = ready
+    found, _ = up(place, partition="long")
+    assert (found.created, found.server, found.warnings) == (True, SERVER, ())
+    assert "--partition=long" in slurm.submitted[0]
+    assert place.network.reserved == {"kubernetes"}
+    assert place.network.joined
+
+
+def test_second_up_finds_it_and_tells_that_options_wait(place, slurm, ready, answering):
+    ready(slurm.add(JOB_NAME))
+    found, _ = up(place, time="1-0")
+    assert (found.created, slurm.submitted) == (False, [])
+    assert "hold from the next start" in found.warnings[0]
+
+
+def test_up_after_one_that_completes_waits_for_its_end(place, slurm, ready, answering):
+    old = slurm.add(JOB_NAME, "COMPLETING")
+    slurm.on_submit = ready
+    assert up(place)[0].created
+    assert f"--dependency=afterany:{old.id}" in slurm.submitted[0]
+
+
+def test_state_of_another_job_is_not_this_ones(place, slurm, ready, answering):
+    ready(slurm.add("old"))
+    slurm.set(slurm.add(JOB_NAME), state="PENDING", reason="Resources")
+    with pytest.raises(ControlPlaneError, match="not ready yet: job 2 waits for Slurm: Resources; job 2 stays"):
+        up(place)
+
+
+def test_refused_options_are_told_and_not_kept(place, slurm, answering):
+    slurm.refusal = "invalid partition specified: nowhere"
+    with pytest.raises(ControlPlaneError, match=r"refuses .* nowhere; choose others with --partition"):
+        up(place, partition="nowhere")
+    assert not place.home.cluster.wishes.exists()
+
+
+def test_kubelet_that_does_not_stay_up_is_told(place, slurm, ready, answering):
+    slurm.on_submit = lambda job: ready(job, kubelet="backoff")
+    (warning,) = up(place)[0].warnings
+    assert "the kubelet does not stay up" in warning
+    assert "a word" in warning
+
+
+def test_job_that_ended_is_told_with_its_last_words(place, slurm, answering):
+    def die(job):
+        del slurm.jobs[job.id]
+        (place.home.cluster.logs / "job.log").write_text("no such image\n")
+
+    slurm.on_submit = die
+    with pytest.raises(ControlPlaneError, match="ended before the cluster was ready:\nno such image"):
+        up(place)
+
+
+def test_network_that_refuses_comes_before_any_job(place, slurm):
+    place.network.refusal = "no free addresses"
+    with pytest.raises(ControlPlaneError, match="no free addresses"):
+        up(place)
+    assert slurm.submitted == []
+
+
+def test_ready_but_unreachable_is_told(place, slurm, ready, answering, monkeypatch):
+    monkeypatch.setattr(starting, "REACH_S", -1)
+    answering(Silent)
+    slurm.on_submit = ready
+    with pytest.raises(ControlPlaneError, match="did not answer; `isthmus doctor`"):
+        up(place)
+
+
+def test_down_ends_successor_first_then_in_order_then_pods(place, slurm):
+    (place.home.pods / "uid-1").mkdir(parents=True)
+    for name, state, comment in (
+        (JOB_NAME, "RUNNING", ""),
+        ("web", "RUNNING", "uid-1"),
+        (JOB_NAME, "PENDING", ""),
+        ("own", "RUNNING", "not a pod"),
+    ):
+        slurm.add(name, state, comment)
+    ended = ending.down(place, lambda _: None)
+    assert slurm.cancelled == [(JOB_NAME, False), (JOB_NAME, True), ("web", False)]
+    assert (ended.jobs, ended.pods) == (("1", "3"), ("2",))
+    assert [job.name for job in slurm.own_jobs()] == ["own"]
+
+
+def test_down_keeps_pods_when_asked(place, slurm):
+    (place.home.pods / "uid-1").mkdir(parents=True)
+    slurm.add("web", comment="uid-1")
+    assert ending.down(place, lambda _: None, keep_pods=True).pods == ()
+    assert slurm.cancelled == []
+
+
+def test_down_insists_where_nobody_listens(place, slurm, monkeypatch):
+    monkeypatch.setattr(ending, "ORDERLY_S", 0)
+    slurm.ignores_order = True
+    slurm.add(JOB_NAME)
+    ending.down(place, lambda _: None)
+    assert slurm.cancelled == [(JOB_NAME, True), (JOB_NAME, False)]
+
+
+def test_purge_removes_all_but_images(place, slurm):
+    for name in ("cluster/etcd", "pods/uid", "volumes", "images"):
+        (place.home.folder / name).mkdir(parents=True)
+    place.home.kubeconfig.write_text("")
+    place.network.reserve("kubernetes")
+    ending.down(place, lambda _: None, purge=True)
+    assert [path.name for path in place.home.folder.iterdir()] == ["images"]
+    assert place.network.reserved == set()
+
+
+def test_status_tells_programs_and_pods(place, slurm, ready, answering):
+    ready(slurm.add(JOB_NAME), etcd="ready")
+    found = viewing.status(place)
+    assert (found.up, found.version, found.programs["etcd"]["state"]) == (True, "v1.36.3", "ready")
+
+
+@pytest.mark.parametrize("state", ["PENDING", "RUNNING"])
+def test_status_of_one_that_is_not_ready_tells_why(place, slurm, answering, state):
+    slurm.add(JOB_NAME, state)
+    found = viewing.status(place)
+    assert not found.up
+    assert f"job 1 is {state}" in found.problem
+
+
+def test_status_of_none_is_down(place, slurm):
+    assert dataclasses.astuple(viewing.status(place))[1:3] == (False, None)
+
+
+def test_no_answer_of_slurm_is_an_error_and_not_down(place, slurm, monkeypatch):
+    def silent():
+        raise SlurmError("slurmctld is away")
+
+    monkeypatch.setattr("isthmus.clients.slurm_jobs.own_jobs", silent)
+    for command in (viewing.status, lambda at: ending.down(at, lambda _: None)):
+        with pytest.raises(UnansweredError, match="away; try again"):
+            command(place)
+
+
+def test_logs_give_the_last_lines_and_name_what_there_is(place):
+    logs = place.home.cluster.logs
+    logs.mkdir(parents=True)
+    (logs / "etcd.log").write_text("".join(f"{number}\n" for number in range(9)))
+    assert list(reading.lines(place.home.cluster, "etcd", 2, follow=False)) == ["7\n", "8\n"]
+    with pytest.raises(ControlPlaneError, match="no log coredns; choose from: etcd"):
+        list(reading.lines(place.home.cluster, "coredns", 2, follow=False))

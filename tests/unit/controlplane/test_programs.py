@@ -1,0 +1,119 @@
+"""What the programs and the job are started with."""
+
+import signal
+import subprocess
+from ipaddress import IPv4Address
+from pathlib import Path
+
+import pytest
+
+from isthmus.controlplane import job, programs
+from isthmus.controlplane.launching import from_folder, in_container
+from isthmus.controlplane.layout import Layout
+from isthmus.controlplane.programs import Site
+from isthmus.controlplane.settings import Settings
+from isthmus.controlplane.wishes import Wishes
+from isthmus.model.network import Driver
+
+LAYOUT = Layout(Path("/home/alice/.isthmus/cluster"))
+PRIVATE = Settings(Path("/opt/image"))
+SHARED = Settings(Path("/opt/image"), driver=Driver.NONE)
+ADDRESS = IPv4Address("10.64.0.3")
+
+
+def site(settings=PRIVATE, **changes):
+    return Site(settings, Layout(Path("/cluster")), ADDRESS, **changes)
+
+
+def options(settings=PRIVATE, wishes=None, **changes):
+    return job.submission(settings, wishes or Wishes(), LAYOUT, Path("/opt/python"), **changes).options
+
+
+def test_apiserver_is_closed_and_encrypts():
+    flags = programs.apiserver(site())
+    for wanted in (
+        "--anonymous-auth=false",
+        "--authorization-mode=Node,RBAC",
+        "--encryption-provider-config=/cluster/encryption.yaml",
+        "--enable-aggregator-routing=true",
+    ):
+        assert wanted in flags
+    assert not [flag for flag in flags if flag.startswith("--audit")]
+    assert "--audit-log-path=/cluster/logs/audit.log" in programs.apiserver(site(audit=True))
+
+
+@pytest.mark.parametrize(("settings", "bound"), [(PRIVATE, "0.0.0.0"), (SHARED, "10.64.0.3")])  # noqa: S104
+def test_apiserver_listens_on_its_address_where_the_host_has_others(settings, bound):
+    assert f"--bind-address={bound}" in programs.apiserver(site(settings))
+
+
+def test_etcd_listens_on_the_loopback_with_certificates_alone():
+    flags = programs.etcd(site())
+    assert {flag.split("//")[1] for flag in flags if "-urls=" in flag} == {"127.0.0.1:2379", "127.0.0.1:2380"}
+    assert {"--client-cert-auth=true", "--peer-client-cert-auth=true"} <= set(flags)
+    assert not [flag for flag in flags if "fsync" in flag]
+
+
+def test_memory_shares_leave_room_for_the_kubelet():
+    assert sum(programs.MEMORY_SHARES.values()) <= 80
+    assert programs.memory_limit("kube-apiserver", 2048) == "860MiB"
+
+
+def test_dns_forwards_to_the_network_layers_servers():
+    assert "forward . 10.64.0.1" in programs.corefile(site(upstreams=("10.64.0.1",)))
+    assert "forward" not in programs.corefile(site())
+    assert "bind 127.0.0.1 10.64.0.3\n" in programs.corefile(site())
+
+
+def test_container_sees_the_clusters_folder_alone():
+    argv = in_container(Path("/opt/image"), LAYOUT)("etcd", ["--x"], "100MiB")
+    assert argv[-3:] == ["/opt/image", "/usr/local/bin/etcd", "--x"]
+    assert [argv[at + 1] for at, word in enumerate(argv) if word == "--bind"] == [f"{LAYOUT.folder}:/cluster"]
+    assert {"--containall", "--no-home", "GOMEMLIMIT=100MiB"} <= set(argv)
+    assert from_folder(Path("/p"))("etcd", ["--x"], "9MiB") == ["env", "GOMEMLIMIT=9MiB", "/p/etcd", "--x"]
+
+
+def test_job_has_the_sites_size_and_the_users_wishes():
+    assert {"--mem=2048M", "--cpus-per-task=1", "--requeue", "--pod-network=private"} <= set(options())
+    asked = options(wishes=Wishes(partition="long", account="a", qos="q", time="7-0", memory_mib=4096), after="12")
+    wanted = {"--partition=long", "--account=a", "--qos=q", "--time=7-0", "--mem=4096M", "--dependency=afterany:12"}
+    assert wanted <= set(asked)
+
+
+def test_job_without_a_network_asks_for_none():
+    assert not [option for option in options(SHARED) if "network" in option]
+    assert job.environment(SHARED) == {}
+    assert job.environment(PRIVATE) == {"ISTHMUS_RESERVATION": "kubernetes"}
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Run the job's script with another program in Python's place."""
+
+    def run(program, word):
+        python = tmp_path / "python"
+        python.write_text(f"#!/bin/bash\n{program}\n")
+        python.chmod(0o755)
+        text = job.submission(PRIVATE, Wishes(), LAYOUT, python).script.replace("sleep 1", ":")
+        begun = subprocess.Popen(["bash", "-c", text], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
+        if word:
+            assert begun.stdout.readline() == "ready\n"
+            begun.send_signal(signal.Signals[word])
+        told, _ = begun.communicate(timeout=10)
+        return begun.returncode, told.split()
+
+    return run
+
+
+@pytest.mark.parametrize("word", ["SIGTERM", "SIGUSR1"])
+def test_script_passes_signals_on_and_waits_for_the_end(script, word):
+    heard = f"signal.signal(signal.{word}, lambda *_: (print('heard', flush=True), os._exit(3)))"
+    program = (
+        f"exec python3 -c \"import os, signal; {heard}; print('ready', flush=True); [signal.pause() for _ in 'ab']\""
+    )
+    assert script(program, word) == (3, ["heard"])
+
+
+def test_script_begins_again_after_a_kill_alone(script):
+    again = "echo ran; [ -e second ] && exit 4; touch second; kill -KILL $$"
+    assert script(again, "") == (4, ["ran", "ran"])

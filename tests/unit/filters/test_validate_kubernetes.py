@@ -1,0 +1,46 @@
+"""What is wrong with the variables of users' clusters is told before any change."""
+
+import pytest
+
+from isthmus.filters.validate import cluster_role_specs
+from isthmus.filters.validate_kubernetes import kubernetes_problems
+from isthmus.filters.validate_site import Site
+from isthmus.filters.validate_sources import Sources
+from tests.repo import tree
+
+SPECS = cluster_role_specs(str(tree.ROOT / "roles"))
+KNOWN = {"base_address": "10.1.0.10", "slurm_partitions": [{"name": "debug"}], "network_pod_range": "10.64.0.0/10"}
+
+
+def problems(**variables):
+    site = Site({"ctl": KNOWN | variables}, {"all": ["ctl"], "controller": ["ctl"]}, SPECS, Sources([]))
+    return list(kubernetes_problems(site))
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [{}, {"kubernetes_service_range": "172.20.0.0/20", "kubernetes_partition": "debug", "kubernetes_memory_mib": 4096}],
+)
+def test_right_variables_have_no_problem(variables):
+    assert problems(**variables) == []
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        (
+            {"kubernetes_service_range": "10.96.0.0/33"},
+            "10.96.0.0/33 is no range for Services; write it as 10.96.0.0/16",
+        ),
+        ({"kubernetes_service_range": "10.0.0.0/8"}, "is no range for Services"),
+        ({"kubernetes_service_range": "10.96.0.1/16"}, "is no range for Services"),
+        ({"kubernetes_service_range": "10.80.0.0/16"}, "overlaps network_pod_range 10.64.0.0/10"),
+        ({"kubernetes_service_range": "10.1.0.0/16"}, "contains ctl (10.1.0.10)"),
+        ({"kubernetes_partition": "debg"}, "unknown partition in kubernetes_partition: 'debg'; did you mean 'debug'?"),
+        ({"kubernetes_memory_mib": 512}, "kubernetes_memory_mib 512 is below 768"),
+        ({"kubernetes_handover_s": 10}, "kubernetes_handover_s 10 is below 60"),
+    ],
+)
+def test_wrong_variable_is_told(variables, message):
+    (problem,) = problems(**variables)
+    assert message in problem
