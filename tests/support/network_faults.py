@@ -98,7 +98,7 @@ class Fault:
         try:
             before = self._live(job)
             wait(lambda: self.state(job), lambda state: state in jobs.ENDED, timeout_s=120)
-            wait(lambda: self._pid() not in {before, "0"})
+            self._wait_until_alive(before)
             jobs.wait_for_nodes(self.cluster.controller, *names)
             return Ended(self.state(job), login.run_as(self.user, f"cat .isthmus-test-{job}.out || true"))
         finally:
@@ -128,6 +128,9 @@ class Fault:
                 enter()
                 if phase == self.phase:
                     died = self._die(job)
+            # A step that begins while slurmctld is down waits for minutes, with a pod network or without.
+            if died and phase != Phase.BEFORE:
+                self._wait_until_alive(died)
             leave()
         return died
 
@@ -166,6 +169,10 @@ class Fault:
 
     def _pid(self) -> str:
         return self._place.output(f"systemctl show --property=MainPID --value {self.daemon}")
+
+    def _wait_until_alive(self, dead: str) -> None:
+        wait(lambda: self._pid() not in {dead, "0"})
+        self._answered("scontrol ping | grep -q UP")
 
     def _die(self, job: str) -> str:
         """End the daemon as a crash would; what slurmctld has not written down yet, it would forget."""
