@@ -19,19 +19,21 @@ RESERVATION_VARIABLE = "ISTHMUS_RESERVATION"
 _SCRIPT = """#!/bin/bash
 # Written by `isthmus up`.
 umask 077
-ending=0
+signals=0
 child=
-trap 'ending=1; [ -z "$child" ] || kill -TERM $child' TERM
-trap 'ending=1; [ -z "$child" ] || kill -USR1 $child' USR1
-while [ $ending = 0 ]; do
+trap 'signals=$((signals + 1)); [ -z "$child" ] || kill -TERM $child' TERM
+trap 'signals=$((signals + 1)); [ -z "$child" ] || kill -USR1 $child' USR1
+while [ $signals = 0 ]; do
     {python} -I -m isthmus.controlplane &
     child=$!
-    wait $child
-    status=$?
-    # A signal for this shell ends the wait, not the child.
-    while kill -0 $child 2>/dev/null; do
+    seen=none
+    status=127
+    # A signal for this shell ends the wait, not the child; an ended child's status may be told but once.
+    while [ $seen != $signals ]; do
+        seen=$signals
         wait $child
-        status=$?
+        told=$?
+        [ $told = 127 ] || status=$told
     done
     # 137: killed by SIGKILL; by whomever, the cluster goes on.
     if [ $status != 137 ]; then
