@@ -23,16 +23,22 @@ def said():
 
 
 @pytest.fixture
-def obtain(tmp_path, httpserver, said):
-    """Obtain `tool`, whose release lies on the local server; give Ansible's result."""
+def prepare(tmp_path, httpserver, said):
+    """Write a table with `tool`, whose release lies on the local server; give the call that obtains it."""
 
-    def call(digest=DIGEST, member=None, *, dry=False, **changes):
+    def write(digest=DIGEST, member=None, *, dry=False, **changes):
         program = {"package": "example.test/tool"} | ({"member": member} if member else {})
         upstream = {"url": httpserver.url_for("/{program}-{version}-{arch}"), "sha256": {"amd64": digest}}
         table = write_table(tmp_path, tool=release(programs={"tool": program}, upstream=upstream))
-        return run(arguments(table, tmp_path / "cache", **changes), said.append, dry=dry)
+        return lambda: run(arguments(table, tmp_path / "cache", **changes), said.append, dry=dry)
 
-    return call
+    return write
+
+
+@pytest.fixture
+def obtain(prepare):
+    """Obtain `tool` and give Ansible's result."""
+    return lambda *told, **changes: prepare(*told, **changes)()
 
 
 @pytest.fixture
@@ -207,8 +213,9 @@ def test_mirror_without_an_index_is_refused_first(obtain, tmp_path, text):
     assert "artifacts_mirror" in told
 
 
-def test_two_runs_at_once_download_once(obtain, serve):
+def test_two_runs_at_once_download_once(prepare, serve):
     serve(whole)
+    obtain = prepare()
     with ThreadPoolExecutor(2) as pool:
         results = [one.result() for one in [pool.submit(obtain), pool.submit(obtain)]]
     assert sorted(program(result)["way"] for result in results) == ["cache", "upstream"]
