@@ -14,7 +14,7 @@ DRIVERS, DEFAULT = "network_drivers", "network_default_driver"
 RANGE, PREFIX = "network_flannel_range", "network_flannel_prefix"
 # As role network has them; what the inventory does not say is not known before the roles run.
 _DEFAULTS: Mapping[str, Any] = {
-    DRIVERS: [Driver.PRIVATE, Driver.FLANNEL],
+    DRIVERS: [Driver.PRIVATE],
     RANGE: "10.128.0.0/12",
     PREFIX: 24,
     "network_pod_range": "10.64.0.0/10",

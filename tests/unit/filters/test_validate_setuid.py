@@ -32,7 +32,7 @@ def problems(tmp_path, **variables):
         ON,
         ON | {"apptainer_net_users": ["alice"], "apptainer_net_networks": ["bridge"]},
         ON | network() | {"apptainer_net_networks": ["flannel"]},
-        ON | {"apptainer_net_networks": ["bridge", "flannel"]},
+        ON | {"apptainer_net_networks": ["bridge", "flannel"], "network_drivers": ["private", "flannel"]},
         ON | network(ipam={"type": "host-local", "subnet": "10.9.0.0/16"}),
         {"apptainer_net_users": ["ldap"], "apptainer_subids": [{"name": "ldap", "start": 700000}]},
         {"apptainer_conf": {"allow setuid": False}},
