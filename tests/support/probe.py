@@ -2,6 +2,7 @@
 
 probe.py serve PORT            answer TCP and UDP on all addresses
 probe.py tcp|udp HOST PORT     print what the server says, within two seconds
+probe.py connect HOST PORT     whether TCP connects; the server need not speak first
 probe.py icmp HOST             an echo, without rights (ping_group_range)
 """
 
@@ -37,6 +38,11 @@ def tcp(host, port):
         return connection.recv(100)
 
 
+def connect(host, port):
+    with socket.create_connection((host, int(port)), TIMEOUT_S):
+        return b"connected"
+
+
 def udp(host, port):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.settimeout(TIMEOUT_S)
@@ -56,4 +62,4 @@ if __name__ == "__main__":
     kind, *words = sys.argv[1:]
     if kind == "serve":
         serve(int(words[0]))
-    print({"tcp": tcp, "udp": udp, "icmp": icmp}[kind](*words).decode())
+    print({"tcp": tcp, "connect": connect, "udp": udp, "icmp": icmp}[kind](*words).decode())

@@ -34,7 +34,7 @@ def targets(serving, two_computes, controller):
 
 def test_verdict_for_a_pod_is_what_happens(serving, two_computes, probe, targets):
     pod = serving[0][two_computes[0].name]
-    reached = {target: pod.try_run(f"{probe} tcp {target[0]} {target[1]}").rc == 0 for target in targets}
+    reached = {target: pod.try_run(f"{probe} connect {target[0]} {target[1]}").rc == 0 for target in targets}
     said = {target: verdict(told_by(pod, *target)) == "passes" for target in targets}
     # The metadata address, and etcd where there is none, have no listener that could answer.
     wrong = [target for target in targets if said[target] != reached[target]]
