@@ -5,14 +5,48 @@ import shutil
 import signal
 import subprocess
 from contextlib import suppress
+from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
 
+from isthmus.clients.etcd import Etcd
+from isthmus.clients.etcd_wire import prefix_range
+from isthmus.model.network import Ranges
+from isthmus.network.keys import Keys
+from isthmus.network.store import Store
 from tests.support import apptainer_host, certificates
+from tests.support.etcd import PREFIX, new_cluster
 from tests.support.supervised import Kubelet
 
 POD_UID = "11111111-2222-3333-4444-555555555555"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """An etcd with TLS and users."""
+    cluster = new_cluster(tmp_path_factory.mktemp("etcd"))
+    try:
+        cluster.start()
+        cluster.enable_auth()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def etcd(cluster):
+    """A client of it, with nothing of the pod networks there yet."""
+    etcd = Etcd(cluster.access())
+    etcd.call("kv/deleterange", prefix_range(PREFIX))
+    yield etcd
+    etcd.close()
+
+
+@pytest.fixture
+def store(etcd):
+    """The pod networks' part of it."""
+    return Store(etcd, Keys("test"), Ranges(IPv4Network("10.64.0.0/16")))
 
 
 @pytest.fixture(scope="session")

@@ -8,21 +8,10 @@ from isthmus.clients.etcd import DeniedError, Etcd
 from isthmus.clients.etcd_flannel import RefusedError, settle
 from isthmus.clients.etcd_wire import prefix_range
 from isthmus.filters.network_flannel import network_flannel_config
-from tests.support.etcd import FLANNEL_PREFIX, PREFIX, new_cluster
+from tests.support.etcd import FLANNEL_PREFIX, PREFIX
 
 CONFIG = network_flannel_config("10.128.0.0/12", 24, "vxlan")
 KEY = f"{FLANNEL_PREFIX}config"
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    cluster = new_cluster(tmp_path_factory.mktemp("etcd"))
-    try:
-        cluster.start()
-        cluster.enable_auth()
-        yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture

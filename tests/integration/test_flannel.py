@@ -7,24 +7,12 @@ import pytest
 
 from isthmus.clients import netlink_namespaces as namespaces
 from isthmus.clients.cni import CniError
-from tests.support.etcd import new_cluster
 from tests.support.flannel import RANGE, FlannelNodes
 from tests.support.places import TCP, UDP, needs_root
 
 pytestmark = needs_root
 PORT = 5000
 ALICE = 20001
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    cluster = new_cluster(tmp_path_factory.mktemp("etcd"))
-    try:
-        cluster.start()
-        cluster.enable_auth()
-        yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture(scope="module", params=["vxlan", "host-gw"])

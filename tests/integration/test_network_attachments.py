@@ -1,38 +1,16 @@
 """Jobs of Flannel's network on a real etcd: noted at once, told of by each node, forgotten as a whole."""
 
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address
 
 import pytest
 
-from isthmus.clients.etcd import Etcd
-from isthmus.clients.etcd_wire import prefix_range
-from isthmus.model.network import Attachment, Driver, Ranges
+from isthmus.model.network import Attachment, Driver
 from isthmus.network.ipam import Request
-from isthmus.network.keys import JobKey, Keys
-from isthmus.network.store import EndedError, Store
-from tests.support.etcd import PREFIX, new_cluster
+from isthmus.network.keys import JobKey
+from isthmus.network.store import EndedError
 
 ALICE = 2001
 NODES = ("c1", "c2")
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    cluster = new_cluster(tmp_path_factory.mktemp("etcd"))
-    try:
-        cluster.start()
-        cluster.enable_auth()
-        yield cluster
-    finally:
-        cluster.stop()
-
-
-@pytest.fixture
-def store(cluster):
-    etcd = Etcd(cluster.access())
-    etcd.call("kv/deleterange", prefix_range(PREFIX))
-    yield Store(etcd, Keys("test"), Ranges(IPv4Network("10.64.0.0/16")))
-    etcd.close()
 
 
 def take(store, job=1, nodes=NODES, driver=Driver.FLANNEL):

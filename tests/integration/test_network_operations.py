@@ -21,23 +21,12 @@ from isthmus.network.protocol import encode_request
 from isthmus.network.rules import Settings
 from isthmus.network.store import Store
 from isthmus.network.view import View
-from tests.support.etcd import PREFIX, new_cluster
+from tests.support.etcd import PREFIX
 from tests.support.kernel import FakeFollower, FakeKernel
 from tests.support.waiting import wait
 
 ALICE, BOB = 2001, 2002
 RANGES = Ranges(IPv4Network("10.64.0.0/16"))
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    cluster = new_cluster(tmp_path_factory.mktemp("etcd"))
-    try:
-        cluster.start()
-        cluster.enable_auth()
-        yield cluster
-    finally:
-        cluster.stop()
 
 
 class Host:

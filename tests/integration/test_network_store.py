@@ -9,41 +9,15 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.clients.etcd import Etcd
-from isthmus.clients.etcd_wire import prefix_range
 from isthmus.model.network import Node, Ranges
 from isthmus.network.ipam import RangeFullError, Request
 from isthmus.network.keys import JobKey, Keys
 from isthmus.network.store import ContendedError, RangesDifferError, Store
-from tests.support.etcd import PREFIX, new_cluster
 from tests.support.waiting import wait
 
 RANGES = Ranges(IPv4Network("10.64.0.0/16"))
 USERS = {2001: "alice", 2002: "bob", 2003: "carol"}
 NODES = tuple(f"c{number}" for number in range(1, 9))
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    cluster = new_cluster(tmp_path_factory.mktemp("etcd"))
-    try:
-        cluster.start()
-        cluster.enable_auth()
-        yield cluster
-    finally:
-        cluster.stop()
-
-
-@pytest.fixture
-def etcd(cluster):
-    etcd = Etcd(cluster.access())
-    etcd.call("kv/deleterange", prefix_range(PREFIX))
-    yield etcd
-    etcd.close()
-
-
-@pytest.fixture
-def store(etcd):
-    return Store(etcd, Keys("test"), RANGES)
 
 
 def request(job=1, uid=2001, nodes=NODES[:2], **changes):

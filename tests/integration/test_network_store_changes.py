@@ -7,32 +7,11 @@ from ipaddress import IPv4Address
 import pytest
 
 from isthmus.clients.etcd import Delete, Etcd, Put
-from isthmus.clients.etcd_wire import prefix_range
 from isthmus.model.network import Node
 from isthmus.network.keys import JobKey, Keys
-from isthmus.network.store import NodeBusyError, Store
-from tests.integration.test_network_store import RANGES, ended, request
-from tests.support.etcd import PREFIX, new_cluster
+from isthmus.network.store import NodeBusyError
+from tests.integration.test_network_store import ended, request
 from tests.support.waiting import wait
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    cluster = new_cluster(tmp_path_factory.mktemp("etcd"))
-    try:
-        cluster.start()
-        cluster.enable_auth()
-        yield cluster
-    finally:
-        cluster.stop()
-
-
-@pytest.fixture
-def store(cluster):
-    etcd = Etcd(cluster.access())
-    etcd.call("kv/deleterange", prefix_range(PREFIX))
-    yield Store(etcd, Keys("test"), RANGES)
-    etcd.close()
 
 
 def test_name_is_written_into_the_job_and_nothing_else_changes(store):
