@@ -45,6 +45,7 @@ def run(
     *,
     timeout_s: float | None = None,
     environment: Mapping[str, str] | None = None,
+    inherited: Mapping[str, str] = os.environ,
     cwd: Path | None = None,
     input_text: str | None = None,
 ) -> Finished:
@@ -54,6 +55,7 @@ def run(
         argv: the program and its arguments; no shell sees them.
         timeout_s: when to stop it.
         environment: variables set besides the inherited ones.
+        inherited: what it gets of this program's own.
         cwd: where to run it.
         input_text: what it reads on standard input; nothing by default.
 
@@ -66,7 +68,7 @@ def run(
         done = subprocess.run(  # noqa: S603
             words,
             cwd=cwd,
-            env={**os.environ, **(environment or {})},
+            env={**inherited, **(environment or {})},
             input=input_text or "",
             capture_output=True,
             text=True,

@@ -12,6 +12,9 @@ from isthmus.clients.process import ProcessError, run
 
 # squeue(1), JOB STATE CODES: the states in which a job holds its nodes, or its epilog may still run there.
 _HOLDING = "RUNNING,COMPLETING,CONFIGURING,SUSPENDED,STOPPED,RESIZING,SIGNALING,STAGE_OUT"
+# sbatch(1): read as options, or handed on to the new job as if they were its own; SLURM_CONF only says where Slurm is.
+_OF_A_JOB = ("SLURM_", "SBATCH_", "SPANK_", "_SLURM_SPANK_", "ISTHMUS_RESERVATION")
+_OF_A_SITE = ("SLURM_CONF", "SLURM_CONF_SERVER")
 
 
 class SlurmError(Exception):
@@ -29,6 +32,15 @@ class Holding:
 
     uid: int
     name: str
+
+
+def outside_of_jobs(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables without those of the job that this program runs in, for jobs that are no part of it."""
+    if "SLURM_JOB_ID" not in environment:
+        return dict(environment)
+    return {
+        name: value for name, value in environment.items() if name in _OF_A_SITE or not name.startswith(_OF_A_JOB)
+    }
 
 
 def jobs_on_nodes(prefix: Path = Path("/usr"), timeout_s: float = 10) -> Mapping[int, Holding]:

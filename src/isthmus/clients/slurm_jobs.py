@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.clients.process import ProcessError, run
-from isthmus.clients.slurm import SlurmError
+from isthmus.clients.slurm import SlurmError, outside_of_jobs
 
 TIMEOUT_S = 30.0
 # squeue(1): no field but the last holds a bar; a comment may hold anything.
@@ -51,7 +51,8 @@ def submit(options: Sequence[str], script: str, environment: Mapping[str, str] |
         ProcessError: Slurm refused; its words say why.
     """
     command = ["sbatch", "--parsable", *options]
-    told = run(command, timeout_s=TIMEOUT_S, environment=environment, input_text=script)
+    inherited = outside_of_jobs(os.environ)
+    told = run(command, timeout_s=TIMEOUT_S, environment=environment, inherited=inherited, input_text=script)
     return told.stdout.strip().partition(";")[0]
 
 

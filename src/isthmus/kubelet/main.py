@@ -26,6 +26,7 @@ from pathlib import Path
 from isthmus.clients.kube import Kube, KubeError
 from isthmus.clients.pod_jobs import PodJobs
 from isthmus.clients.process import ProcessError, run
+from isthmus.clients.slurm import outside_of_jobs
 from isthmus.clients.slurm_offer import offer
 from isthmus.images import manifests
 from isthmus.images.pull import Place
@@ -201,9 +202,8 @@ class _Later:
 
 def forget_own_job() -> None:
     """Take this job's variables away, which Slurm's commands would hand on to the pods' jobs."""
-    for name in [*os.environ]:
-        if name.startswith(("SLURM_", "SBATCH_", "SPANK_")) and name != "SLURM_CONF":
-            del os.environ[name]
+    for name in os.environ.keys() - outside_of_jobs(os.environ).keys():
+        del os.environ[name]
 
 
 def reach_directly(address: str) -> None:

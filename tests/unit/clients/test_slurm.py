@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.clients.slurm import Holding, SlurmError, jobs_on_nodes
+from isthmus.clients.slurm import Holding, SlurmError, jobs_on_nodes, outside_of_jobs
 
 SQUEUE = """#!/bin/sh
 [ "$1 $2" = "--noheader --states" ] && [ "$4" = --format ] || exit 2
@@ -49,3 +49,14 @@ def test_name_of_any_bytes_hides_no_job(squeue):
 def test_answer_that_is_none_tells_nothing(squeue, lines):
     with pytest.raises(SlurmError):
         jobs_on_nodes(squeue(lines))
+
+
+def test_new_job_gets_nothing_of_the_job_that_submits_it():
+    site = {"PATH": "/bin", "SLURM_CONF": "/etc/slurm.conf"}
+    job = {"SLURM_JOB_ID": "2", "SLURM_MEM_PER_NODE": "2048", "SPANK_X": "1", "ISTHMUS_RESERVATION": "kubernetes"}
+    assert outside_of_jobs({**site, **job, "SBATCH_PARTITION": "other"}) == site
+
+
+def test_users_own_options_hold_outside_of_jobs():
+    environment = {"SBATCH_PARTITION": "long", "SLURM_TIME_FORMAT": "relative"}
+    assert outside_of_jobs(environment) == environment
