@@ -70,6 +70,8 @@ def submission(settings: Settings, wishes: Wishes, layout: Layout, python: Path,
         f"--cpus-per-task={settings.cpus}",
         f"--mem={wishes.memory_mib or settings.memory_mib}M",
         "--requeue",
+        # Whoever submits may stand in a folder that goes; the kubelet's sbatch wants one that stays.
+        f"--chdir={layout.folder}",
         "--open-mode=append",
         f"--output={layout.logs / 'job.log'}",
         f"--signal=B:USR1@{settings.handover_s}",
