@@ -48,7 +48,7 @@ def shown(words: Sequence[str], jobs: Iterable[Mapping[str, str]]) -> str:
 
 def _sbatch(folder: Path, words: list[str]) -> None:
     assert words[0] == "--parsable"
-    assert not [name for name in os.environ if name.startswith(("SLURM_JOB", "SBATCH_", "SPANK_"))]
+    assert not [name for name in os.environ if name.startswith(("SLURM_JOB", "SBATCH_", "SPANK_", "ISTHMUS_RES"))]
     time.sleep(0.05)
     options = dict(word.partition("=")[::2] for word in words[1:])
     number = 1

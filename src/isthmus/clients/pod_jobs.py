@@ -2,10 +2,14 @@
 
 Slurm has three answers: yes, no, and none. None is an error of its own, because a job whose submission was not
 answered may exist, and a job nobody could ask for may run.
+
+Who asks is a job itself. What Slurm told it, and what its user wished for it, is kept from Slurm's commands: it would
+reach the pods' jobs.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -113,7 +117,8 @@ class PodJobs:
     def _run(self, program: str, *words: str, script: str | None = None) -> str:
         try:
             argv = [str(self._bin / program), *words]
-            return run(argv, timeout_s=TIMEOUT_S, environment=_ENVIRONMENT, input_text=script).stdout
+            own = slurm.options_among(os.environ)
+            return run(argv, timeout_s=TIMEOUT_S, environment=_ENVIRONMENT, without=own, input_text=script).stdout
         except ProcessError as error:
             text = error.stderr.lower()
             if error.status is None or any(sign in text for sign in _NO_ANSWER):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,10 @@ from isthmus.clients.process import ProcessError, run
 
 # squeue(1), JOB STATE CODES: the states in which a job holds its nodes, or its epilog may still run there.
 _HOLDING = "RUNNING,COMPLETING,CONFIGURING,SUSPENDED,STOPPED,RESIZING,SIGNALING,STAGE_OUT"
+# Sections INPUT ENVIRONMENT VARIABLES of their manual pages; options of plugins; and what our own plugin reads.
+_OPTIONS = ("SLURM_", "SBATCH_", "SQUEUE_", "SACCT_", "SCANCEL_", "SPANK_", "_SLURM_SPANK_", "ISTHMUS_RESERVATION")
+# How slurmctld is found, and why it believes who asks.
+_WAYS = ("SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT")
 
 
 class SlurmError(Exception):
@@ -85,6 +89,15 @@ def jobs_on_nodes(prefix: Path = Path("/usr"), timeout_s: float = 10) -> Mapping
     if wrong := [row for row in rows if not (row[0].isdecimal() and row[1].isdecimal())]:
         raise SlurmError(f"squeue's answer is no list of jobs: {wrong[0]!r}")
     return {int(job): Holding(int(uid), name.partition("\n")[0]) for job, uid, name in rows}
+
+
+def options_among(names: Iterable[str]) -> frozenset[str]:
+    """Return those environment variables that are options of Slurm's commands: a job's own, or its user's wishes.
+
+    Who asks about all jobs, or submits for others, must not have them: a job would get what is another's, or not be
+    listed.
+    """
+    return frozenset(name for name in names if name.startswith(_OPTIONS) and name not in _WAYS)
 
 
 def own() -> tuple[str, ...]:
