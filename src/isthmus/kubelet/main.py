@@ -26,7 +26,6 @@ from pathlib import Path
 from isthmus.clients.kube import Kube, KubeError
 from isthmus.clients.pod_jobs import PodJobs
 from isthmus.clients.process import ProcessError, run
-from isthmus.clients.slurm import outside_of_jobs
 from isthmus.clients.slurm_offer import offer
 from isthmus.images import manifests
 from isthmus.images.pull import Place
@@ -200,12 +199,6 @@ class _Later:
             self.pods.left(connection)  # type: ignore[arg-type]
 
 
-def forget_own_job() -> None:
-    """Take this job's variables away, which Slurm's commands would hand on to the pods' jobs."""
-    for name in os.environ.keys() - outside_of_jobs(os.environ).keys():
-        del os.environ[name]
-
-
 def reach_directly(address: str) -> None:
     """Keep a proxy, which images may need, out of the way to the cluster's own API server."""
     for name in ("no_proxy", "NO_PROXY"):
@@ -223,7 +216,6 @@ def main() -> int:
     """Run until SIGTERM; exit status 2 for settings that cannot be used, 1 for what a later start may heal."""
     os.umask(0o077)
     logging.basicConfig(level=os.environ.get("ISTHMUS_LOG", "INFO"), format="%(asctime)s %(levelname)s %(message)s")
-    forget_own_job()
     try:
         told = settings.read(os.environ)
         reach_directly(told.address)
