@@ -74,13 +74,8 @@ def test_container_sees_the_clusters_folder_alone():
 
 
 def test_job_has_the_sites_size_and_the_users_wishes():
-    assert {
-        "--mem=2048M",
-        "--cpus-per-task=1",
-        "--requeue",
-        "--pod-network=private",
-        "--chdir=/h/.isthmus/cluster",
-    } <= set(options())
+    usual = {"--mem=2048M", "--cpus-per-task=1", "--requeue", "--pod-network=private", f"--chdir={LAYOUT.folder}"}
+    assert usual <= set(options())
     asked = options(wishes=Wishes(partition="long", account="a", qos="q", time="7-0", memory_mib=4096), after="12")
     wanted = {"--partition=long", "--account=a", "--qos=q", "--time=7-0", "--mem=4096M", "--dependency=afterany:12"}
     assert wanted <= set(asked)
