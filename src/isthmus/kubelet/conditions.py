@@ -16,6 +16,7 @@ from isthmus.kubelet.verdict import Verdict
 from isthmus.model.pod_inputs import Object
 
 Condition = dict[str, Any]
+_WORDS = ("reason", "message")
 _UNKNOWN = "UnknownContainerStatuses"
 _FINAL = {Phase.SUCCEEDED: "PodCompleted", Phase.FAILED: "PodFailed"}
 
@@ -96,6 +97,18 @@ def settled(own: Sequence[Condition], pod: Object, now: datetime) -> list[Condit
         seen = {"observedGeneration": generation} if generation else {}
         found.append({**one, **seen, "lastTransitionTime": same or write_time(now)})
     return [*found, *(dict(one) for one in old.values())]
+
+
+def with_removals(conditions: Sequence[Condition], old: Iterable[Object]) -> list[Condition]:
+    """Return conditions as a merge patch wants them: words that are true no more are set to null.
+
+    Args:
+        conditions: as they shall be.
+        old: as the API server has them.
+    """
+    known = {one["type"]: one for one in old}
+    gone = [{key: None for key in _WORDS if key in known.get(one["type"], {}) and key not in one} for one in conditions]
+    return [{**one, **taken} for one, taken in zip(conditions, gone, strict=True)]
 
 
 def _through(container: Object, status: Object) -> bool:

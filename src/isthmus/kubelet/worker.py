@@ -20,6 +20,7 @@ from isthmus.clients.kube import ConflictError, KubeError, NotFoundError, Object
 from isthmus.clients.pod_jobs import NoAnswerError
 from isthmus.kubelet import events, starting, status, verdict
 from isthmus.kubelet.channel import Connection
+from isthmus.kubelet.conditions import with_removals
 from isthmus.kubelet.events import Kind
 from isthmus.kubelet.parts import Parts
 from isthmus.kubelet.starting import NeverError, NotYetError, Prepared
@@ -235,7 +236,8 @@ class Worker:
         meta = self.pod["metadata"]
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status"
         try:
-            answer = await self._parts.kube.patch(path, {"metadata": {"uid": self.uid}, "status": {**taken, **shown}})
+            written = {**taken, **shown, "conditions": with_removals(shown["conditions"], old.get("conditions") or ())}
+            answer = await self._parts.kube.patch(path, {"metadata": {"uid": self.uid}, "status": written})
         except (NotFoundError, ConflictError):
             # Whether it is gone the watch tells.
             return

@@ -2,6 +2,7 @@
 
 import pytest
 
+from isthmus.kubelet.conditions import with_removals
 from isthmus.kubelet.status import pod_status
 from isthmus.model.pod_job import JobState
 from tests.support.pods import container, pod
@@ -97,3 +98,11 @@ def test_time_changes_with_the_status_alone():
 def test_disruption_is_told_to_controllers(state, reason):
     found = conditions({}, report(app=running()), job(state))
     assert found.get("DisruptionTarget", {}).get("reason") == reason
+
+
+def test_words_that_are_true_no_more_are_taken_back():
+    before = {"type": "Ready", "status": "False", "reason": "ContainersNotReady", "message": "not yet"}
+    others = {"type": "x/y", "status": "True", "reason": "Kept"}
+    true = {"type": "Ready", "status": "True"}
+    assert with_removals([true, others], [before, others]) == [{**true, "reason": None, "message": None}, others]
+    assert with_removals([before], []) == [before]
