@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Optional, cast
+from typing import cast
 
 from . import namespaces, outputs, pause, volumes
 from .namespaces import PodNamespaces
@@ -242,7 +242,7 @@ def podfile(path: Path, pod: Pod) -> str:
     return pod.spaces.seen(path).read_text(encoding="utf-8")
 
 
-def _complete(resolv: Optional[str], message: str) -> None:
+def _complete(resolv: str | None, message: str) -> None:
     if resolv is not None:
         Path("/etc/resolv.conf").write_text(resolv, encoding="utf-8")
     if message:
