@@ -127,9 +127,8 @@ class Services:
                 continue
             table, short = bounded(servicetable.table(self._services.values(), self._slices.values()))
             if short != self._short:
-                _log.warning(
-                    "more Services or endpoints than pods can have; left out of %s", ", ".join(map(str, short))
-                )
+                left = ", ".join(map(str, short)) or "none"
+                _log.warning("too many Services or endpoints; pods lack some of %s", left)
             self._short = short
             if table != self._table or not self._known.is_set():
                 self._table = table
