@@ -155,7 +155,6 @@ class ApiServer:
             "anonymous-auth": "false",
             # Its controller, which makes each namespace's account, does not run here.
             "disable-admission-plugins": "ServiceAccount",
-            "endpoint-reconciler-type": "none",
         }
 
 
