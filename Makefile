@@ -76,7 +76,7 @@ unit: test-packages ## Tests without root, network or nodes
 	$(PYTEST) tests/unit tests/repo -n 2
 
 integration: test-packages ## Tests against one real dependency at a time
-	$(PYTEST) tests/integration
+	$(PYTEST) tests/integration -n 2 --dist loadfile
 
 system: venv ## Tests on the running test bed
 	$(PYTEST) tests/system

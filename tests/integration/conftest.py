@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import uuid
 from contextlib import suppress
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -19,7 +20,8 @@ from tests.support import apptainer_host, certificates
 from tests.support.etcd import PREFIX, new_cluster
 from tests.support.supervised import Kubelet
 
-POD_UID = "11111111-2222-3333-4444-555555555555"
+# Processes are found by it on the whole machine, so each of pytest's workers has its own.
+POD_UID = str(uuid.uuid4())
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,13 @@ machine's network and process ids, so that a test talks to what runs there by th
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from isthmus.filters.image import local_apt_options, local_apt_sources, local_bootstrap_command, local_image_key
 from isthmus.filters.podman import local_engine
@@ -135,6 +137,14 @@ def _image(folder: Path) -> str:
         "hook": _CUSTOMIZE + _SETUP,
     }
     name = f"localhost/isthmus-apptainer:{local_image_key(recipe)}"
+    # Pytest's workers begin at once; one of them makes it.
+    with Path("/run/lock/isthmus-apptainer").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _make(name, recipe, folder)
+    return name
+
+
+def _make(name: str, recipe: dict[str, Any], folder: Path) -> None:
     if subprocess.run(["podman", "image", "exists", name], check=False).returncode:
         tar = folder / "root.tar"
         customize = Path(f"{tar}.customize")
@@ -146,7 +156,6 @@ def _image(folder: Path) -> str:
         _output("podman", "import", "--quiet", f"{tar}.part", name)
         Path(f"{tar}.part").unlink()
         print(f"made {name} in {time.monotonic() - begun:.0f} s")
-    return name
 
 
 def _output(*argv: str) -> str:

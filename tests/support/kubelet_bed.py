@@ -8,6 +8,7 @@ import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,8 @@ class Bed:
 
         async def stopped() -> None:
             names = [one["name"] for one in supervisor.plans[-1]["containers"]] if supervisor.plans else []
-            ended = container(state="terminated", reason="Error", exit_code=143, ready=False, finished=FINISHED)
+            now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+            ended = container(state="terminated", reason="Error", exit_code=143, ready=False, finished=now)
             await supervisor.report("ended", dict.fromkeys(names, ended))
             self.slurm.end(number)
 

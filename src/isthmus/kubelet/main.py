@@ -204,13 +204,6 @@ class _Later:
             self.pods.left(connection)  # type: ignore[arg-type]
 
 
-def forget_own_job() -> None:
-    """Take this job's variables away, which Slurm's commands would hand on to the pods' jobs."""
-    for name in [*os.environ]:
-        if name.startswith(("SLURM_", "SBATCH_", "SPANK_")) and name != "SLURM_CONF":
-            del os.environ[name]
-
-
 def reach_directly(address: str) -> None:
     """Keep a proxy, which images may need, out of the way to the cluster's own API server."""
     for name in ("no_proxy", "NO_PROXY"):
@@ -228,7 +221,6 @@ def main() -> int:
     """Run until SIGTERM; exit status 2 for settings that cannot be used, 1 for what a later start may heal."""
     os.umask(0o077)
     logging.basicConfig(level=os.environ.get("ISTHMUS_LOG", "INFO"), format="%(asctime)s %(levelname)s %(message)s")
-    forget_own_job()
     try:
         told = settings.read(os.environ)
         reach_directly(told.address)

@@ -82,8 +82,12 @@ LOST = Verdict("", "The container was running when its supervisor reported the e
 
 def waiting(job: SlurmJob) -> Verdict:
     """Say why a job has no nodes yet."""
-    reason = _word(job.reason) or job.state.value
-    said = job.reason if _word(job.reason) else job.state.value
+    if reason := _word(job.reason):
+        said = job.reason
+    elif job.state == JobState.PENDING:
+        reason, said = "Pending", "Slurm has not looked at it yet"
+    else:
+        reason = said = job.state.value
     return Verdict(reason, f"Slurm job {job.id} is pending: {said}")
 
 

@@ -29,8 +29,8 @@ def condition(found, kind):
             "ReqNodeNotAvail",
             "is pending: ReqNodeNotAvail, UnavailableNodes:c1",
         ),
-        (job(JobState.PENDING, reason="None"), "PENDING", "is pending: PENDING"),
-        (job(JobState.PENDING), "PENDING", "is pending: PENDING"),
+        (job(JobState.PENDING, reason="None"), "Pending", "is pending: Slurm has not looked"),
+        (job(JobState.PENDING), "Pending", "is pending: Slurm has not looked"),
         (job(JobState.REQUEUE_HOLD), "REQUEUE_HOLD", "is pending: REQUEUE_HOLD"),
     ],
 )
