@@ -16,7 +16,7 @@ from isthmus.supervisor import frames
 
 REPORT_KEYS = {
     *("schema", "uid", "job", "node", "addresses", "host_address"),
-    *("sequence", "phase", "started", "error", "containers", "type"),
+    *("sequence", "phase", "started", "error", "services_error", "containers", "type"),
 }
 _NO_ACTION = {"argv": [], "port": None, "host": None, "path": "/", "scheme": "http", "headers": []}
 

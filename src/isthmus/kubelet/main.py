@@ -5,7 +5,7 @@ jobs      Slurm is asked for all jobs at once
 channel   supervisors dial in
 server    the API server dials in
 node      register, lease, status
-refresh, claims, gates, recorder
+refresh, claims, gates, recorder, services
 
 A task that fails is logged and begun anew after a pause: the others, and all pods, go on. SIGTERM ends the kubelet
 and no pod.
@@ -43,9 +43,11 @@ from isthmus.kubelet.node_loop import NodeLoop, Offer
 from isthmus.kubelet.parts import Address, Parts, Pauses
 from isthmus.kubelet.pods import Pods
 from isthmus.kubelet.recorder import Recorder
+from isthmus.kubelet.services import Services
 from isthmus.kubelet.settings import SettingsError, Told
 from isthmus.kubelet.store import Store
 from isthmus.kubelet.tokens import Tokens
+from isthmus.model.network import Driver
 
 _FIRST_S, _LAST_S = 1.0, 30.0
 
@@ -121,6 +123,7 @@ class Kubelet:
             "claims": parts.claims.run,
             "gates": Gates(kube, told.pods.node).run,
             "recorder": parts.recorder.run,
+            "services": parts.services.run,
         }
 
     def _parts(self, kube: Kube, address: Address) -> Parts:
@@ -128,6 +131,7 @@ class Kubelet:
         scratch = os.environ.get("APPTAINER_TMPDIR") or os.environ.get("TMPDIR") or "/var/tmp"  # noqa: S108
         credentials = Path(told.pods.home, ".apptainer/docker-config.json")
         images = told.folder / "images"
+        recorder = Recorder(kube, told.pods.node)
         authfile = credentials if credentials.exists() else None
         local = told.volumes / f"isthmus-{os.getuid()}" / "volumes"
         return Parts(
@@ -137,7 +141,8 @@ class Kubelet:
             images=Images(Place(images, Path(scratch), authfile, manifests.architecture()), self._puller),
             config=Config(kube, told.pods, Tokens(kube)),
             claims=Claims(kube, told.pods.node, told.folder / "volumes", local),
-            recorder=Recorder(kube, told.pods.node),
+            recorder=recorder,
+            services=Services(kube, recorder, told=told.pods.driver is Driver.PRIVATE),
             authority=Authority(told.cluster / "pki"),
             address=address,
             pauses=self._pauses,

@@ -96,6 +96,7 @@ class Worker:
         if before and before.get("job") == report.get("job") and report["sequence"] < before["sequence"]:
             return
         self.report = report
+        self._parts.services.reported(self.pod, before, report)
         self._parts.jobs.hurry()
         self.wake()
 
