@@ -38,9 +38,7 @@ def outside_of_jobs(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables without those of the job that this program runs in, for jobs that are no part of it."""
     if "SLURM_JOB_ID" not in environment:
         return dict(environment)
-    return {
-        name: value for name, value in environment.items() if name in _OF_A_SITE or not name.startswith(_OF_A_JOB)
-    }
+    return {name: value for name, value in environment.items() if name in _OF_A_SITE or not name.startswith(_OF_A_JOB)}
 
 
 def jobs_on_nodes(prefix: Path = Path("/usr"), timeout_s: float = 10) -> Mapping[int, Holding]:

@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -153,7 +154,7 @@ class Worker:
         pause_s = 0.0
         while not self.is_deleted and self.pod.get("status", {}).get("phase") not in _FINAL:
             try:
-                prepared = await self._unless_deleted(starting.prepare(self._parts, self.pod))
+                prepared = await self._unless_deleted(starting.prepare(self._parts, self.pod, show=self._shown))
                 if prepared:
                     return await self._submit(prepared)
             except NeverError as error:
@@ -198,6 +199,8 @@ class Worker:
                 async with asyncio.timeout(wait_s):
                     await self._wake.wait()
         self.report = await asyncio.to_thread(self._folder.report) or self.report
+        if self.job and (self.report or {}).get("phase") != "ended":
+            self.job = replace(self.job, log=await asyncio.to_thread(self._folder.last_words))
         await self._show()
         await asyncio.to_thread(self._folder.drop_credential)
         self._parts.jobs.forget(number)
@@ -220,6 +223,10 @@ class Worker:
             self._stopping = Stopping(self._parts, number)
             self._parts.recorder.tell(self.pod, Kind.NORMAL, "Killing", f"Stopping Slurm job {number}")
         return await self._stopping.go_on(self.pod, self.job, self.talk.connection, gone=self.gone)
+
+    async def _shown(self, shown: Object) -> Object:
+        await self._publish(shown)
+        return self.pod
 
     async def _show(self) -> None:
         shown = status.pod_status(self.pod, self.report, self.job, self._states, datetime.now(UTC))

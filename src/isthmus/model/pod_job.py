@@ -115,6 +115,7 @@ class SlurmJob:
         started: when it got its nodes; None before.
         ended: None before.
         user: who cancelled it, where accounting says so (`CANCELLED by 1001`).
+        log: the end of what it wrote, of one that ended before its supervisor said how.
     """
 
     id: str
@@ -126,3 +127,4 @@ class SlurmJob:
     started: datetime | None = None
     ended: datetime | None = None
     user: str = ""
+    log: str = ""
