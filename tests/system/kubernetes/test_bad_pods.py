@@ -14,7 +14,7 @@ BAD = {
     "wrong-partition": ("Pending", "FailedSubmit", "partition"),
     "too-large": ("Pending", "FailedSubmit", "Requested node configuration is not available"),
     "wrong-volume": ("Failed", "UnsupportedPod", "nfs is not offered"),
-    "privileged": ("Failed", "UnsupportedPod", "privileged is not offered"),
+    "too-near": ("Failed", "UnsupportedPod", "hostPID is not offered"),
     "no-config": ("Pending", "CreateContainerConfigError", "nowhere"),
     "no-claim": ("Pending", "FailedMount", "nowhere"),
     "no-folder": ("Failed", "FailedMount", "/no/such/folder"),
@@ -22,7 +22,7 @@ BAD = {
     "failing-init": ("Failed", "Error", ""),
     "crashing-init": ("Pending", "CrashLoopBackOff", "back-off"),
 }
-JOBLESS = {"wrong-image", "wrong-name", "never-pulled", "wrong-volume", "privileged", "no-config", "no-claim"}
+JOBLESS = {"wrong-image", "wrong-name", "never-pulled", "wrong-volume", "too-near", "no-config", "no-claim"}
 LISTS = ("initContainerStatuses", "containerStatuses")
 
 
@@ -69,7 +69,7 @@ def test_pods_that_cannot_start_have_no_job(space, controller):
 def test_quotes_labels_and_host_paths_are_well(space, nodes):
     assert space.ended("odd")["phase"] == "Succeeded"
     *said, last = space.kubectl("logs odd").splitlines()
-    assert said == ["it's \"quoted\" `id` $HOME \\ $(id)", "# ; & *"]
+    assert said == ['it\'s "quoted" `id` $HOME \\ $(id)', "# ; & *"]
     assert last.removeprefix("blue") in {node.output("cat /etc/hostname") for node in nodes.values()}
 
 

@@ -48,7 +48,9 @@ def helm(mine, login, images):
     """Run helm in a namespace of its own, beside a chart; both gone at the end."""
     folder = login.run_as(mine.user, "mktemp -d ~/.isthmus-test-XXXXXX")
     for path, text in CHART.items():
-        login.run_as(mine.user, f"cd {folder} && mkdir -p {path.rpartition('/')[0] or '.'} && cat > {path} <<'END'\n{text}\nEND")
+        login.run_as(
+            mine.user, f"cd {folder} && mkdir -p {path.rpartition('/')[0] or '.'} && cat > {path} <<'END'\n{text}\nEND"
+        )
 
     def run(command):
         set_up = f"cd {folder}; export KUBECONFIG=$HOME/.isthmus/kubeconfig"

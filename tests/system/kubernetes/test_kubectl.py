@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.support.user_clusters import fetch
 from tests.support.waiting import wait
 
 
@@ -26,7 +27,10 @@ def test_logs_are_cut_as_asked(space):
 
 
 def test_logs_of_the_previous_run_are_kept(space):
-    wait(lambda: space.container("crasher", "crasher"), lambda told: told.get("restartCount") and told["state"].get("running"))
+    wait(
+        lambda: space.container("crasher", "crasher"),
+        lambda told: told.get("restartCount") and told["state"].get("running"),
+    )
     assert space.kubectl("logs crasher --previous") == "this is run 1"
     assert space.kubectl("logs crasher") == "this is run 2"
 
@@ -55,17 +59,21 @@ def test_cp_brings_files_there_and_back(web):
 
 
 def test_port_forward_reaches_the_pod(web):
+    ask = fetch("http://127.0.0.1:$port/")
     forward = (
         "port-forward pod/web :8080 > .ports & forward=$!; trap 'kill $forward; rm .ports' EXIT; "
         "until port=$(sed -n 's/^Forwarding from 127.0.0.1:\\([0-9]*\\).*/\\1/p' .ports | grep .); do sleep 0.1; done; "
-        "curl --silent --max-time 10 http://127.0.0.1:$port/ && curl --silent --max-time 10 http://127.0.0.1:$port/"
+        f"{ask} && {ask}"
     )
     assert web.kubectl(forward).split() == ["hello", "hello"]
 
 
 def test_ephemeral_container_joins_the_pod(web):
     web.kubectl(f"debug web --image={web.images['busybox']} --container=look -- wget -q -O - http://127.0.0.1:8080/")
-    wait(lambda: web.container("web", "look", "ephemeralContainerStatuses"), lambda told: "terminated" in told.get("state", {}))
+    wait(
+        lambda: web.container("web", "look", "ephemeralContainerStatuses"),
+        lambda told: "terminated" in told.get("state", {}),
+    )
     assert web.kubectl("logs web --container look") == "hello"
 
 
@@ -78,7 +86,11 @@ def test_node_serves(web, path):
 def test_users_have_pods_of_the_same_name(web, theirs, images):
     """Each his own."""
     theirs.kubectl(f"run web --image={images['busybox']} --restart=Never -- echo of {theirs.user}")
-    wait(lambda: theirs.kubectl("get pod web -o jsonpath={.status.phase}"), lambda phase: phase == "Succeeded", timeout_s=90)
+    wait(
+        lambda: theirs.kubectl("get pod web -o jsonpath={.status.phase}"),
+        lambda phase: phase == "Succeeded",
+        timeout_s=90,
+    )
     assert theirs.kubectl("logs web") == f"of {theirs.user}"
     assert web.kubectl("exec web -- cat /www/index.html") == "hello"
     theirs.kubectl("delete pod web")

@@ -1,6 +1,6 @@
 """kill -9 of the kubelet at random moments, while pods come and go: none lost, none twice."""
 
-import random
+import secrets
 import time
 from collections import Counter
 
@@ -42,12 +42,10 @@ def reader(space, nodes):
     """How the pod that runs all the time was, before all others came and went and the kubelet died three times."""
     space.ready("pod/reader")
     before = space.container("reader", "reader")
-    moments = random.Random(seed := random.randrange(10**6))
-    print(f"seed {seed}")
     space.apply("".join(POD.format(name=name, seconds=2) for name in ENDING))
     space.apply("".join(POD.format(name=name, seconds=1000) for name in DELETED))
     for number in range(DEATHS):
-        time.sleep(moments.uniform(0, 3))
+        time.sleep(3 * secrets.randbelow(1000) / 1000)
         if number == 1:
             space.kubectl(f"delete pod {' '.join(DELETED)} --wait=false")
         kill_kubelet(space.cluster, nodes)

@@ -48,7 +48,7 @@ def test_termination_message_comes_from_its_file_or_the_log(space):
     assert space.ended("last-words")["phase"] == "Failed"
     by_file, by_log = (terminated(space, "last-words", name) for name in ("file", "log"))
     assert (by_file["exitCode"], by_file["message"]) == (3, "over and out\n")
-    assert (by_log["exitCode"], by_log["message"]) == (4, "nothing left to say\n")
+    assert (by_log["exitCode"], by_log["message"]) == (4, "nothing left to say")
 
 
 def test_memory_limit_kills_its_container_alone(space):

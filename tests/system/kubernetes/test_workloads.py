@@ -39,7 +39,10 @@ def test_stateful_set_has_a_claim_per_pod(space, database):
 def test_stateful_set_comes_back_with_its_data(space, database):
     before = space.get("pod/db-1")["metadata"]["uid"]
     space.kubectl("delete pod db-1")
-    wait(lambda: space.try_kubectl("get pod db-1 -o jsonpath={.metadata.uid}").stdout, lambda uid: uid not in ("", before))
+    wait(
+        lambda: space.try_kubectl("get pod db-1 -o jsonpath={.metadata.uid}").stdout,
+        lambda uid: uid not in ("", before),
+    )
     space.ready("pod/db-1")
     assert space.kubectl("exec db-1 -- cat /data/names").split() == ["db-1", "db-1"]
 
@@ -88,6 +91,9 @@ metadata: {name: reader}
 spec:
   restartPolicy: Never
   containers:
-    - {name: reader, image: busybox, command: [cat, /scratch/text], volumeMounts: [{name: scratch, mountPath: /scratch}]}
+    - name: reader
+      image: busybox
+      command: [cat, /scratch/text]
+      volumeMounts: [{name: scratch, mountPath: /scratch}]
   volumes: [{name: scratch, persistentVolumeClaim: {claimName: scratch}}]
 """
