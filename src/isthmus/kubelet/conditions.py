@@ -98,6 +98,18 @@ def settled(own: Sequence[Condition], pod: Object, now: datetime) -> list[Condit
     return [*found, *(dict(one) for one in old.values())]
 
 
+def merged(new: Iterable[Object], old: Iterable[Object]) -> list[Condition]:
+    """Return conditions for a strategic merge, which keeps what it is not told of: what was said before is taken back.
+
+    Args:
+        new: those that shall be there.
+        old: those in the API server.
+    """
+    before = {one["type"]: one for one in old}
+    words = ("reason", "message")
+    return [{**{key: None for key in words if key in before.get(one["type"], {})}, **one} for one in new]
+
+
 def _through(container: Object, status: Object) -> bool:
     return bool(status["started"] if is_sidecar(container) else status["ready"])
 

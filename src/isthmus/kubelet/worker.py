@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from isthmus.clients.kube import ConflictError, KubeError, NotFoundError, Object
 from isthmus.clients.pod_jobs import NoAnswerError
-from isthmus.kubelet import events, starting, status, verdict
+from isthmus.kubelet import conditions, events, starting, status, verdict
 from isthmus.kubelet.channel import Connection
 from isthmus.kubelet.events import Kind
 from isthmus.kubelet.parts import Parts
@@ -239,16 +239,17 @@ class Worker:
             return
         # What was said before and is true no more is taken back.
         taken = {key: None for key in ("reason", "message") if key in old and key not in shown}
+        told = {**taken, **shown, "conditions": conditions.merged(shown["conditions"], old.get("conditions") or ())}
         meta = self.pod["metadata"]
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status"
         try:
-            answer = await self._parts.kube.patch(path, {"metadata": {"uid": self.uid}, "status": {**taken, **shown}})
+            answer = await self._parts.kube.patch(path, {"metadata": {"uid": self.uid}, "status": told})
         except (NotFoundError, ConflictError):
             # Whether it is gone the watch tells.
             return
         self._published = shown
-        for told in events.changes(old, shown, self.job):
-            self._parts.recorder.tell(self.pod, told.kind, told.reason, told.message, told.place)
+        for event in events.changes(old, shown, self.job):
+            self._parts.recorder.tell(self.pod, event.kind, event.reason, event.message, event.place)
         self.update(answer)
 
     async def _remove(self) -> None:

@@ -13,6 +13,12 @@ def web(space):
     return space
 
 
+def test_ready_pod_says_nothing_of_what_was_before(web):
+    told = {one["type"]: one for one in web.status("web")["conditions"]}
+    assert {kind: one["status"] for kind, one in told.items() if one["status"] != "True"} == {}
+    assert not [one for one in told.values() if "message" in one or "reason" in one]
+
+
 def test_logs_follow_to_the_end(space):
     wait(lambda: space.container("counter", "counter"), lambda told: told.get("containerID"))
     assert space.kubectl("logs --follow counter").splitlines() == [f"line {number}" for number in range(1, 6)]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from isthmus.kubelet.conditions import merged
 from isthmus.kubelet.status import pod_status
 from isthmus.model.pod_job import JobState
 from tests.support.pods import container, pod
@@ -97,3 +98,10 @@ def test_time_changes_with_the_status_alone():
 def test_disruption_is_told_to_controllers(state, reason):
     found = conditions({}, report(app=running()), job(state))
     assert found.get("DisruptionTarget", {}).get("reason") == reason
+
+
+def test_words_of_a_condition_that_are_true_no_more_are_taken_back():
+    old = [{"type": "Ready", "status": "False", "reason": "ContainersNotReady", "message": "x"}, {"type": "y/z"}]
+    new = [{"type": "Ready", "status": "True"}, {"type": "Other", "status": "False", "reason": "Why"}]
+    assert merged(new, old) == [{"type": "Ready", "status": "True", "reason": None, "message": None}, new[1]]
+    assert merged([old[0]], old) == [old[0]]
