@@ -33,12 +33,14 @@ class Pauses:
         refused: the same after Slurm refused a job: an admin may have to act.
         connect: for the supervisor of a pod that shall stop to come back, before its job is cancelled.
         margin: beyond the grace period, for the job to end.
+        pull: for images, before the pod says that it pulls them.
     """
 
     retry: tuple[float, float] = (1.0, 20.0)
     refused: tuple[float, float] = (10.0, 300.0)
     connect: float = 5.0
     margin: float = 15.0
+    pull: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

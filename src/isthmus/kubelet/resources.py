@@ -26,13 +26,20 @@ class Demand:
 
     Attributes:
         cpus: whole ones.
-        memory_mib: of the job on each node.
+        memory_mib: of the containers together.
         gres: Slurm's `name[:type]` -> count.
+        overhead_mib: of the supervisor and of Apptainer, which are in the job beside the containers.
     """
 
     cpus: int
     memory_mib: int
     gres: Mapping[str, int]
+    overhead_mib: int = 0
+
+    @property
+    def job_mib(self) -> int:
+        """Memory of the job on each node."""
+        return self.memory_mib + self.overhead_mib
 
 
 def demand(pod: Object, settings: Settings) -> Demand:
@@ -44,7 +51,7 @@ def demand(pod: Object, settings: Settings) -> Demand:
     cpus = math.ceil(needs.pop("cpu", 0)) or settings.cpus
     memory_mib = math.ceil(needs.pop("memory", 0) / MIB)
     gres = {settings.gres[name]: math.ceil(count) for name, count in needs.items() if name in settings.gres and count}
-    return Demand(cpus, max(memory_mib, settings.least_memory_mib), gres)
+    return Demand(cpus, max(memory_mib, settings.least_memory_mib), gres, _overhead_mib(spec, settings))
 
 
 def memory_limit_mib(container: Object) -> int | None:
@@ -64,6 +71,13 @@ def extended(pod: Object) -> frozenset[str]:
     parts = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ()), spec]
     names = {name for part in parts for kind in ("requests", "limits") for name in _part(part, kind)}
     return frozenset(names - set(_OWN))
+
+
+def _overhead_mib(spec: Object, settings: Settings) -> int:
+    """Without it the job would be full before a container has reached its limit, and the kernel choose whom to kill."""
+    init = spec.get("initContainers") or ()
+    together = len(spec["containers"]) + sum(map(is_sidecar, init))
+    return settings.overhead_mib + settings.container_overhead_mib * together
 
 
 def _largest(spec: Object, settings: Settings) -> dict[str, Fraction]:

@@ -15,7 +15,8 @@ SCHEMA = 1
 FILE = Path("/etc/isthmus/kubernetes.json")
 _VERSION = "1.36.3"
 # What `pods` in the file may say, in the words of `Settings`.
-_OWN = frozenset({"cpus", "memory_mib", "least_memory_mib", "account", "partition", "gres", "ids"})
+_MEMORY = ("memory_mib", "least_memory_mib", "overhead_mib", "container_overhead_mib")
+_OWN = frozenset({"cpus", *_MEMORY, "account", "partition", "gres", "ids"})
 _REMEDY = "an admin writes it anew with playbooks/kubernetes.yml"
 
 

@@ -14,13 +14,12 @@ from typing import Any
 from isthmus.clients.kube import Object
 from isthmus.clients.pod_jobs import RefusedError
 from isthmus.kubelet import refusals, script, status, translate
-from isthmus.kubelet.images import ImageWaitError
 from isthmus.kubelet.parts import Parts
+from isthmus.kubelet.pulls import Pulls, Show
 from isthmus.kubelet.unready import UnreadyError
 from isthmus.model.plan import Plan
 from isthmus.model.pod_inputs import Image, ImageState
 
-_KINDS = ("initContainers", "containers", "ephemeralContainers")
 REFUSED = "FailedSubmit"
 
 
@@ -60,13 +59,14 @@ class Prepared:
     states: Mapping[str, ImageState]
 
 
-async def prepare(parts: Parts, pod: Object, slurm_node: str | None = None) -> Prepared:
+async def prepare(parts: Parts, pod: Object, slurm_node: str | None = None, show: Show | None = None) -> Prepared:
     """Find what a pod names, and decide.
 
     Args:
         parts: what is asked.
         pod: the pod.
         slurm_node: where its job runs; None before.
+        show: writes the pod's status while images take long.
 
     Raises:
         NotYetError: it waits for an image, or for something that it names.
@@ -75,7 +75,7 @@ async def prepare(parts: Parts, pod: Object, slurm_node: str | None = None) -> P
     """
     if problems := refusals.problems(pod, parts.settings):
         raise NeverError(problems)
-    images, states = await find_images(parts, pod)
+    pod, images, states = await _find_images(parts, pod, show)
     later = await _claims(parts, pod, slurm_node)
     resolved = await parts.config.resolve(pod, images)
     volumes = tuple(resolved.volumes.values())
@@ -123,27 +123,25 @@ async def find_images(parts: Parts, pod: Object) -> tuple[dict[str, Image], dict
     Raises:
         NotYetError: one is not there.
     """
-    containers = [one for kind in _KINDS for one in pod["spec"].get(kind) or ()]
-    secrets = await parts.config.pull_secrets(pod)
-    asked = (parts.images.get(one, secrets) for one in containers)
-    answers = await asyncio.gather(*asked, return_exceptions=True)
-    images: dict[str, Image] = {}
-    states: dict[str, ImageState] = {}
-    waits: list[ImageWaitError] = []
-    for one, answer in zip(containers, answers, strict=True):
-        if isinstance(answer, ImageWaitError):
-            states[one["name"]] = answer.state
-            waits.append(answer)
-        elif isinstance(answer, BaseException):
-            raise answer
-        else:
-            images[one["image"]] = answer
-            states[one["name"]] = ImageState(id=answer.id)
+    _, images, states = await _find_images(parts, pod, None)
+    return images, states
+
+
+async def _find_images(
+    parts: Parts, pod: Object, show: Show | None
+) -> tuple[Object, dict[str, Image], dict[str, ImageState]]:
+    pulls = Pulls(parts, pod, await parts.config.pull_secrets(pod))
+    try:
+        if show:
+            pod = await pulls.shown(show)
+        images, states, waits = await pulls.answers()
+    finally:
+        pulls.end()
     if waits:
         shown = status.pod_status(pod, None, None, states, datetime.now(UTC))
         first = min(waits, key=lambda wait: wait.retry_s)
         raise NotYetError(shown, str(first), (first.retry_s, first.retry_s))
-    return images, states
+    return pod, images, states
 
 
 async def _claims(parts: Parts, pod: Object, slurm_node: str | None) -> bool:

@@ -5,6 +5,7 @@ job.json     the pod's Slurm job; written after sbatch, so a crash between both 
 kubelet.json where the supervisor finds the kubelet
 credential/  what it opens the channel with
 report.json, logs/   the supervisor's
+slurm.log            what Slurm and the supervisor had to say
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from isthmus.kubelet.credentials import Authority, is_old
 from isthmus.support import durable
 
 SCHEMA = 1
+# Of slurm.log, in a pod's message.
+_WORDS_BYTES, _WORDS_LINES = 1000, 3
 _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -64,6 +67,14 @@ class PodFolder:
     def report(self) -> dict[str, Any] | None:
         """Return the supervisor's last report."""
         return self._read("report.json")
+
+    def last_words(self) -> str:
+        """Return the last lines of the job's log, as one; empty for none."""
+        with suppress(FileNotFoundError, NotADirectoryError), (self.path / "slurm.log").open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _WORDS_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+            return "; ".join([line.strip() for line in lines if line.strip()][-_WORDS_LINES:])
+        return ""
 
     def set_address(self, address: str, port: int) -> None:
         """Tell the supervisor where the kubelet is."""

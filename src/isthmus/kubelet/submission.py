@@ -67,7 +67,7 @@ def _network(pod: Object, settings: Settings) -> dict[str, str | None]:
 def _needs(pod: Object, settings: Settings) -> dict[str, str | None]:
     needs = demand(pod, settings)
     gres = ",".join(f"{name}:{count}" for name, count in sorted(needs.gres.items()))
-    found: dict[str, str | None] = {"cpus-per-task": str(needs.cpus), "mem": f"{needs.memory_mib}M"}
+    found: dict[str, str | None] = {"cpus-per-task": str(needs.cpus), "mem": f"{needs.job_mib}M"}
     return {**found, "gres": gres} if gres else found
 
 

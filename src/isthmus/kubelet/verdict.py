@@ -147,7 +147,8 @@ def _message(job: SlurmJob) -> str:
         parts.append(f"reason {job.reason}")
     if job.exit_code or job.signal:
         parts.append(f"exit code {job.exit_code or 0}, signal {job.signal}")
-    return f"{parts[0]} ({', '.join(parts[1:])})"
+    words = f": {job.log}" if job.log else ""
+    return f"{parts[0]} ({', '.join(parts[1:])}){words}"
 
 
 def _word(text: str) -> str:

@@ -13,14 +13,14 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from isthmus.clients.kube import ConflictError, KubeError, NotFoundError, Object
 from isthmus.clients.pod_jobs import NoAnswerError
-from isthmus.kubelet import events, starting, status, verdict
+from isthmus.kubelet import conditions, events, starting, status, verdict
 from isthmus.kubelet.channel import Connection
-from isthmus.kubelet.conditions import with_removals
 from isthmus.kubelet.events import Kind
 from isthmus.kubelet.parts import Parts
 from isthmus.kubelet.starting import NeverError, NotYetError, Prepared
@@ -155,7 +155,7 @@ class Worker:
         pause_s = 0.0
         while not self.is_deleted and self.pod.get("status", {}).get("phase") not in _FINAL:
             try:
-                prepared = await self._unless_deleted(starting.prepare(self._parts, self.pod))
+                prepared = await self._unless_deleted(starting.prepare(self._parts, self.pod, show=self._shown))
                 if prepared:
                     return await self._submit(prepared)
             except NeverError as error:
@@ -200,6 +200,8 @@ class Worker:
                 async with asyncio.timeout(wait_s):
                     await self._wake.wait()
         self.report = await asyncio.to_thread(self._folder.report) or self.report
+        if self.job and (self.report or {}).get("phase") != "ended":
+            self.job = replace(self.job, log=await asyncio.to_thread(self._folder.last_words))
         await self._show()
         await asyncio.to_thread(self._folder.drop_credential)
         self._parts.jobs.forget(number)
@@ -223,6 +225,10 @@ class Worker:
             self._parts.recorder.tell(self.pod, Kind.NORMAL, "Killing", f"Stopping Slurm job {number}")
         return await self._stopping.go_on(self.pod, self.job, self.talk.connection, gone=self.gone)
 
+    async def _shown(self, shown: Object) -> Object:
+        await self._publish(shown)
+        return self.pod
+
     async def _show(self) -> None:
         shown = status.pod_status(self.pod, self.report, self.job, self._states, datetime.now(UTC))
         await self._publish(shown)
@@ -234,17 +240,17 @@ class Worker:
             return
         # What was said before and is true no more is taken back.
         taken = {key: None for key in ("reason", "message") if key in old and key not in shown}
+        told = {**taken, **shown, "conditions": conditions.merged(shown["conditions"], old.get("conditions") or ())}
         meta = self.pod["metadata"]
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status"
         try:
-            written = {**taken, **shown, "conditions": with_removals(shown["conditions"], old.get("conditions") or ())}
-            answer = await self._parts.kube.patch(path, {"metadata": {"uid": self.uid}, "status": written})
+            answer = await self._parts.kube.patch(path, {"metadata": {"uid": self.uid}, "status": told})
         except (NotFoundError, ConflictError):
             # Whether it is gone the watch tells.
             return
         self._published = shown
-        for told in events.changes(old, shown, self.job):
-            self._parts.recorder.tell(self.pod, told.kind, told.reason, told.message, told.place)
+        for event in events.changes(old, shown, self.job):
+            self._parts.recorder.tell(self.pod, event.kind, event.reason, event.message, event.place)
         self.update(answer)
 
     async def _remove(self) -> None:

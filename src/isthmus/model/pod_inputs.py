@@ -28,7 +28,9 @@ class Settings:
         dns: address of the cluster's DNS server; empty for none.
         cpus: of a pod without requests.
         memory_mib: of a container without requests.
-        least_memory_mib: the smallest job: a supervisor and a start of Apptainer fit in.
+        least_memory_mib: of all containers of a pod: a start of Apptainer fits in.
+        overhead_mib: of a pod beside its containers: the supervisor.
+        container_overhead_mib: beside each container: Apptainer, its file systems, a step of Slurm.
         account: Slurm account; empty for the user's default.
         partition: Slurm partition; empty for the default.
         gres: resource name -> Slurm's `name[:type]`.
@@ -49,6 +51,8 @@ class Settings:
     cpus: int = 1
     memory_mib: int = 256
     least_memory_mib: int = 64
+    overhead_mib: int = 32
+    container_overhead_mib: int = 24
     account: str = ""
     partition: str = ""
     gres: Mapping[str, str] = field(default_factory=lambda: {"nvidia.com/gpu": "gpu", "amd.com/gpu": "gpu"})

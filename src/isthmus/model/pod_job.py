@@ -114,6 +114,7 @@ class SlurmJob:
         started: when it got its nodes; None before.
         ended: None before.
         user: who cancelled it, where accounting says so (`CANCELLED by 1001`).
+        log: the end of what it wrote, of one that ended before its supervisor said how.
     """
 
     id: str
@@ -125,3 +126,4 @@ class SlurmJob:
     started: datetime | None = None
     ended: datetime | None = None
     user: str = ""
+    log: str = ""

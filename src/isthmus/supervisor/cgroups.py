@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-ROOT = Path("/sys/fs/cgroup")
+PROC = Path("/proc")
 
 
-def memory_folder(pid: int, root: Path = ROOT) -> Path | None:
+def memory_folder(pid: int, proc: Path = PROC) -> Path | None:
     """Return the folder that holds a process's memory figures, None where it cannot be seen."""
     with suppress(OSError):
-        for line in Path(f"/proc/{pid}/cgroup").read_text(encoding="ascii").splitlines():
-            _, controllers, path = line.split(":", 2)
-            if "memory" in controllers.split(","):
-                return root / "memory" / path.lstrip("/")
-            if not controllers and (root / "cgroup.controllers").exists():
-                return root / path.lstrip("/")
+        paths = dict(_paths((proc / str(pid) / "cgroup").read_text(encoding="ascii")))
+        for version, root, point in _mounts((proc / "self/mountinfo").read_text(encoding="utf-8")):
+            # Where both versions are, memory belongs to one of them: the first that names it.
+            path = paths.get(version) if version == min(paths, default=0) else None
+            # A node that is a container itself has mounted its own part of the tree alone.
+            if path is not None and (path == root or path.startswith(f"{root.rstrip('/')}/")):
+                return Path(point, path[len(root) :].lstrip("/"))
     return None
+
+
+def _paths(text: str) -> Iterator[tuple[int, str]]:
+    """Give the paths of a process in the trees of both versions (cgroups(7))."""
+    for line in text.splitlines():
+        _, controllers, path = line.split(":", 2)
+        if "memory" in controllers.split(","):
+            yield 1, path
+        elif not controllers:
+            yield 2, path
+
+
+def _mounts(text: str) -> Iterator[tuple[int, str, str]]:
+    """Give version, root and place of each mounted tree that has memory figures (proc_pid_mountinfo(5))."""
+    for line in text.splitlines():
+        before, _, after = line.partition(" - ")
+        _, _, _, root, point, *_ = before.split()
+        kind, _, options = after.split(" ", 2)
+        if kind == "cgroup" and "memory" in options.split(","):
+            yield 1, root, point
+        elif kind == "cgroup2":
+            yield 2, root, point
 
 
 def oom_kills(folder: Path | None) -> int:

@@ -1,8 +1,15 @@
-"""Clusters of two users, side by side; left as they were found: none."""
+"""Clusters of two users, side by side, each up when a test asks for it; left as they were found: none."""
+
+import json
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-from tests.support.user_clusters import UserCluster
+from tests.support.user_clusters import Space, UserCluster
+from tests.support.waiting import wait
+
+MANIFESTS = Path(__file__).parent / "manifests"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -12,28 +19,49 @@ def layer(login):
         pytest.skip("the site has no layer kubernetes")
 
 
-@pytest.fixture(scope="session")
-def clusters(login, user, other_user):
-    """Both users' clusters, up; purged at the end."""
-    both = [UserCluster(login, name) for name in (user, other_user)]
-    for each in both:
-        each.down("--purge --yes")
+@contextmanager
+def up(login, name):
+    """A user's cluster, up from nothing; purged at the end."""
+    found = UserCluster(login, name)
+    found.down("--purge --yes")
     try:
-        for each in both:
-            each.up()
-        yield both
+        found.up()
+        yield found
     finally:
-        for each in both:
-            each.down("--purge --yes")
+        found.down("--purge --yes")
 
 
 @pytest.fixture(scope="session")
-def mine(clusters):
+def mine(login, user):
     """The first user's."""
-    return clusters[0]
+    with up(login, user) as found:
+        yield found
 
 
 @pytest.fixture(scope="session")
-def theirs(clusters):
+def theirs(login, other_user):
     """The other's."""
-    return clusters[1]
+    with up(login, other_user) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def images(controller):
+    """Short name -> an image of the site's registry."""
+    known = json.loads(controller.output("cat /etc/isthmus/images.json"))["images"]
+    return {name: image["reference"] for name, image in known.items()}
+
+
+@pytest.fixture(scope="module")
+def space(mine, images, request):
+    """A namespace of the first user's, with all that the manifest of the module's name says; gone at the end."""
+    name = request.module.__name__.rpartition(".")[2].removeprefix("test_").replace("_", "-")
+    mine.kubectl(f"create namespace {name}")
+    found = Space(mine, name, images)
+    try:
+        wait(lambda: found.try_kubectl("get serviceaccount default").rc == 0)
+        found.apply((MANIFESTS / f"{name}.yml").read_text())
+        yield found
+    finally:
+        # The cluster goes at the end anyway; a namespace of pods with a grace period takes a quarter of a minute.
+        mine.kubectl(f"delete namespace {name} --wait=false")

@@ -70,6 +70,9 @@ def test_move_to_another_node_keeps_address_and_objects(mine, controller, two_co
     controller.output(f"scontrol update nodename={node} state=drain reason=test")
     try:
         controller.output(f"scontrol requeue {job}")
+        # Slurm holds a requeued job for two minutes.
+        wait(lambda: controller.output(f"squeue --noheader --jobs={job} --format=%T"), lambda state: state == "PENDING")
+        controller.output(f"scontrol update jobid={job} starttime=now")
         moved = wait(mine.status, lambda told: told["up"] and told["job"]["node"] != node, timeout_s=240)
     finally:
         controller.output(f"scontrol update nodename={node} state=resume")

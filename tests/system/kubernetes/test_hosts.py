@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 
 def test_every_host_has_the_image_of_its_settings(nodes):
     for node in nodes.values():
@@ -24,6 +26,7 @@ def test_images_are_equal_on_all_hosts(nodes):
     assert len({node.output("sha256sum /opt/isthmus/share/control-plane.squashfs") for node in nodes.values()}) == 1
 
 
-def test_kubectl_is_where_users_log_in(login, user):
+@pytest.mark.parametrize(("program", "ask"), [("kubectl", "version --client"), ("helm", "version --short")])
+def test_kubectl_and_helm_are_where_users_log_in(login, user, program, ask):
     settings = json.loads(login.output("cat /etc/isthmus/kubernetes.json"))
-    assert settings["versions"]["kubectl"] in login.run_as(user, "kubectl version --client")
+    assert settings["versions"][program] in login.run_as(user, f"{program} {ask}")

@@ -57,8 +57,17 @@ def test_resources_of_the_pod_win_over_the_sum():
     assert needs(demand(found, SETTINGS)) == (5, 3072)
 
 
-def test_overhead_is_added():
+def test_overhead_of_a_runtime_class_is_added():
     assert needs(demand(pod(asks(cpu="1"), overhead={"cpu": "250m", "memory": "10Mi"}), SETTINGS)) == (2, 266)
+
+
+@pytest.mark.parametrize(
+    ("init", "expected"), [((), 32 + 2 * 24), ([container("i")], 32 + 2 * 24), ([asks("s", sidecar=True)], 32 + 3 * 24)]
+)
+def test_supervisor_and_apptainer_have_memory_of_their_own(init, expected):
+    """What runs together counts; init containers run before."""
+    found = demand(pod(container("a"), container("b"), initContainers=init), SETTINGS)
+    assert (found.overhead_mib, found.job_mib) == (expected, found.memory_mib + expected)
 
 
 def test_defaults_are_settings():

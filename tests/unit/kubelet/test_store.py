@@ -76,3 +76,20 @@ def test_other_folders_are_left_alone(tmp_path, folder):
     store = Store(tmp_path / "pods")
     (store.path / "notes").mkdir()
     assert [each.uid for each in store.folders()] == [UID]
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        (None, ""),
+        ("", ""),
+        ("one\n\n  two \n", "one; two"),
+        ("1\n2\n3\n4\n", "2; 3; 4"),
+        ("x" * 5000, "x" * 1000),
+        (b"\xff broken\n", "\ufffd broken"),
+    ],
+)
+def test_last_words_of_a_job_are_its_logs_last_lines(folder, written, words):
+    if written is not None:
+        (folder.path / "slurm.log").write_bytes(written if isinstance(written, bytes) else written.encode())
+    assert folder.last_words() == words

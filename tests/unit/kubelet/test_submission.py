@@ -27,7 +27,7 @@ def test_ordinary_pod_asks_for_little():
         "chdir": "/home/alice",
         "pod-network": "private",
         "cpus-per-task": "1",
-        "mem": "256M",
+        "mem": "312M",
     }
 
 

@@ -102,3 +102,8 @@ def test_deleted_pod_whose_containers_were_killed_fails():
 def test_deadline_counts_from_the_start_of_the_job(told, slurm, now, expected):
     found = status(pod(activeDeadlineSeconds=10), told, slurm, now=now)
     assert (found["phase"], found.get("reason")) == expected
+
+
+def test_message_ends_with_the_jobs_last_words():
+    found = status(slurm=job(JobState.FAILED, log="slurmstepd: error: no such thing"))
+    assert found["message"].endswith("(state FAILED, on c1): slurmstepd: error: no such thing")

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -84,3 +85,48 @@ def test_moments_are_read(text, told):
 
 def test_moments_are_written_as_they_are_read():
     assert clock.nanoseconds(clock.precise(1_795_255_200_000_000_007)) == 1_795_255_200_000_000_007
+
+
+V1 = "12:cpu:/x\n4:memory:{path}\n0::/other\n"
+POD = "/podman/c1"
+ALL_OF_1 = "31 30 0:4 / /cg/memory rw - cgroup cgroup rw,memory"
+PART_OF_1 = f"31 30 0:4 {POD} /cg/memory rw - cgroup cgroup rw,memory"
+ALL_OF_2 = "31 30 0:4 / /cg/unified rw shared:1 - cgroup2 cgroup2 rw"
+TMPFS = "30 29 0:3 / /sys/fs/cgroup ro shared:4 - tmpfs tmpfs ro,mode=755"
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "mounts", "folder"),
+    [
+        (
+            V1.format(path="/slurm/job_1"),
+            [ALL_OF_1],
+            "/cg/memory/slurm/job_1",
+        ),
+        (
+            V1.format(path=f"{POD}/job_1"),
+            [PART_OF_1],
+            "/cg/memory/job_1",
+        ),
+        (V1.format(path="/elsewhere"), [PART_OF_1], None),
+        (V1.format(path="/podman/c12/x"), [PART_OF_1], None),
+        (
+            "0::/slurm/job_1",
+            ["31 30 0:4 / /sys/fs/cgroup rw shared:1 - cgroup2 cgroup2 rw"],
+            "/sys/fs/cgroup/slurm/job_1",
+        ),
+        (f"0::{POD}", [f"31 30 0:4 {POD} /sys/fs/cgroup rw - cgroup2 none rw"], "/sys/fs/cgroup"),
+        ("0::/slurm/job_1", ["31 30 0:4 / /cg/cpu rw - cgroup cgroup rw,cpu"], None),
+        (V1.format(path="/a"), [ALL_OF_2, ALL_OF_1], "/cg/memory/a"),
+        ("", [ALL_OF_2], None),
+    ],
+)
+def test_memory_figures_are_where_they_are_mounted(tmp_path, cgroup, mounts, folder):
+    for name, text in {"7/cgroup": cgroup, "self/mountinfo": "\n".join([TMPFS, *mounts])}.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    assert cgroups.memory_folder(7, tmp_path) == (folder and Path(folder))
+
+
+def test_memory_figures_of_a_process_that_is_gone_are_nowhere(tmp_path):
+    assert cgroups.memory_folder(7, tmp_path) is None

@@ -1,0 +1,63 @@
+"""A pod from its init containers to its last words, live: order, probes, hooks, messages, limits."""
+
+from tests.support.waiting import wait
+
+
+def terminated(space, pod, name, kind="containerStatuses"):
+    return space.container(pod, name, kind)["state"]["terminated"]
+
+
+def test_init_container_and_sidecar_come_first(space):
+    assert space.ended("ordered")["phase"] == "Succeeded"
+    assert space.kubectl("logs ordered --container last").split() == ["first", "side"]
+
+
+def test_sidecar_ends_with_the_pod(space):
+    space.ended("ordered")
+    assert terminated(space, "ordered", "side", "initContainerStatuses")["exitCode"] != 0
+    assert terminated(space, "ordered", "first", "initContainerStatuses")["reason"] == "Completed"
+
+
+def test_container_with_good_probes_is_ready(space):
+    told = wait(lambda: space.container("probed", "well"), lambda told: told.get("ready"))
+    assert (told["started"], told["restartCount"]) == (True, 0)
+
+
+def test_container_with_a_bad_readiness_probe_runs_unready(space):
+    wait(lambda: space.container("probed", "well"), lambda told: told.get("ready"))
+    told = space.container("probed", "unready")
+    assert "running" in told["state"]
+    assert (told["started"], told["ready"], told["restartCount"]) == (True, False, 0)
+
+
+def test_containers_with_bad_liveness_or_startup_probes_are_restarted(space):
+    for name in ("sick", "mute"):
+        told = wait(lambda name=name: space.container("probed", name), lambda told: told.get("restartCount", 0) > 0)
+        assert told["lastState"]["terminated"]["exitCode"] == 143 or told["lastState"]["terminated"]["exitCode"] == 137
+
+
+def test_hooks_run_around_the_container(space):
+    space.ready("pod/hooked pod/listener")
+    read = "exec listener -- cat /told/text"
+    wait(lambda: space.kubectl(read), lambda text: text == "postStart")
+    space.kubectl("delete pod hooked --timeout=60s")
+    assert space.kubectl(read).split() == ["postStart", "preStop", "SIGTERM"]
+
+
+def test_termination_message_comes_from_its_file_or_the_log(space):
+    assert space.ended("last-words")["phase"] == "Failed"
+    by_file, by_log = (terminated(space, "last-words", name) for name in ("file", "log"))
+    assert (by_file["exitCode"], by_file["message"]) == (3, "over and out\n")
+    assert (by_log["exitCode"], by_log["message"]) == (4, "nothing left to say")
+
+
+def test_memory_limit_kills_its_container_alone(space):
+    assert space.ended("greedy")["phase"] == "Failed"
+    told = terminated(space, "greedy", "greedy")
+    assert (told["reason"], told["exitCode"]) == ("OOMKilled", 137)
+    assert terminated(space, "greedy", "modest")["reason"] == "Completed"
+
+
+def test_deadline_ends_the_pod(space):
+    told = space.ended("late")
+    assert (told["phase"], told["reason"]) == ("Failed", "DeadlineExceeded")
