@@ -14,7 +14,7 @@ from tests.support import playbooks
 from tests.support.cluster import ROOT
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "isthmus/go"
-PROGRAMS = table.load(ROOT / "artifacts.yml")
+PROGRAMS = {program.name: program for program in table.pick(table.load(ROOT / "artifacts.yml"), [])}
 
 
 @pytest.fixture(scope="module")

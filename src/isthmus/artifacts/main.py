@@ -32,7 +32,7 @@ def run(arguments: Mapping[str, Any], tell: Tell, *, dry: bool = False) -> dict[
     try:
         check_keys("artifacts_obtain", arguments, ARGUMENTS)
         known = table.load(Path(arguments["table"]))
-        programs = table.pick(known, arguments["programs"] or known)
+        programs = table.pick(known, arguments["programs"])
         site = _site(arguments)
         absent = missing(programs, site) if dry else []
         obtained = obtain([program for program in programs if program not in absent], site, tell)

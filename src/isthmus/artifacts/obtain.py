@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
 
@@ -59,8 +60,12 @@ def missing(programs: Iterable[Program], site: Site) -> list[Program]:
 
 def recipe_key(program: Program, site: Site) -> str:
     """Name everything that the content of a program may depend on, as 32 hex digits."""
-    told = {"arch": site.arch, **asdict(replace(program, licence="", source=""))}
+    told: dict[str, Any] = {"arch": site.arch, **asdict(replace(program, licence="", source=""))}
+    del told["on_request"]
     if program.build:
+        # Programs that are no test binaries keep the keys that caches know them by.
+        if not program.build.test:
+            del told["build"]["test"]
         folder = site.workshop.root / MODULES / program.build.module
         files = [folder / name for name in ("go.mod", "go.sum", "tools.go")]
         told["files"] = [file.read_text(encoding="utf-8") for file in (*files, site.workshop.root / "locks/build.txt")]

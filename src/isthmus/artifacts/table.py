@@ -42,12 +42,12 @@ def load(path: Path) -> dict[str, Program]:
 
 
 def pick(table: Mapping[str, Program], names: Iterable[str]) -> list[Program]:
-    """Return the named programs.
+    """Return the named programs; without a name all but those on request.
 
     Raises:
         InputError: the table lacks one.
     """
-    wanted = list(names)
+    wanted = list(names) or [name for name, program in table.items() if not program.on_request]
     for name in wanted:
         if name not in table:
             raise unknown("program in artifacts_programs", name, table)
@@ -71,17 +71,18 @@ def ways(names: Iterable[str]) -> list[Way]:
 
 def _programs(release: str, row: Mapping[str, Any], root: Path) -> Iterator[Program]:
     needed = ("version", "licence", "source", "programs")
-    check_keys(release, row, (*needed, "upstream", "ldflags", "cgo"), needed)
+    check_keys(release, row, (*needed, "upstream", "ldflags", "cgo", "on_request"), needed)
     if not VERSION.fullmatch(str(row["version"])):
         raise InputError(f"{release} has the version {row['version']!r}", "name one released version, such as 1.2.3")
     check_keys(f"{release}'s upstream", row.get("upstream") or {}, ("url", "sha256"))
     for name, own in row["programs"].items():
-        check_keys(name, own, ("package", "member", "sha256"))
+        check_keys(name, own, ("package", "member", "sha256", "test"))
         upstream = _upstream(name, row.get("upstream"), own)
-        build = _build(release, row, own["package"], root) if "package" in own else None
+        build = _build(release, row, own, root) if "package" in own else None
         if not (upstream or build):
             raise InputError(f"{name} has neither upstream nor package", "say where it comes from")
-        yield Program(name, row["version"], row["licence"], row["source"], upstream, build)
+        told = (row["version"], row["licence"], row["source"])
+        yield Program(name, *told, upstream, build, row.get("on_request", False))
 
 
 def _upstream(name: str, release: Mapping[str, Any] | None, own: Mapping[str, Any]) -> Upstream | None:
@@ -101,8 +102,8 @@ def _upstream(name: str, release: Mapping[str, Any] | None, own: Mapping[str, An
     return Upstream(release["url"], {Arch(arch): digest for arch, digest in digests.items()}, own.get("member"))
 
 
-def _build(release: str, row: Mapping[str, Any], package: str, root: Path) -> Build:
+def _build(release: str, row: Mapping[str, Any], own: Mapping[str, Any], root: Path) -> Build:
     for file in ("go.mod", "go.sum", "tools.go"):
         if not (root / MODULES / release / file).is_file():
             raise InputError(f"{root / MODULES / release / file} is missing", f"make the tool module of {release}")
-    return Build(release, package, row.get("ldflags", ""), row.get("cgo", False))
+    return Build(release, own["package"], row.get("ldflags", ""), row.get("cgo", False), own.get("test", False))

@@ -73,7 +73,7 @@ class Go:
     limits: Limits
 
     def build(self, plan: Build, module: Path, output: Path, *, version: str, arch: Arch) -> None:
-        """Build a main package with the exact versions of its module; equal inputs give equal bytes.
+        """Build a main package, or the test binary of a package, with the exact versions of its module; equal inputs give equal bytes.
 
         Args:
             plan: what to build.
@@ -91,7 +91,8 @@ class Go:
         flags = ["-mod=readonly", "-trimpath", "-buildvcs=false", f"-p={self.limits.jobs}"]
         what = ["-ldflags", " ".join(filter(None, linker)), "-o", str(output), plan.package]
         environment = self._environment(cgo=plan.cgo, arch=arch)
-        process.run([self.program, "build", *flags, *what], cwd=module, environment=environment)
+        verb = ["test", "-c"] if plan.test else ["build"]
+        process.run([self.program, *verb, *flags, *what], cwd=module, environment=environment)
 
     @property
     def root(self) -> Path:

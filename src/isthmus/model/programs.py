@@ -54,17 +54,23 @@ class Build:
         package: the main package, as a blank import of tools.go.
         ldflags: flags of the linker besides `-s -w`; `{version}` stands for itself.
         cgo: whether C is part of it; it is then linked statically.
+        test: whether the program is the package's test binary.
     """
 
     module: str
     package: str
     ldflags: str = ""
     cgo: bool = False
+    test: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """One row of the table."""
+    """One row of the table.
+
+    Attributes:
+        on_request: obtained only when it is named; no layer needs it.
+    """
 
     name: str
     version: str
@@ -72,6 +78,7 @@ class Program:
     source: str
     upstream: Upstream | None
     build: Build | None
+    on_request: bool = False
 
     def __str__(self) -> str:
         """Name and version, as messages show them."""

@@ -69,6 +69,13 @@ def test_unknown_program_is_refused(tmp_path):
         table.pick(table.load(write_table(tmp_path, tool=release())), ["toool"])
 
 
+def test_program_on_request_comes_only_when_named(tmp_path):
+    rare = release(programs={"rare.test": {"package": "example.test/rare", "test": True}}, on_request=True)
+    known = table.load(write_table(tmp_path, tool=release(), rare=rare))
+    assert [program.name for program in table.pick(known, [])] == ["tool"]
+    assert [program.build.test for program in table.pick(known, ["tool", "rare.test"])] == [False, True]
+
+
 @pytest.mark.parametrize("order", [[], ["cache", "cache"], ["upstream", "magic"]])
 def test_impossible_order_is_refused(order):
     with pytest.raises(InputError, match="artifacts_order"):
@@ -102,8 +109,9 @@ def test_every_module_serves_a_program():
     assert modules == {program.build.module for program in PROGRAMS}
 
 
-def test_kubernetes_staging_modules_follow_its_version():
-    text = (tree.ROOT / "build/go/kubernetes/go.mod").read_text()
+@pytest.mark.parametrize("module", ["kubernetes", "conformance"])
+def test_kubernetes_staging_modules_follow_its_version(module):
+    text = (tree.ROOT / f"build/go/{module}/go.mod").read_text()
     replaced = [line.split()[-1] for line in text.splitlines() if "=> k8s.io/" in line]
     version = yaml.safe_load((tree.ROOT / "artifacts.yml").read_text())["releases"]["kubernetes"]["version"]
     assert {*replaced} == {f"v0.{version.removeprefix('1.')}"}
