@@ -23,7 +23,7 @@ export PIP_NO_INDEX := 1
 export PIP_FIND_LINKS := $(ISTHMUS_BUNDLE)/wheels
 endif
 
-.PHONY: help venv testbed teardown ssh lock format lint unit integration system site-tests test test-full bench verify artifacts bundle
+.PHONY: help venv testbed teardown ssh lock format lint unit integration system site-tests test test-full bench conformance verify artifacts bundle
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,6 +100,10 @@ bench: venv ## Take the figures in docs/testing.md (results/*.json)
 	$(BIN)/python -m tests.bench.network_scale
 	$(BIN)/python -m tests.bench.pod_networks
 	$(BIN)/python -m tests.bench.pod_hpl
+
+conformance: venv ## Run Kubernetes' own conformance cases on the running test bed (FOCUS=regex, ARGS=--help)
+	$(BIN)/ansible-playbook playbooks/conformance.yml
+	$(BIN)/python -m tests.conformance.main $(if $(FOCUS),--focus='$(FOCUS)') $(ARGS)
 
 lock: venv ## Resolve the lock files anew
 	for group in 'deployer pyproject.toml --group deployer --group test --group bench --group lock' 'runtime pyproject.toml --constraint locks/deployer.txt' 'build --group build'; do \

@@ -24,6 +24,7 @@ PLAYBOOKS = {
     "artifacts",
     "backup",
     "bundle",
+    "conformance",
     "drain",
     "local",
     "main_job",
@@ -35,7 +36,17 @@ PLAYBOOKS = {
     "verify",
 }
 SCENARIOS = {"default", "alternative", "existing", "adopted"}
-DOCS = {"architecture", "artifacts", "flannel", "kubelet", "local", "network-figures", "operations", "testing"}
+DOCS = {
+    "architecture",
+    "artifacts",
+    "conformance",
+    "flannel",
+    "kubelet",
+    "local",
+    "network-figures",
+    "operations",
+    "testing",
+}
 
 
 def groups():

@@ -73,7 +73,9 @@ class Go:
     limits: Limits
 
     def build(self, plan: Build, module: Path, output: Path, *, version: str, arch: Arch) -> None:
-        """Build a main package, or the test binary of a package, with the exact versions of its module; equal inputs give equal bytes.
+        """Build a main package, or a package's test binary, with the exact versions of its module.
+
+        Equal inputs give equal bytes.
 
         Args:
             plan: what to build.

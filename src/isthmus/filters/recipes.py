@@ -1,7 +1,8 @@
 """Recipes of container images: what they are made of, and the key that names the outcome.
 
 A recipe is a folder with recipe.yml (suite, variant of mmdebstrap, packages, command, environment) and, where
-packages alone don't do, customize.sh. Where packages come from is no part of the key: a mirror changes nothing.
+packages alone don't do, customize.sh; `base` names the recipe whose customize.sh goes before, `programs` third-party
+programs and where they go. Where packages come from is no part of the key: a mirror changes nothing.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from isthmus.filters.errors import InputError
 from isthmus.filters.image import local_apt_options, local_apt_sources
 from isthmus.filters.suggest import check_keys, unknown
 
-KEYS = ("suite", "variant", "packages", "command", "environment")
 REQUIRED = ("suite", "variant", "packages", "command")
+KEYS = (*REQUIRED, "environment", "entrypoint", "base", "programs", "tags")
+BUILD = "build.sh"
 VARIANTS = ("extract", "essential", "apt")
 # Apptainer and skopeo take this tag when a user names none.
 LATEST = "latest"
@@ -37,7 +39,9 @@ _LEFT_OUT = (
 )
 
 
-def registry_recipes(folder: str, names: Iterable[str], date: str, cache: str) -> list[dict[str, Any]]:
+def registry_recipes(
+    folder: str, names: Iterable[str], date: str, cache: str, programs: Mapping[str, Mapping[str, Any]] | None = None
+) -> list[dict[str, Any]]:
     """Read recipes.
 
     Args:
@@ -45,13 +49,14 @@ def registry_recipes(folder: str, names: Iterable[str], date: str, cache: str) -
         names: the recipes wanted.
         date: YYYY-MM-DD, the date of every file in the images.
         cache: folder of the built images.
+        programs: those that the role artifacts has obtained.
 
     Returns:
         Per recipe its own keys and: name, key (16 hex digits), tags, archive (path), epoch (seconds), folder,
-        hook (path, "" for none).
+        hooks (commands), script (path of build.sh).
 
     Raises:
-        InputError: for an unknown name, a recipe that is not complete, or no date.
+        InputError: for an unknown name, a recipe that is not complete, a program that was not obtained, or no date.
     """
     top = Path(folder)
     known = sorted(path.parent.name for path in top.glob("*/recipe.yml"))
@@ -60,7 +65,7 @@ def registry_recipes(folder: str, names: Iterable[str], date: str, cache: str) -
     for name in names:
         if name not in known:
             raise unknown("image in registry_images", name, known)
-        recipe = _read(top / name, epoch)
+        recipe = _read(top / name, epoch, programs or {})
         found.append({**recipe, "archive": f"{cache}/{name}-{recipe['key']}.tar"})
     return found
 
@@ -73,17 +78,17 @@ def registry_build_command(recipe: Mapping[str, Any], targets: str, apt: str) ->
         targets: this machine's sources, as `local_apt_sources` reads them.
         apt: its settings, as `local_apt_options` reads them.
     """
-    own_hook = [f"{_hook(recipe)}={recipe['hook']}"] if recipe["hook"] else []
+    hooks = [f"{_hook(recipe)}={command}" for command in recipe["hooks"]]
     options = [f"--aptopt={option}" for option in local_apt_options(apt)]
     sources = local_apt_sources(targets, recipe["suite"])
-    build = f"{recipe['folder']}/../build.sh"
-    return [build, recipe["archive"], *_arguments(recipe), *own_hook, *options, recipe["suite"], "-", *sources]
+    return [recipe["script"], recipe["archive"], *_arguments(recipe), *hooks, *options, recipe["suite"], "-", *sources]
 
 
 def _arguments(recipe: Mapping[str, Any]) -> list[str]:
     """What build.sh is told on any machine; the key covers it."""
     return [
-        f"--config.cmd={recipe['command']}",
+        *(f"--config.entrypoint={word}" for word in recipe.get("entrypoint", [])),
+        *(f"--config.cmd={word}" for word in _words(recipe["command"])),
         *(f"--config.env={name}={value}" for name, value in recipe.get("environment", {}).items()),
         *("--", "--skip=output/dev", f"--variant={recipe['variant']}", f"--include={','.join(recipe['packages'])}"),
         *(f"--dpkgopt={option}" for option in _LEFT_OUT),
@@ -91,28 +96,44 @@ def _arguments(recipe: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _words(command: str | Iterable[str]) -> list[str]:
+    return [command] if isinstance(command, str) else [*command]
+
+
 def _hook(recipe: Mapping[str, Any]) -> str:
     return f"--{_HOOKS.get(recipe['variant'], 'customize')}-hook"
 
 
-def _read(folder: Path, epoch: int) -> dict[str, Any]:
-    file, hook = folder / "recipe.yml", folder / "customize.sh"
+def _read(folder: Path, epoch: int, programs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    file = folder / "recipe.yml"
     recipe = yaml.safe_load(file.read_text())
     check_keys(str(file), recipe, KEYS, REQUIRED)
     if recipe["variant"] not in VARIANTS:
         raise unknown(f"variant in {file}", recipe["variant"], VARIANTS)
-    scripts = [path.read_text() for path in (folder.parent / "build.sh", hook) if path.exists()]
-    parts = [recipe["suite"], epoch, _arguments(recipe), scripts]
-    key = sha256(json.dumps(parts).encode()).hexdigest()[:16]
+    build = next(path / BUILD for path in folder.parents if (path / BUILD).exists())
+    base = [build.parent / recipe["base"]] if "base" in recipe else []
+    scripts = [path for path in (build, *(place / "customize.sh" for place in (*base, folder))) if path.exists()]
+    put = [_program(file, name, where, programs) for name, where in recipe.get("programs", {}).items()]
+    parts = [recipe["suite"], epoch, _arguments(recipe), [path.read_text() for path in scripts]]
+    # Where a program lies on this machine changes nothing, what it is does.
+    key = sha256(json.dumps([*parts, *([where, sha] for _, where, sha in put)]).encode()).hexdigest()[:16]
+    before, own = scripts[1 : 1 + len(base)], scripts[1 + len(base) :]
     return {
         **recipe,
         "name": folder.name,
         "key": key,
-        "tags": [key, LATEST],
+        "tags": [key, LATEST, *recipe.get("tags", [])],
         "epoch": epoch,
         "folder": str(folder),
-        "hook": str(hook) if hook.exists() else "",
+        "script": str(build),
+        "hooks": [*map(str, before), *(f'install -D -m 755 {path} "$1{to}"' for path, to, _ in put), *map(str, own)],
     }
+
+
+def _program(file: Path, name: str, where: str, programs: Mapping[str, Mapping[str, Any]]) -> tuple[str, str, str]:
+    if name not in programs:
+        raise InputError(f"{file} needs the program {name}", "obtain it by the role artifacts before")
+    return str(programs[name]["path"]), where, str(programs[name]["sha256"])
 
 
 def _epoch(date: str) -> int:

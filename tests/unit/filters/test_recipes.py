@@ -92,6 +92,43 @@ def test_wrong_date_is_refused(folder, date):
         read(folder, date)
 
 
+def test_base_and_programs_go_before_the_own_hook(folder):
+    for name in ("base", "tiny"):
+        (folder / name).mkdir(exist_ok=True)
+        (folder / name / "customize.sh").write_text(name)
+    write(
+        folder, base="base", programs={"tool": "/bin/tool"}, entrypoint=["/bin/tool"], command=["a", "b c"], tags=["9"]
+    )
+    keys = set()
+    for path, digest in (("/x", "1"), ("/elsewhere", "1"), ("/x", "2")):
+        programs = {"tool": {"path": path, "sha256": digest}}
+        (recipe,) = recipes.registry_recipes(str(folder), ["tiny"], DATE, "/cache", programs)
+        keys.add(recipe["key"])
+    assert len(keys) == 2
+    assert recipe["tags"][2:] == ["9"]
+    command = recipes.registry_build_command(recipe, TARGETS, APT)
+    assert command[2:5] == ["--config.entrypoint=/bin/tool", "--config.cmd=a", "--config.cmd=b c"]
+    hooks = [
+        word.split("=", 1)[1] for word in command if word.startswith("--customize-hook") and "/dev/null" not in word
+    ]
+    tool = 'install -D -m 755 /x "$1/bin/tool"'
+    assert hooks == [f"{folder}/base/customize.sh", tool, f"{folder}/tiny/customize.sh"]
+
+
+def test_program_that_was_not_obtained_is_refused(folder):
+    write(folder, programs={"tool": "/bin/tool"})
+    with pytest.raises(InputError, match="needs the program tool"):
+        read(folder)
+
+
+def test_recipes_for_conformance_are_right():
+    names = [path.parent.name for path in tree.files("build/images/conformance/*/recipe.yml")]
+    programs = {"agnhost": {"path": "/x", "sha256": "1"}}
+    found = recipes.registry_recipes(str(tree.ROOT / "build/images/conformance"), names, DATE, "/cache", programs)
+    assert sorted(names) == tree.load(tree.ROOT / "roles/registry/vars/main.yml")["_registry_conformance"]
+    assert all(len(recipe["tags"]) > 2 for recipe in found)
+
+
 def test_recipes_of_the_tree_are_right():
     images = tree.ROOT / "build/images"
     names = [path.parent.name for path in images.glob("*/recipe.yml")]

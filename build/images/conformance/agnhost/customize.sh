@@ -1,0 +1,17 @@
+#!/bin/sh
+# Tests look for these: a second name of the program, a folder to write to, and a user of a group of the image's own.
+set -eu
+root=$1
+
+ln -s agnhost "$root/agnhost-2"
+mkdir "$root/uploads"
+for name in lib lib64; do
+    if [ -e "$root/usr/$name" ] && [ ! -e "$root/$name" ]; then
+        ln -s "usr/$name" "$root/$name"
+    fi
+done
+echo user-defined-in-image:x:1000:1000::/home/user-defined-in-image:/bin/sh >>"$root/etc/passwd"
+cat >>"$root/etc/group" <<'GROUPS'
+user-defined-in-image:x:1000:
+group-defined-in-image:x:50000:user-defined-in-image
+GROUPS

@@ -1,0 +1,3 @@
+#!/bin/sh
+set -eu
+chmod u+s "$1/agnhost"

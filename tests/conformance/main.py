@@ -1,0 +1,101 @@
+"""`make conformance`: the official cases against a user's own Kubernetes, and docs/conformance.md of what they say.
+
+One case is one run of the suite, so a case that hangs costs its time limit and nothing else, and results are kept
+from the first case on. `--report` writes the page anew without a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import yaml
+from rich.console import Console
+
+from tests.bench import testbed
+from tests.bench.results import RESULTS
+from tests.conformance import report, results
+from tests.conformance.cases import Case, Inapplicable, chosen, idle, inapplicable, reason_against
+from tests.conformance.junit import Outcome, Verdict
+from tests.conformance.suite import Suite
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/conformance.md"
+FOCUS = r"^\[sig-node\]"
+
+
+def main() -> int:
+    """Run the cases; the exit status tells whether one failed."""
+    arguments = _arguments()
+    console = Console(highlight=False)
+    kubernetes = yaml.safe_load((ROOT / "artifacts.yml").read_text())["releases"]["conformance"]["version"]
+    if arguments.report:
+        _publish(kubernetes)
+        return 0
+    bed = testbed.TestBed(arguments.name, arguments.host, arguments.user)
+    suite = Suite(bed, arguments.images, arguments.limit)
+    if (running := suite.up()) != kubernetes:
+        sys.exit(
+            f"{arguments.user}'s API server is {running}, the suite {kubernetes}; deploy this tree and start it anew"
+        )
+    table, known = inapplicable(), suite.cases()
+    if gone := idle(known, table):
+        sys.exit(f"no case is {gone}; correct tests/conformance/inapplicable.yml")
+    counted = _run(suite, chosen(known, arguments.focus), table, kubernetes, console)
+    console.print(", ".join(f"{counted[outcome]} {outcome}" for outcome in Outcome))
+    return 1 if counted[Outcome.FAILED] else 0
+
+
+def _run(
+    suite: Suite, cases: list[Case], table: list[Inapplicable], kubernetes: str, console: Console
+) -> Counter[Outcome]:
+    counted: Counter[Outcome] = Counter()
+    for number, case in enumerate(cases, 1):
+        with console.status(f"{number} of {len(cases)}: {case.name}"):
+            found = _one(suite, case, reason_against(case, table))
+        counted[found.outcome] += 1
+        said = f"{number}/{len(cases)} {found.outcome}, {found.seconds:.0f} s: {case.name}"
+        console.print(
+            f"{said}{': ' * bool(found.reason)}{found.reason.splitlines()[0] if found.reason else ''}", markup=False
+        )
+        new = results.row(case, found, f"{datetime.now(UTC):%Y-%m-%d}")
+        results.keep(results.merged(results.kept(kubernetes), [new]), kubernetes)
+        _publish(kubernetes)
+    return counted
+
+
+def _one(suite: Suite, case: Case, against: str) -> Verdict:
+    if against:
+        return Verdict(Outcome.INAPPLICABLE, 0.0, against)
+    found, told = suite.run(case)
+    if found.outcome is Outcome.FAILED:
+        folder = RESULTS / "logs/conformance"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{re.sub('[^A-Za-z0-9]+', '-', case.name).strip('-')[:120]}.log").write_text(told)
+    return found
+
+
+def _publish(kubernetes: str) -> None:
+    rows = results.kept(kubernetes)
+    if not rows:
+        sys.exit("there are no results of this Kubernetes; run `make conformance`")
+    PAGE.write_text(report.page(rows, kubernetes))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Run Kubernetes' conformance cases on a running test bed.")
+    testbed.add_arguments(parser)
+    parser.set_defaults(user="carol")
+    parser.add_argument("--focus", default=FOCUS, help="regular expression of cases' names (default: %(default)s)")
+    parser.add_argument("--limit", type=int, default=600, help="seconds that a case may take (default: %(default)s)")
+    parser.add_argument("--images", default="ctl:5000/conformance", help="where its images are (default: %(default)s)")
+    parser.add_argument("--report", action="store_true", help="only write docs/conformance.md anew")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
