@@ -38,8 +38,11 @@ def verdict(report: str, name: str) -> Verdict:
         report: XML; "" when the suite wrote none.
         name: the case.
     """
-    # The suite that wrote it is one of the cluster's own programs.
-    entries = list(ElementTree.fromstring(report).iter("testcase")) if report else []  # noqa: S314
+    try:
+        # The suite that wrote it is one of the cluster's own programs.
+        entries = list(ElementTree.fromstring(report).iter("testcase")) if report else []  # noqa: S314
+    except ElementTree.ParseError as error:
+        return Verdict(Outcome.FAILED, 0.0, f"the suite's report cannot be read: {error}")
     case = next((entry for entry in entries if entry.get("name", "").endswith(name)), None)
     if case is not None and case.get("status") != _SKIPPED:
         return _ended(case)

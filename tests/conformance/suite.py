@@ -12,7 +12,6 @@ from tests.bench.testbed import TestBed
 from tests.conformance.cases import Case, listed
 from tests.conformance.junit import Outcome, Verdict, verdict
 
-SUITE = "/usr/lib/isthmus/e2e.test"
 # Below the repository of images that playbooks/conformance.yml has brought.
 REGISTRIES = ("promoterE2eRegistry", "gcRegistry")
 # After the time limit the suite removes what it made.
@@ -28,11 +27,13 @@ class Suite:
         bed: where it runs, and as whom.
         images: registry and repository of its images.
         limit_s: what one case may take.
+        program: where playbooks/conformance.yml has put it.
     """
 
     bed: TestBed
     images: str
     limit_s: int
+    program: str = "/usr/lib/isthmus/e2e.test"
 
     def up(self) -> str:
         """Start the user's Kubernetes; return the version of its API server.
@@ -46,7 +47,7 @@ class Suite:
 
     def cases(self) -> list[Case]:
         """Return all conformance cases of the suite."""
-        return listed(self.bed.run(f"{SUITE} --list-conformance-tests"))
+        return listed(self.bed.run(f"{self.program} --list-conformance-tests"))
 
     def run(self, case: Case) -> tuple[Verdict, str]:
         """Run a case; return what became of it and all that the suite wrote."""
@@ -77,7 +78,7 @@ class Suite:
             [
                 'folder=$(mktemp -d) && trap \'rm -rf "$folder"\' EXIT && cd "$folder" || exit',
                 f"printf {shlex.quote(registries)} >images.yml",
-                f"KUBE_TEST_REPO_LIST=images.yml timeout --kill-after=10 {self.limit_s + CLEANS_UP_S} {SUITE}"
+                f"KUBE_TEST_REPO_LIST=images.yml timeout --kill-after=10 {self.limit_s + CLEANS_UP_S} {self.program}"
                 f' --kubeconfig="$(isthmus kubeconfig --path)" --report-dir=. {shlex.join(options)} >&2',
                 "status=$?",
                 "cat junit_01.xml 2>/dev/null",
