@@ -39,7 +39,8 @@ def run(arguments: Mapping[str, Any], tell: Tell, *, dry: bool = False) -> dict[
     except (InputError, ChecksumError, OSError) as error:
         return {"failed": True, "msg": str(error)}
     changed = bool(absent) or any(one.way != Way.CACHE for one in obtained)
-    return {"changed": changed, "programs": {one.name: {**asdict(one), "path": str(one.path)} for one in obtained}}
+    told = {one.name: {**asdict(one), "path": str(one.path), "way": one.way.value} for one in obtained}
+    return {"changed": changed, "programs": told}
 
 
 def _site(arguments: Mapping[str, Any]) -> Site:

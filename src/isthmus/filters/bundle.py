@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from isthmus.model.programs import MIRROR_SCHEMA, OWN_PACKAGE
+
+# The version in brackets is the one that goes.
+_INSTALLS = re.compile(r"Inst (?P<name>\S+) (\[\S+\] )?\((?P<version>\S+) ")
 
 
 def bundle_shares(hosts: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]], host: str) -> list[str]:
@@ -13,12 +17,14 @@ def bundle_shares(hosts: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]
 
     Args:
         hosts: all of them, in one order.
-        hostvars: Ansible's; `__bundle_installed.stdout_lines` holds lines `<state> <name>=<version>` of dpkg-query.
+        hostvars: Ansible's; `__bundle_installed.stdout_lines` holds lines `<state> <name>=<version>` of dpkg-query,
+            `__bundle_more.stdout_lines` what apt-get says that it would install besides, where it was asked.
         host: one of them.
     """
     before: set[str] = set()
     for other in hosts:
         has = _installed(hostvars[other]["__bundle_installed"]["stdout_lines"])
+        has |= _to_come(hostvars[other]["__bundle_more"].get("stdout_lines", []))
         if other == host:
             return sorted(has - before)
         before |= has
@@ -37,6 +43,10 @@ def bundle_index(programs: Mapping[str, Mapping[str, Any]], arch: str) -> dict[s
 def _installed(lines: Sequence[str]) -> set[str]:
     pairs = (line.split() for line in lines)
     return {package for state, package in pairs if state == "installed" and OWN_PACKAGE not in package}
+
+
+def _to_come(lines: Sequence[str]) -> set[str]:
+    return {f"{found['name']}={found['version']}" for line in lines if (found := _INSTALLS.match(line))}
 
 
 FILTERS: dict[str, Callable[..., object]] = {"bundle_index": bundle_index, "bundle_shares": bundle_shares}

@@ -1,4 +1,4 @@
-"""The cluster's CA: whether a host that trusts one trusts this deployer's.
+"""The cluster's CA: whether a host that trusts one trusts this deployer's, and whether a certificate is still right.
 
 The CA's key is on the deployer alone. A deployer that lost it must not make a second one quietly: hosts,
 daemons and users would believe certificates of the first.
@@ -6,13 +6,19 @@ daemons and users would believe certificates of the first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509 import Certificate, load_pem_x509_certificate
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from isthmus.filters.errors import InputError
+
+_USAGES = {"serverAuth": ExtendedKeyUsageOID.SERVER_AUTH, "clientAuth": ExtendedKeyUsageOID.CLIENT_AUTH}
 
 
 def ca_problems(on_host: str, on_deployer: str, key: str) -> list[str]:
@@ -51,8 +57,53 @@ def ca_days_left(certificate: str) -> int:
     return max(0, (_read(certificate).not_valid_after_utc - datetime.now(UTC)).days)
 
 
-def _public_key(certificate: str) -> bytes:
-    return _read(certificate).public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+def ca_certificate_fits(state: Mapping[str, Any], authority: str, wanted: Mapping[str, Any], days: int) -> bool:
+    """Tell whether a host's certificate can stay as it is.
+
+    Args:
+        state: of the host, as the module `ca_state` has it: kept, public_key, certificate (PEM).
+        authority: the CA's certificate (PEM), "" where there is none.
+        wanted: common_name ("" for none), organization, names (`DNS:ctl`, `IP:192.0.2.10`), usages.
+        days: it has to last that long from now.
+    """
+    if not state["kept"] or not authority.strip():
+        return False
+    try:
+        certificate, issuer = _read(state["certificate"]), _read(authority)
+        certificate.verify_directly_issued_by(issuer)
+    except (InputError, InvalidSignature, ValueError, TypeError):
+        return False
+    return (
+        _public_key(state["certificate"]) == state["public_key"].strip()
+        and ca_days_left(state["certificate"]) >= days
+        and _described(certificate) == _wished(wanted)
+    )
+
+
+def _described(certificate: Certificate) -> dict[str, object]:
+    extensions = {extension.oid: extension.value for extension in certificate.extensions}
+    alternative = extensions.get(x509.SubjectAlternativeName.oid, [])
+    return {
+        "subject": {(each.oid, each.value) for each in certificate.subject},
+        "names": {f"{'IP' if isinstance(name, x509.IPAddress) else 'DNS'}:{name.value}" for name in alternative},
+        "usages": set(extensions.get(x509.ExtendedKeyUsage.oid, [])),
+        "signs": getattr(extensions.get(x509.KeyUsage.oid), "digital_signature", False),
+    }
+
+
+def _wished(wanted: Mapping[str, Any]) -> dict[str, object]:
+    subject = {(NameOID.ORGANIZATION_NAME, wanted["organization"]), (NameOID.COMMON_NAME, wanted["common_name"])}
+    return {
+        "subject": {(oid, value) for oid, value in subject if value},
+        "names": set(wanted["names"]),
+        "usages": {_USAGES[usage] for usage in wanted["usages"]},
+        "signs": True,
+    }
+
+
+def _public_key(certificate: str) -> str:
+    public = _read(certificate).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return public.decode().strip()
 
 
 def _read(certificate: str) -> Certificate:
@@ -62,4 +113,8 @@ def _read(certificate: str) -> Certificate:
         raise InputError("ca.crt holds no certificate", "bring it back from a backup, or from another host") from error
 
 
-FILTERS: dict[str, Callable[..., object]] = {"ca_days_left": ca_days_left, "ca_problems": ca_problems}
+FILTERS: dict[str, Callable[..., object]] = {
+    "ca_certificate_fits": ca_certificate_fits,
+    "ca_days_left": ca_days_left,
+    "ca_problems": ca_problems,
+}

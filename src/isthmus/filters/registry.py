@@ -69,7 +69,7 @@ def registry_lacking(
 
     Args:
         wanted: what `registry_recipes` gave.
-        found: a result per tag of `registry_tags`: item, rc, stdout (the digest).
+        found: name, tag and digest ("" for none) of each of `registry_tags`, as the module `registry_digests` gives.
     """
     digests = _digests(found)
     return [
@@ -102,10 +102,7 @@ def _hash(password: str, present: str) -> str:
 
 
 def _digests(found: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
-    return {
-        (result["item"]["name"], result["item"]["tag"]): result["stdout"].strip() if result["rc"] == 0 else ""
-        for result in found
-    }
+    return {(image["name"], image["tag"]): image["digest"] for image in found}
 
 
 FILTERS: dict[str, Callable[..., object]] = {

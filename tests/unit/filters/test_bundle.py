@@ -1,24 +1,41 @@
 from isthmus.filters.bundle import bundle_index, bundle_shares
 
+SIMULATED = """\
+gcc is already the newest version (4:14.2.0-1).
+The following NEW packages will be installed:
+  libjson-c-dev
+Inst libjson-c-dev (0.18+ds-1 Debian:13.7/stable [amd64])
+Inst libc6 [2.40-1] (2.41-12 Debian:13.7/stable [amd64])
+Conf libjson-c-dev (0.18+ds-1 Debian:13.7/stable [amd64])
+"""
+
+
+def node(*lines):
+    return {"__bundle_installed": {"stdout_lines": list(lines)}, "__bundle_more": {"skipped": True}}
+
+
 HOSTVARS = {
-    "ctl": {
-        "__bundle_installed": {
-            "stdout_lines": [
-                "installed bash=5.2-1",
-                "config-files old=1",
-                "installed slurmctld=24",
-                "installed apptainer=1+setuid.ab",
-            ]
-        }
-    },
-    "c1": {"__bundle_installed": {"stdout_lines": ["installed bash=5.2-1", "installed slurmd=24"]}},
-    "c2": {"__bundle_installed": {"stdout_lines": ["installed bash=5.2-2", "installed slurmd=24"]}},
+    "ctl": node(
+        "installed bash=5.2-1", "config-files old=1", "installed slurmctld=24", "installed apptainer=1+setuid.ab"
+    ),
+    "c1": node("installed bash=5.2-1", "installed slurmd=24"),
+    "c2": node("installed bash=5.2-2", "installed slurmd=24"),
 }
 
 
 def test_each_package_of_a_repository_comes_from_one_host():
     shares = {host: bundle_shares(["ctl", "c1", "c2"], HOSTVARS, host) for host in HOSTVARS}
     assert shares == {"ctl": ["bash=5.2-1", "slurmctld=24"], "c1": ["slurmd=24"], "c2": ["bash=5.2-2"]}
+
+
+def test_what_a_build_needs_besides_comes_too():
+    asked = {"ctl": HOSTVARS["ctl"] | {"__bundle_more": {"stdout_lines": SIMULATED.splitlines()}}}
+    assert bundle_shares(["ctl"], asked, "ctl") == [
+        "bash=5.2-1",
+        "libc6=2.41-12",
+        "libjson-c-dev=0.18+ds-1",
+        "slurmctld=24",
+    ]
 
 
 def test_index_is_what_a_mirror_has():

@@ -13,9 +13,9 @@ RECIPES = [{"name": name, "key": "k1", "tags": ["k1", "latest"]} for name in ("b
 
 
 def found(**digests):
-    """Results of a registry where these names have these digests per tag; "" is not there."""
+    """Images of a registry where these names have these digests per tag; "" is not there."""
     return [
-        {"item": {"name": name, "tag": tag}, "rc": 0 if digest else 1, "stdout": f"{digest}\n"}
+        {"name": name, "tag": tag, "digest": digest}
         for name, each in digests.items()
         for tag, digest in zip(("k1", "latest"), each, strict=True)
     ]

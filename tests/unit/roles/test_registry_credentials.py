@@ -1,13 +1,12 @@
 """The module registry_credentials: a user's other entries stay, and nothing he made leads elsewhere."""
 
-import importlib.util
 import json
 import os
 from base64 import b64encode
 
 import pytest
 
-from tests.repo import tree
+from tests.support import modules
 
 ADDRESS = "ctl:5000"
 ENTRY = {"auth": b64encode(b"alice:secret").decode()}
@@ -15,11 +14,7 @@ ENTRY = {"auth": b64encode(b"alice:secret").decode()}
 
 @pytest.fixture(scope="module")
 def module():
-    path = tree.ROOT / "roles/registry/library/registry_credentials.py"
-    spec = importlib.util.spec_from_file_location("registry_credentials", path)
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
+    return modules.load("roles/registry/library/registry_credentials.py")
 
 
 @pytest.fixture
