@@ -1,15 +1,24 @@
-"""How long the decisions about pod networks take, without etcd and kernel: addresses, documents, plans, steps."""
+"""How long the decisions about pod networks take, without etcd and kernel: addresses, documents, plans, steps, names.
+
+Times of a shared machine say little alone, so names have a baseline in the same run: what a daemon that just started
+does, which works out the names of all users.
+"""
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
+from itertools import cycle
+from pathlib import Path
 
 from isthmus.model.network import State
 from isthmus.model.node_network import NodePlan
 from isthmus.network import codec, ipam
+from isthmus.network.dns import DnsSettings
+from isthmus.network.names import NodeNames
 from isthmus.network.plan import Planner, desired
 from isthmus.network.steps import difference
 from tests.bench import results
@@ -18,6 +27,8 @@ from tests.bench.network_state import RANGES, cluster, reread, written
 REPETITIONS = 20
 USERS = 1000
 CHANGED = (2, 20, 200)
+# In memory, as the daemon's own.
+FOLDERS = Path("/dev/shm")
 
 
 def median_ms(work: Callable[[], object]) -> float:
@@ -69,13 +80,41 @@ def figures(nodes: int) -> dict[str, object]:
     }
 
 
+def names(users: int) -> dict[str, object]:
+    """Measure the names on a node when one user of many begins a job there, and ends it."""
+    before = cluster(400, users)
+    after = written(before, ipam.take(before, RANGES, ipam.Request(100_000, 1, "user1", "run", ("c1", "c2"))))
+    turns = cycle([(desired(state, "c1"), state) for state in (after, before)])
+    with tempfile.TemporaryDirectory(dir=FOLDERS) as name:
+        settings = DnsSettings("isthmus", folder=Path(name))
+
+        def begun() -> NodeNames:
+            return NodeNames(settings, lambda: None, resolv_conf=Path(name) / "none")
+
+        first = median_ms(lambda: begun().follow(*next(turns)))
+        node, same = begun(), next(turns)
+        node.follow(*same)
+        idle, changed = median_ms(lambda: node.follow(*same)), median_ms(lambda: node.follow(*next(turns)))
+        size = settings.all_hosts.stat().st_size
+    return {
+        "users": users,
+        "names_bytes": size,
+        "first_ms": first,
+        "small_change_ms": changed,
+        "small_change_to_first": round(changed / first, 3),
+        "no_change_ms": idle,
+        "no_change_to_first": round(idle / first, 3),
+    }
+
+
 def main() -> None:
     """Write results/network_logic.json."""
     parser = argparse.ArgumentParser(description="Time the decisions about pod networks, without etcd and kernel.")
     parser.add_argument("--quick", action="store_true", help="a small cluster, to see that it works")
     quick = parser.parse_args().quick
     runs = [figures(nodes) for nodes in ((400,) if quick else (400, 4000))]
-    print(results.save("network_logic", quick=quick, repetitions=REPETITIONS, runs=runs))
+    named = [names(users) for users in ((10, 100) if quick else (10, 100, USERS))]
+    print(results.save("network_logic", quick=quick, repetitions=REPETITIONS, runs=runs, names=named))
 
 
 if __name__ == "__main__":

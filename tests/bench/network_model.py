@@ -10,10 +10,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import linear_regression
+from statistics import correlation, linear_regression, mean
 
 import pygal
 
+# A slope that explains less of what was measured is noise; for etcd it would be extrapolated squared.
+EXPLAINED = 0.5
 DRAWN = (2, 10, 20, 50, 100, 200, 400, 1000, 2000, 4000)
 Figures = Mapping[str, float]
 
@@ -63,7 +65,7 @@ def plot(path: Path, model: Model, swarm: Mapping[int, Figures], alone: Mapping[
         disable_xml_declaration=True,
         js=[],
         x_labels=[{"label": str(size), "value": math.log10(size)} for size in DRAWN],
-        y_labels=[{"label": _seconds(exponent), "value": exponent} for exponent in (-2, -1.5, -1, -0.5, 0, 0.5, 1)],
+        y_labels=[{"label": _seconds(exponent), "value": exponent} for exponent in (-2, -1, 0, 1, 2)],
     )
     one = _points({nodes: figures["undisturbed_s"] for nodes, figures in alone.items()})
     all_at_once = _points({nodes: figures["undisturbed_s"] for nodes, figures in swarm.items()})
@@ -77,8 +79,10 @@ def plot(path: Path, model: Model, swarm: Mapping[int, Figures], alone: Mapping[
 
 def _fitted(points: Mapping[int, float]) -> tuple[float, float]:
     """Return height and slope of the line through points; no time grows shorter with nodes."""
-    slope, height = linear_regression(list(points), list(points.values()))
-    return (height, slope) if slope > 0 else (sum(points.values()) / len(points), 0.0)
+    sizes, times = list(points), list(points.values())
+    slope, height = linear_regression(sizes, times)
+    is_line = slope > 0 and correlation(sizes, times) ** 2 >= EXPLAINED
+    return (height, slope) if is_line else (mean(times), 0.0)
 
 
 def _line(line: tuple[float, float], nodes: int) -> float:

@@ -14,6 +14,7 @@ must then come to alone(n) + (daemons(n) + etcd(n)) / cores: how far it is from 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import sys
@@ -21,6 +22,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from isthmus.clients.etcd import Etcd
 from isthmus.model.network import Driver
@@ -105,34 +107,40 @@ def alone(sizes: Sequence[int], repetitions: int, users: int) -> dict[int, Figur
     return found
 
 
+def measure(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measure everything; return what is kept of it."""
+    sizes, extended, repetitions, users = arguments.swarm, ALONE, arguments.jobs, USERS
+    if arguments.quick:
+        sizes, extended, repetitions, users = (2, 4, 8), (2, 50, 100), 3, 50
+    one, crowded = (alone(extended, repetitions, each) for each in (0, users))
+    many = swarm(sizes, repetitions)
+    return {"swarm": many, "alone": one, "alone_crowded": crowded, "users": users, "cores": os.cpu_count() or 1}
+
+
+def kept(path: Path) -> dict[str, Any]:
+    """Return what was measured earlier."""
+    told = json.loads(path.read_text())
+    tables = {key: {int(size): one for size, one in told[key].items()} for key in ("swarm", "alone", "alone_crowded")}
+    return {**tables, "users": told["users"], "cores": told["machine"]["cores"], "measured": told["date"]}
+
+
 def main() -> int:
     """Measure, fit, draw; write JSON."""
     parser = argparse.ArgumentParser(description="Time the set-up of pod networks on simulated nodes, and extend it.")
     parser.add_argument("--swarm", type=int, nargs="+", default=SWARM, help="numbers of nodes (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=20, help="of each size (default: %(default)s)")
     parser.add_argument("--quick", action="store_true", help="few nodes and jobs, to see that it works")
+    parser.add_argument("--kept", type=Path, metavar="JSON", help="fit and draw what was measured, measure nothing")
     arguments = parser.parse_args()
-    sizes, extended, repetitions, users = arguments.swarm, ALONE, arguments.jobs, USERS
-    if arguments.quick:
-        sizes, extended, repetitions, users = (2, 4, 8), (2, 50, 100), 3, 50
-    one, crowded = (alone(extended, repetitions, each) for each in (0, users))
-    many = swarm(sizes, repetitions)
-    model = fit(many, one, os.cpu_count() or 1)
-    figures: dict[str, object] = {"swarm": many, "alone": one, "alone_crowded": crowded, "users": users}
+    found = kept(arguments.kept) if arguments.kept else measure(arguments)
+    model = fit(found["swarm"], found["alone"], found["cores"])
     expected = {nodes: round(model.site(nodes), 3) for nodes in DRAWN}
-    met = {nodes: round(model.swarm(nodes) / figure["undisturbed_s"], 2) for nodes, figure in many.items()}
+    met = {nodes: round(model.swarm(nodes) / figure["undisturbed_s"], 2) for nodes, figure in found["swarm"].items()}
     print(f"expected on a site: {expected}\nmodel / measured in the swarm: {met}")
-    print(
-        save(
-            "network_scale",
-            quick=arguments.quick,
-            **figures,
-            model=asdict(model),
-            expected_s=expected,
-            model_to_measured=met,
-        )
-    )
-    plot(RESULTS / "network_scale.svg", model, many, one)
+    if not arguments.kept:
+        told = {"model": asdict(model), "expected_s": expected, "model_to_measured": met}
+        print(save("network_scale", quick=arguments.quick, **found, **told))
+    plot(RESULTS / "network_scale.svg", model, found["swarm"], found["alone"])
     return 0
 
 

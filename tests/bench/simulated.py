@@ -28,6 +28,7 @@ from isthmus.model.network import Node
 from isthmus.network import main as networkd
 from isthmus.network.client import ask
 from isthmus.network.dns import DnsSettings
+from isthmus.network.hostresolver import HostResolver
 from isthmus.network.messages import Request, Status
 from isthmus.network.protocol import encode_request, parse_reply
 from isthmus.network.settings import Settings
@@ -213,6 +214,7 @@ def _be(node: Node, etcd: Cluster, folder: Path, socket_path: Path) -> None:
         releases=False,
         slurm_prefix=Path("/usr"),
         dns=DnsSettings("isthmus"),
+        resolver=HostResolver.NONE,
         rules=RULES,
         socket=socket_path,
     )

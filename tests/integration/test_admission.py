@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from isthmus.controlplane import bootstrap
+from isthmus.kubelet.services import HEADLESS
 from tests.support import control_planes
 from tests.support.waiting import wait
 
@@ -24,8 +25,8 @@ def control(tmp_path_factory):
         yield made
 
 
-def make(control, kind, name, **spec):
-    item = kind | {"metadata": {"name": name}, "spec": kind["spec"] | spec}
+def make(control, kind, name, annotations=None, **spec):
+    item = kind | {"metadata": {"name": name, "annotations": annotations}, "spec": kind["spec"] | spec}
     return json.loads(control.kubectl("create", "-o", "json", "-f", "-", text=json.dumps(item)))
 
 
@@ -74,6 +75,16 @@ def test_service_becomes_headless(control, kind):
     spec = make(control, SERVICE, f"headless-{kind.lower()}", type=kind, ports=PORTS)["spec"]
     assert (spec["type"], spec["clusterIP"], spec["clusterIPs"]) == ("ClusterIP", "None", ["None"])
     assert [port.get("nodePort") for port in spec["ports"]] == [None] * 3
+
+
+@pytest.mark.parametrize(("name", "own"), [("says-a", None), ("says-b", {}), ("says-c", {"mine": "yes"})])
+def test_service_that_became_headless_says_so(control, name, own):
+    assert make(control, SERVICE, name, own, ports=PORTS)["metadata"]["annotations"] == (own or {}) | {HEADLESS: "true"}
+
+
+def test_service_that_was_headless_says_nothing(control):
+    made = make(control, SERVICE, "of-itself", clusterIP="None", ports=PORTS)
+    assert "annotations" not in made["metadata"]
 
 
 def test_service_with_every_option_of_a_load_balancer_is_taken(control):

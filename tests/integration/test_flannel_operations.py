@@ -20,6 +20,7 @@ from isthmus.network.names import NodeNames
 from isthmus.network.operations import Operations, Parts
 from isthmus.network.protocol import encode_request
 from isthmus.network.rules import Settings
+from isthmus.network.services import PodServices
 from isthmus.network.store import Store
 from isthmus.network.view import View
 from tests.support.etcd import PREFIX, new_cluster
@@ -76,7 +77,10 @@ class Host:
             Driver.PRIVATE: PrivateNetwork(self.view, converger, names),
             Driver.FLANNEL: FlannelNetwork(name, self.view, self.flannel, converger, names),
         }
-        self.operations = Operations(Parts(name, self.store, self.view, converger, networks, Settings(RANGE), "cl"))
+        services = PodServices(IPv4Network("10.96.0.0/16"))
+        self.operations = Operations(
+            Parts(name, self.store, self.view, converger, networks, Settings(RANGE), "cl", services)
+        )
         self.feed = self.store.feed(self.view.snapshot)
         self.thread = threading.Thread(target=self._watch)
         self.thread.start()

@@ -1,9 +1,10 @@
 """What a container sees of itself and of its pod."""
 
+from base64 import b64encode
 from pathlib import Path
 
 from tests.support.apptainer_host import UID
-from tests.support.supervised import action, container, plan, wait_for_log
+from tests.support.supervised import action, container, mount, plan, volume, wait_for_log
 
 
 def log(pod, name="main"):
@@ -39,9 +40,30 @@ def test_hosts_resolver_and_host_name(pod):
         plan(container("main", "hostname; cat /etc/hosts /etc/resolv.conf"), hosts=hosts, fqdn="web-0.web.svc")
     ).ended()
     shown = log(pod)
-    assert shown[0] == "web-0"
+    assert shown[:2] == ["web-0", "# Kubernetes-managed hosts file."]
     assert {"127.0.0.1\tweb-0.web.svc web-0", "10.1.2.3\tdb db.local", "nameserver 10.96.0.10"} <= set(shown)
     assert {"search default.svc.cluster.local", "options ndots:5"} <= set(shown)
+
+
+def test_hosts_of_a_pod_without_network_of_its_own(pod):
+    pod.run(plan(container("main", "cat /etc/hosts"), host_network=True)).ended()
+    shown = log(pod)
+    assert shown[0] == "# Kubernetes-managed hosts file (host network)."
+    assert "127.0.0.1\tweb-0" not in shown
+
+
+def test_volume_lies_over_hosts_and_resolver(pod):
+    lines = [{"path": name, "data": b64encode(b"mine\n").decode(), "mode": 0o644} for name in ("hosts", "resolv")]
+    mounts = [mount("data", "/etc/hosts", sub_path="hosts"), mount("data", "/etc/resolv.conf", sub_path="resolv")]
+    main = container("main", "cat /etc/hosts /etc/resolv.conf", mounts=mounts)
+    pod.run(plan(main, volumes=[volume("data", "files", files=lines)])).ended()
+    assert log(pod) == ["mine", "mine"]
+
+
+def test_no_new_privileges_where_the_pod_says_so(pod):
+    script = "grep NoNewPrivs /proc/self/status"
+    pod.run(plan(container("one", script), container("two", script, escalates=False))).ended()
+    assert (log(pod, "one"), log(pod, "two")) == (["NoNewPrivs:\t0"], ["NoNewPrivs:\t1"])
 
 
 def test_runs_as_root_of_its_own_ids_by_default(pod):

@@ -85,12 +85,12 @@ class FakeSlurm:
 
     def start(self, number: str) -> None:
         """Give a job its node."""
-        self._set(number, state=JobState.RUNNING, reason="", nodes="c1", started=datetime.now(UTC))
+        self._set(number, state=JobState.RUNNING, reason="", nodes="c1", started=_now())
         self.started(number, self.jobs[number].comment)
 
     def end(self, number: str, state: JobState = JobState.COMPLETED) -> None:
         """End a job."""
-        self._set(number, state=state, ended=datetime.now(UTC))
+        self._set(number, state=state, ended=_now())
 
     def of(self, uid: str) -> list[SlurmJob]:
         """Return the jobs of a pod."""
@@ -104,3 +104,8 @@ class FakeSlurm:
     def _answer(self) -> None:
         if self.silent:
             raise NoAnswerError("Slurm does not answer")
+
+
+def _now() -> datetime:
+    """Return the time as Slurm tells it."""
+    return datetime.now(UTC).replace(microsecond=0)

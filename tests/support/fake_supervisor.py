@@ -34,6 +34,11 @@ class FakeSupervisor:
         self.stops: list[int] = []
         self.updates: list[list[Any]] = []
         self.ephemeral: list[dict[str, Any]] = []
+        # The table as it was when the plan came, and as it is.
+        self.first_services: dict[str, list[Any]] | None = None
+        self.services: dict[str, list[Any]] = {}
+        self.service_messages = 0
+        self.services_error = ""
         self.unknown: list[Any] = []
         self.sequence = 0
         self.last: dict[str, Any] = {}
@@ -88,6 +93,7 @@ class FakeSupervisor:
             "phase": phase,
             "started": "2026-01-01T00:00:00Z",
             "error": None,
+            "services_error": self.services_error,
             "containers": containers,
         }
         if write:
@@ -119,6 +125,7 @@ class FakeSupervisor:
         kind = item["type"]
         if kind == "plan":
             self.plans.append(item["plan"])
+            self.first_services = dict(self.services)
             if self.on_plan:
                 await self.on_plan()
         elif kind == "stop":
@@ -129,11 +136,21 @@ class FakeSupervisor:
             self.updates.append(item["volumes"])
         elif kind == "ephemeral":
             self.ephemeral.append(item["container"])
+        elif kind == "services":
+            self._take_services(item)
         elif kind in ("exec", "attach", "forward", "logs", "stats"):
             self._kinds[item["stream"]] = item
             await self._begin(item)
         elif kind != "cancel":
             self.unknown.append(item)
+
+    def _take_services(self, item: dict[str, Any]) -> None:
+        self.service_messages += 1
+        if item["whole"]:
+            self.services.clear()
+        for key in item["drop"]:
+            del self.services[key]
+        self.services.update((" ".join(map(str, row[:3])), row[3:]) for row in item["set"])
 
     async def _begin(self, item: dict[str, Any]) -> None:
         stream = item["stream"]

@@ -17,12 +17,15 @@ from tests.support.etcd import free_port, program
 from tests.support.waiting import wait
 
 NODE = "slurm"
+# What it tells of itself; a loopback address is none that it would publish.
+ADVERTISED = "192.0.2.1"
 # What the kubelet does beyond a node's own rights: the rest of a scheduler, volumes, settings of namespaces.
 RULES = [
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]},
     {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
     {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]},
-    {"apiGroups": [""], "resources": ["services"], "verbs": ["get", "list"]},
+    {"apiGroups": [""], "resources": ["services"], "verbs": ["get", "list", "watch"]},
+    {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]},
     {"apiGroups": [""], "resources": ["persistentvolumes"], "verbs": ["get", "list", "watch", "create", "delete"]},
     {"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["get", "list", "watch", "patch"]},
     {"apiGroups": ["storage.k8s.io"], "resources": ["storageclasses"], "verbs": ["get"]},
@@ -136,7 +139,7 @@ class ApiServer:
         return {
             "etcd-servers": f"http://127.0.0.1:{self.etcd_port}",
             "bind-address": "127.0.0.1",
-            "advertise-address": "127.0.0.1",
+            "advertise-address": ADVERTISED,
             "secure-port": self.port,
             "tls-cert-file": files / "apiserver.crt",
             "tls-private-key-file": files / "apiserver.key",
@@ -152,7 +155,6 @@ class ApiServer:
             "anonymous-auth": "false",
             # Its controller, which makes each namespace's account, does not run here.
             "disable-admission-plugins": "ServiceAccount",
-            "endpoint-reconciler-type": "none",
         }
 
 

@@ -36,6 +36,10 @@ class KubeUser:
         done = self._session.patch(f"{self._server.url}{path}", data=json.dumps(body), headers=headers)
         assert done.ok, done.text
 
+    def remove(self, path: str) -> None:
+        """Delete an object."""
+        self._session.delete(f"{self._server.url}{path}").raise_for_status()
+
     def config(self, **data: str) -> str:
         """Make a ConfigMap; return its name."""
         name = f"config-{uuid.uuid4().hex[:6]}"

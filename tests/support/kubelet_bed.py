@@ -8,6 +8,7 @@ import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def pull(image: Reference, place: Place) -> Pulled:
 class Bed:
     """The kubelet may die and come back; Slurm, supervisors and API server stay."""
 
-    def __init__(self, server: ApiServer, home: Path) -> None:
+    def __init__(self, server: ApiServer, home: Path, driver: Driver = Driver.NONE) -> None:
         self.server, self.home = server, home
         self.slurm = FakeSlurm()
         self.slurm.started, self.slurm.cancelled = self._job_started, self._job_cancelled
@@ -57,7 +58,7 @@ class Bed:
         cluster.mkdir(parents=True)
         (cluster / "pki").symlink_to(server.pki)
         (cluster / "kubelet.kubeconfig").write_text(server.kubeconfig("kubelet").read_text())
-        pods = Settings(NODE, str(home), str(home / ".isthmus/pods"), driver=Driver.NONE)
+        pods = Settings(NODE, str(home), str(home / ".isthmus/pods"), driver=driver)
         self._told = Told(cluster, "127.0.0.1", 0, 0, Path("/usr"), "1.36.3", home / "disk", pods)
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
@@ -134,7 +135,8 @@ class Bed:
 
         async def stopped() -> None:
             names = [one["name"] for one in supervisor.plans[-1]["containers"]] if supervisor.plans else []
-            ended = container(state="terminated", reason="Error", exit_code=143, ready=False, finished=FINISHED)
+            now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+            ended = container(state="terminated", reason="Error", exit_code=143, ready=False, finished=now)
             await supervisor.report("ended", dict.fromkeys(names, ended))
             self.slurm.end(number)
 

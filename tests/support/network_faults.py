@@ -117,7 +117,7 @@ class Fault:
         ways: dict[Phase, tuple[Callable[[], object], Callable[[], object]]] = {
             Phase.BEFORE: (nothing, nothing),
             Phase.PROLOG: (partial(self._answered, f"scontrol release {job}"), partial(self._reached, job, "began", 1)),
-            Phase.TASK: (partial(self._touch, job, "step"), partial(self._reached, job, "first", 2)),
+            Phase.TASK: (partial(self._begin_step, job), partial(self._reached, job, "first", 2)),
             Phase.RUNNING: (nothing, nothing),
             Phase.EPILOG: (partial(self._touch, job, "end"), partial(self._reached, job, "last", 1)),
             Phase.AFTER: (nothing, nothing),
@@ -128,11 +128,19 @@ class Fault:
                 enter()
                 if phase == self.phase:
                     died = self._die(job)
-            # A step that begins while slurmctld is down waits for minutes, with a pod network or without.
+            # A step that begins while slurmctld is down fails after MessageTimeout, with a pod network or without.
             if died and phase != Phase.BEFORE:
                 self._wait_until_alive(died)
             leave()
         return died
+
+    def _begin_step(self, job: str) -> None:
+        """Begin it where slurmctld knows the nodes: after a restart it calls them busy until they have registered.
+
+        srun then waits for another step's end, or longer than a minute: tests/full/test_slurmctld_restart.py.
+        """
+        jobs.wait_for_nodes(self.cluster.controller, *(node.name for node in self.cluster.computes[:2]))
+        self._touch(job, "step")
 
     def _touch(self, job: str, name: str) -> None:
         self.cluster.submit.run_as(self.user, f"touch .isthmus-test-{job}.{name}")

@@ -98,14 +98,14 @@ class Place:
         opened.bind((str(address), port))
         return opened
 
-    def serve(self, address: object, port: int, kind: int = TCP) -> socket.socket:
-        """Tell whoever asks the address he comes from."""
+    def serve(self, address: object, port: int, kind: int = TCP, name: bytes = b"") -> socket.socket:
+        """Tell whoever asks the address he comes from, or a name."""
         server = self.open(kind, address, port)
         if kind == TCP:
             server.listen()
         else:
             server.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
-        Thread(target=_answer_all, args=(server, kind), daemon=True).start()
+        Thread(target=_answer_all, args=(server, kind, name), daemon=True).start()
         return server
 
     def asks(
@@ -130,20 +130,20 @@ class Place:
                 return False
 
 
-def _answer_all(server: socket.socket, kind: int) -> None:
+def _answer_all(server: socket.socket, kind: int, name: bytes) -> None:
     with suppress(OSError):
         while True:
             if kind == UDP:
                 _, (asked,), _, client = server.recvmsg(99, 99)
                 # A machine with many addresses answers from the one that was asked.
                 answer_from = (*asked[:2], bytes(4) + asked[2][8:] + bytes(4))
-                server.sendmsg([client[0].encode()], [answer_from], 0, client)
+                server.sendmsg([name or client[0].encode()], [answer_from], 0, client)
             else:
                 connection, client = server.accept()
                 with connection:
                     connection.settimeout(1)
                     connection.recv(99)
-                    connection.send(client[0].encode())
+                    connection.send(name or client[0].encode())
 
 
 @dataclass

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +33,22 @@ def jobs(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in sorted((folder / "jobs").glob("[0-9]*.json"))]
 
 
+def shown(words: Sequence[str], jobs: Iterable[Mapping[str, str]]) -> str:
+    """Answer as squeue does, each job in the form that was asked for.
+
+    Args:
+        words: squeue's options.
+        jobs: letter of a field -> its text; one that is asked for and missing here fails.
+    """
+    assert "--noheader" in words
+    assert f"--user={os.getuid()}" in words
+    (form,) = [word.partition("=")[2] for word in words if word.startswith("--format=")]
+    return "".join(re.sub("%(.)", lambda found, job=job: job[found[1]], form) + "\n" for job in jobs)  # type: ignore[misc]
+
+
 def _sbatch(folder: Path, words: list[str]) -> None:
     assert words[0] == "--parsable"
-    assert not [name for name in os.environ if name.startswith(("SLURM_JOB", "SBATCH_", "SPANK_"))]
+    assert not [name for name in os.environ if name.startswith(("SLURM_JOB", "SBATCH_", "SPANK_", "ISTHMUS_RES"))]
     time.sleep(0.05)
     options = dict(word.partition("=")[::2] for word in words[1:])
     number = 1
@@ -49,10 +64,9 @@ def _sbatch(folder: Path, words: list[str]) -> None:
 
 
 def _squeue(folder: Path, words: list[str]) -> None:
-    for path in folder.glob("[0-9]*.json"):
-        if text := path.read_text():
-            job = json.loads(text)
-            print(f"{job['id']}|{job['state']}|c1|{int(time.time())}|N/A|None|{job['comment']}")
+    jobs = [json.loads(text) for path in folder.glob("[0-9]*.json") if (text := path.read_text())]
+    always = {"N": "c1", "S": str(int(time.time())), "e": "N/A", "r": "None"}
+    print(shown(words, [{**always, "A": job["id"], "T": job["state"], "k": job["comment"]} for job in jobs]), end="")
 
 
 def _scancel(folder: Path, words: list[str]) -> None:

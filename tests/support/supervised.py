@@ -16,7 +16,7 @@ from isthmus.supervisor import frames
 
 REPORT_KEYS = {
     *("schema", "uid", "job", "node", "addresses", "host_address"),
-    *("sequence", "phase", "started", "error", "containers", "type"),
+    *("sequence", "phase", "started", "error", "services_error", "containers", "type"),
 }
 _NO_ACTION = {"argv": [], "port": None, "host": None, "path": "/", "scheme": "http", "headers": []}
 
@@ -36,7 +36,13 @@ def container(name, script, **rest):
         **{"cwd": None, "user": None, "read_only": False, "tty": False, "stdin": False, "stdin_once": False},
         **{"mounts": [], "startup": None, "liveness": None, "readiness": None, "post_start": None, "pre_stop": None},
         **{"termination_path": "/dev/termination-log", "termination_policy": "File", "sidecar": False},
-        **{"memory_mib": None, "mpi": False, "mpi_flags": [], "capabilities": {"add": [], "drop": []}},
+        **{
+            "memory_mib": None,
+            "mpi": False,
+            "mpi_flags": [],
+            "capabilities": {"add": [], "drop": []},
+            "escalates": True,
+        },
         **rest,
     }
 
@@ -60,7 +66,15 @@ def mount(name, path, **rest):
 
 def plan(*containers, **rest):
     return {
-        **{"schema": 1, "uid": "u-1", "namespace": "default", "name": "web", "hostname": "web-0", "fqdn": None},
+        **{
+            "schema": 1,
+            "uid": "u-1",
+            "namespace": "default",
+            "name": "web",
+            "hostname": "web-0",
+            "fqdn": None,
+            "host_network": False,
+        },
         **{"share_pid": False, "restart_policy": "Never", "grace_s": 5, "hosts": [], "volumes": [], "init": []},
         "dns": {"nameservers": ["10.96.0.10"], "searches": ["default.svc.cluster.local"], "options": ["ndots:5"]},
         "containers": list(containers),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from isthmus.clients.process import ProcessError, run
@@ -17,14 +18,18 @@ class NftError(Exception):
     """nft refused; nothing was changed."""
 
 
-def apply(text: str) -> None:
+def apply(text: str, namespace: Path | None = None) -> None:
     """Carry out commands, all or none; no commands are fine.
+
+    Args:
+        text: the commands.
+        namespace: file of the network namespace to do it in; None for this thread's.
 
     Raises:
         NftError: nft or the kernel refused them.
     """
     if text:
-        _nft("-f", "-", text=text)
+        _nft("-f", "-", text=text, namespace=namespace)
 
 
 def check(text: str) -> None:
@@ -56,9 +61,33 @@ def sets(table: str) -> dict[str, frozenset[str]]:
     return found
 
 
-def _nft(*arguments: str, text: str | None = None) -> str:
+def timeouts(family: str, table: str, namespace: Path | None = None) -> dict[str, dict[str, int]]:
+    """Return which elements of a table's sets end by themselves: set -> element -> seconds left; empty without a table.
+
+    Raises:
+        NftError: nft did not tell.
+    """
     try:
-        return run(["nft", *arguments], timeout_s=_TIMEOUT_S, environment={"LC_ALL": "C"}, input_text=text).stdout
+        told = _nft("-j", "list", "table", family, table, namespace=namespace)
+    except NftError as error:
+        if _ABSENT in str(error) and (namespace is None or namespace.exists()):
+            return {}
+        raise
+    found: dict[str, dict[str, int]] = {}
+    for entry in json.loads(told)["nftables"]:
+        for each in entry.get("set", {}).get("elem", ()):
+            element = each.get("elem", {}) if isinstance(each, dict) else {}
+            if "expires" in element:
+                found.setdefault(entry["set"]["name"], {})[_element(element["val"])] = element["expires"]
+    return found
+
+
+def _nft(*arguments: str, text: str | None = None, namespace: Path | None = None) -> str:
+    # nsenter(1), and not a thread that changes its namespace: the program alone is to be in there.
+    inside = ["nsenter", f"--net={namespace}", "--"] if namespace else []
+    argv = [*inside, "nft", *arguments]
+    try:
+        return run(argv, timeout_s=_TIMEOUT_S, environment={"LC_ALL": "C"}, input_text=text).stdout
     except ProcessError as error:
         raise NftError(str(error)) from error
 

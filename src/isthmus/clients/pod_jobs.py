@@ -2,6 +2,9 @@
 
 Slurm has three answers: yes, no, and none. None is an error of its own, because a job whose submission was not
 answered may exist, and a job nobody could ask for may run.
+
+Who asks is a job itself. What Slurm told it, and what its user wished for it, is kept from Slurm's commands: it would
+reach the pods' jobs.
 """
 
 from __future__ import annotations
@@ -13,14 +16,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from isthmus.clients import slurm
 from isthmus.clients.process import ProcessError, run
+from isthmus.clients.slurm import SlurmError
 from isthmus.model.pod_job import JobState, SlurmJob
 
 # Slurm's own limit for a message is 10 s (MessageTimeout); its commands try several times.
 TIMEOUT_S = 60.0
 # Times as seconds since the epoch: the cluster's time zone does not matter.
 _ENVIRONMENT = {"SLURM_TIME_FORMAT": "%s"}
-# squeue(1): no field but the last can hold a bar.
 _SQUEUE = ("%A", "%T", "%N", "%S", "%e", "%r", "%k")
 _SACCT = ("JobIDRaw", "State", "NodeList", "Start", "End", "Reason", "ExitCode")
 _BAR = "|"
@@ -37,10 +41,6 @@ _NO_ANSWER = (
     "communication",
 )
 _UNKNOWN_JOB = ("invalid job id", "job/step already completing or completed")
-
-
-class SlurmError(Exception):
-    """Slurm did not do what it was asked."""
 
 
 class NoAnswerError(SlurmError):
@@ -81,8 +81,7 @@ class PodJobs:
             RefusedError: there is no such job.
             NoAnswerError: there may be one.
         """
-        told = self._run("sbatch", "--parsable", *options, script=script)
-        return told.strip().partition(";")[0]
+        return slurm.job_id(self._run("sbatch", "--parsable", *options, script=script))
 
     def queue(self) -> list[Found]:
         """Return the user's jobs, with those that ended in the last minutes.
@@ -90,9 +89,8 @@ class PodJobs:
         Raises:
             SlurmError: no answer, or none that can be read.
         """
-        form = _BAR.join(_SQUEUE)
-        told = self._run("squeue", "--noheader", f"--user={os.getuid()}", "--states=all", f"--format={form}")
-        return [_queued(line) for line in told.splitlines() if line.strip()]
+        form = slurm.Form(_SQUEUE)
+        return [_queued(*row) for row in form.rows(self._run("squeue", *form.words, *slurm.own()))]
 
     def accounted(self, jobs: Iterable[str]) -> list[SlurmJob]:
         """Return what accounting knows of jobs that have left the queue.
@@ -119,7 +117,8 @@ class PodJobs:
     def _run(self, program: str, *words: str, script: str | None = None) -> str:
         try:
             argv = [str(self._bin / program), *words]
-            return run(argv, timeout_s=TIMEOUT_S, environment=_ENVIRONMENT, input_text=script).stdout
+            own = slurm.options_among(os.environ)
+            return run(argv, timeout_s=TIMEOUT_S, environment=_ENVIRONMENT, without=own, input_text=script).stdout
         except ProcessError as error:
             text = error.stderr.lower()
             if error.status is None or any(sign in text for sign in _NO_ANSWER):
@@ -127,11 +126,7 @@ class PodJobs:
             raise RefusedError(_words(error)) from error
 
 
-def _queued(line: str) -> Found:
-    parts = line.split(_BAR, len(_SQUEUE) - 1)
-    if len(parts) != len(_SQUEUE):
-        raise SlurmError(f"squeue's answer is no list of jobs: {line!r}")
-    number, state, nodes, start, end, reason, comment = parts
+def _queued(number: str, state: str, nodes: str, start: str, end: str, reason: str, comment: str) -> Found:
     known = _state(state)
     job = SlurmJob(
         id=number,

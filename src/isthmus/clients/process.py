@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def run(
     *,
     timeout_s: float | None = None,
     environment: Mapping[str, str] | None = None,
-    inherited: Mapping[str, str] = os.environ,
+    without: Collection[str] = (),
     cwd: Path | None = None,
     input_text: str | None = None,
 ) -> Finished:
@@ -55,7 +55,7 @@ def run(
         argv: the program and its arguments; no shell sees them.
         timeout_s: when to stop it.
         environment: variables set besides the inherited ones.
-        inherited: what it gets of this program's own.
+        without: inherited variables that it does not see.
         cwd: where to run it.
         input_text: what it reads on standard input; nothing by default.
 
@@ -64,6 +64,7 @@ def run(
     """
     words = [str(word) for word in argv]
     command = shlex.join(words)
+    inherited = {name: value for name, value in os.environ.items() if name not in without}
     try:
         done = subprocess.run(  # noqa: S603
             words,

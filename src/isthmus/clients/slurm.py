@@ -1,20 +1,25 @@
-"""What Slurm knows, asked by its own commands: one call for all jobs, and no answer is never "gone"."""
+"""What Slurm knows, asked by its own commands: one call for all jobs, and no answer is never "gone".
+
+squeue writes names and comments as users chose them, line breaks and any separator too. So all its fields stand
+between marks that nobody can know before; what it says is read here and nowhere else.
+"""
 
 from __future__ import annotations
 
-import re
+import os
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from isthmus.clients.process import ProcessError, run
 
 # squeue(1), JOB STATE CODES: the states in which a job holds its nodes, or its epilog may still run there.
 _HOLDING = "RUNNING,COMPLETING,CONFIGURING,SUSPENDED,STOPPED,RESIZING,SIGNALING,STAGE_OUT"
-# sbatch(1): read as options, or handed on to the new job as if they were its own; SLURM_CONF only says where Slurm is.
-_OF_A_JOB = ("SLURM_", "SBATCH_", "SPANK_", "_SLURM_SPANK_", "ISTHMUS_RESERVATION")
-_OF_A_SITE = ("SLURM_CONF", "SLURM_CONF_SERVER")
+# Sections INPUT ENVIRONMENT VARIABLES of their manual pages; options of plugins; and what our own plugin reads.
+_OPTIONS = ("SLURM_", "SBATCH_", "SQUEUE_", "SACCT_", "SCANCEL_", "SPANK_", "_SLURM_SPANK_", "ISTHMUS_RESERVATION")
+# How slurmctld is found, and why it believes who asks.
+_WAYS = ("SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT")
 
 
 class SlurmError(Exception):
@@ -34,11 +39,35 @@ class Holding:
     name: str
 
 
-def outside_of_jobs(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables without those of the job that this program runs in, for jobs that are no part of it."""
-    if "SLURM_JOB_ID" not in environment:
-        return dict(environment)
-    return {name: value for name, value in environment.items() if name in _OF_A_SITE or not name.startswith(_OF_A_JOB)}
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Asks squeue for fields of jobs, and reads its answer.
+
+    Attributes:
+        fields: as in squeue(1), --format.
+        mark: stands before, between and after the fields of each job.
+    """
+
+    fields: tuple[str, ...]
+    mark: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The options that make squeue answer in this form."""
+        return "--noheader", f"--format={self.mark}{self.mark.join(self.fields)}{self.mark}"
+
+    def rows(self, told: str) -> list[list[str]]:
+        """Return the fields of each job, as squeue writes them.
+
+        Raises:
+            SlurmError: the answer is no list of jobs.
+        """
+        first, *parts = told.split(self.mark)
+        width = len(self.fields) + 1
+        rows = [parts[begin : begin + width] for begin in range(0, len(parts), width)]
+        if first or any(len(row) != width or row[-1] != "\n" for row in rows):
+            raise SlurmError(f"squeue's answer is no list of jobs: {told[:200]!r}")
+        return [row[:-1] for row in rows]
 
 
 def jobs_on_nodes(prefix: Path = Path("/usr"), timeout_s: float = 10) -> Mapping[int, Holding]:
@@ -51,17 +80,31 @@ def jobs_on_nodes(prefix: Path = Path("/usr"), timeout_s: float = 10) -> Mapping
     Raises:
         SlurmError: no answer.
     """
-    # A name may have line breaks, and a user choose it: only what begins so is squeue's own line.
-    mark = secrets.token_hex(8)
-    command: list[str | Path] = [
-        *(prefix / "bin/squeue", "--noheader", "--states", _HOLDING),
-        *("--format", f"{mark} %A %U %j"),
-    ]
+    form = Form(("%A", "%U", "%j"))
     try:
-        told = run(command, timeout_s=timeout_s).stdout
+        told = run([prefix / "bin/squeue", *form.words, f"--states={_HOLDING}"], timeout_s=timeout_s).stdout
     except ProcessError as error:
         raise SlurmError(f"slurmctld did not say which jobs run: {error}") from error
-    found = re.findall(rf"^{mark} (\d+) (\d+) (.*)$", told, re.MULTILINE)
-    if len(found) != told.count(f"{mark} "):
-        raise SlurmError(f"squeue's answer is no list of jobs: {told[:200]!r}")
-    return {int(job): Holding(int(uid), name) for job, uid, name in found}
+    rows = form.rows(told)
+    if wrong := [row for row in rows if not (row[0].isdecimal() and row[1].isdecimal())]:
+        raise SlurmError(f"squeue's answer is no list of jobs: {wrong[0]!r}")
+    return {int(job): Holding(int(uid), name.partition("\n")[0]) for job, uid, name in rows}
+
+
+def options_among(names: Iterable[str]) -> frozenset[str]:
+    """Return those environment variables that are options of Slurm's commands: a job's own, or its user's wishes.
+
+    Who asks about all jobs, or submits for others, must not have them: a job would get what is another's, or not be
+    listed.
+    """
+    return frozenset(name for name in names if name.startswith(_OPTIONS) and name not in _WAYS)
+
+
+def own() -> tuple[str, ...]:
+    """Return squeue's options for the caller's jobs, with those that ended in the last minutes."""
+    return f"--user={os.getuid()}", "--states=all"
+
+
+def job_id(told: str) -> str:
+    """Return the id that sbatch --parsable tells; in a federation the cluster's name follows."""
+    return told.strip().partition(";")[0]

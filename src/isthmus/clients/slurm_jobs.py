@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
+from isthmus.clients import slurm
 from isthmus.clients.process import ProcessError, run
-from isthmus.clients.slurm import SlurmError, outside_of_jobs
+from isthmus.clients.slurm import SlurmError
 
 TIMEOUT_S = 30.0
-# squeue(1): no field but the last holds a bar; a comment may hold anything.
+# squeue(1); in the order of Job.
 _FIELDS = ("%i", "%T", "%r", "%N", "%L", "%S", "%j", "%k")
-_SEPARATOR = "|"
 # squeue(1), JOB STATE CODES. A state that is not among them, COMPLETING too, counts as alive.
 _ENDED = {"BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY"}
 _ENDED |= {"PREEMPTED", "REVOKED", "TIMEOUT"}
@@ -51,9 +50,10 @@ def submit(options: Sequence[str], script: str, environment: Mapping[str, str] |
         ProcessError: Slurm refused; its words say why.
     """
     command = ["sbatch", "--parsable", *options]
-    inherited = outside_of_jobs(os.environ)
-    told = run(command, timeout_s=TIMEOUT_S, environment=environment, inherited=inherited, input_text=script)
-    return told.stdout.strip().partition(";")[0]
+    # A user's own options hold; those of a job that submits its successor are not for that.
+    without = slurm.options_among(os.environ) if "SLURM_JOB_ID" in os.environ else ()
+    told = run(command, timeout_s=TIMEOUT_S, environment=environment, without=without, input_text=script)
+    return slurm.job_id(told.stdout)
 
 
 def try_submit(options: Sequence[str], script: str) -> None:
@@ -71,14 +71,12 @@ def own_jobs() -> list[Job]:
     Raises:
         SlurmError: no answer.
     """
-    command: list[str | Path] = ["squeue", "--noheader", "--user", str(os.getuid()), "--states=all"]
-    command += ["--format", _SEPARATOR.join(_FIELDS)]
+    form = slurm.Form(_FIELDS)
     try:
-        jobs = [_job(line) for line in run(command, timeout_s=TIMEOUT_S).stdout.splitlines() if line]
+        told = run(["squeue", *form.words, *slurm.own()], timeout_s=TIMEOUT_S).stdout
     except ProcessError as error:
         raise SlurmError(f"slurmctld did not say which jobs there are: {error}") from error
-    except TypeError as error:
-        raise SlurmError(f"squeue's answer is no list of jobs: {error}") from error
+    jobs = [Job(*row) for row in form.rows(told)]
     return [job for job in jobs if job.state not in _ENDED]
 
 
@@ -94,7 +92,3 @@ def cancel(jobs: Sequence[str], *, in_order: bool = False) -> None:
     """
     if jobs:
         run(["scancel", *(["--batch", "--signal=TERM"] if in_order else []), *jobs], timeout_s=TIMEOUT_S)
-
-
-def _job(line: str) -> Job:
-    return Job(*line.split(_SEPARATOR, len(_FIELDS) - 1))

@@ -1,7 +1,8 @@
 """The control plane's Slurm job: its options and its script; pure.
 
-Slurm signals the batch shell alone before the time limit (--signal=B:), so the shell passes on what it hears. A
-control plane that was killed, and not ended, begins again in the same job.
+Slurm signals the batch shell alone before the time limit (--signal=B:), so the shell passes on what it hears, also
+what it hears before it knows its child, or while the child does not listen yet. A control plane that was killed, and
+not ended, begins again in the same job.
 """
 
 from __future__ import annotations
@@ -20,12 +21,30 @@ _SCRIPT = """#!/bin/bash
 # Written by `isthmus up`.
 umask 077
 signals=0
+heard=
 child=
-trap 'signals=$((signals + 1)); [ -z "$child" ] || kill -TERM $child' TERM
-trap 'signals=$((signals + 1)); [ -z "$child" ] || kill -USR1 $child' USR1
-while [ $signals = 0 ]; do
-    {python} -I -m isthmus.controlplane &
+pass() {{
+    case $heard in
+    TERM) kill -TERM $child ;;
+    # A child that has just begun does not listen yet, so it hears this until it has ended.
+    USR1) while sleep 0.5; do kill -USR1 $child || exit; done > /dev/null 2>&1 & ;;
+    esac
+}}
+hear() {{
+    signals=$((signals + 1))
+    if [ -z "$heard" ] || [ "$1" = TERM ]; then
+        heard=$1
+        [ -z "$child" ] || pass
+    fi
+}}
+trap 'hear TERM' TERM
+trap 'hear USR1' USR1
+while [ -z "$heard" ]; do
+    child=
+    (trap '' USR1; exec {python} -I -m isthmus.controlplane) &
     child=$!
+    # Heard before there was anybody to tell.
+    [ -z "$heard" ] || pass
     seen=none
     status=127
     # A signal for this shell ends the wait, not the child; an ended child's status may be told but once.
@@ -36,7 +55,7 @@ while [ $signals = 0 ]; do
         [ $told = 127 ] || status=$told
     done
     # 137: killed by SIGKILL; by whomever, the cluster goes on.
-    if [ $status != 137 ]; then
+    if [ $status != 137 ] || [ -n "$heard" ]; then
         exit $status
     fi
     echo "the control plane was killed; it begins again" >&2
@@ -70,6 +89,8 @@ def submission(settings: Settings, wishes: Wishes, layout: Layout, python: Path,
         f"--cpus-per-task={settings.cpus}",
         f"--mem={wishes.memory_mib or settings.memory_mib}M",
         "--requeue",
+        # Whoever submits may stand in a folder that goes; the kubelet's sbatch wants one that stays.
+        f"--chdir={layout.folder}",
         "--open-mode=append",
         f"--output={layout.logs / 'job.log'}",
         f"--signal=B:USR1@{settings.handover_s}",

@@ -60,6 +60,7 @@ def container(pod: Object, text: Object, demand: Demand, resolved: Resolved, hos
         mpi=mpi is not None,
         mpi_flags=mpi or (),
         capabilities=identity.capabilities(text),
+        escalates=identity.security(pod, text).get("allowPrivilegeEscalation") is not False,
     )
 
 

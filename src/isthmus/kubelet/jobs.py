@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 
-from isthmus.clients.pod_jobs import Found, RefusedError, SlurmError
+from isthmus.clients.pod_jobs import Found, RefusedError
+from isthmus.clients.slurm import SlurmError
 from isthmus.kubelet.stats import COUNTS
 from isthmus.model.pod_job import Job, JobState, SlurmJob
 

@@ -5,7 +5,7 @@ jobs      Slurm is asked for all jobs at once
 channel   supervisors dial in
 server    the API server dials in
 node      register, lease, status
-refresh, claims, gates, recorder
+refresh, claims, gates, recorder, services
 
 A task that fails is logged and begun anew after a pause: the others, and all pods, go on. SIGTERM ends the kubelet
 and no pod.
@@ -26,7 +26,6 @@ from pathlib import Path
 from isthmus.clients.kube import Kube, KubeError
 from isthmus.clients.pod_jobs import PodJobs
 from isthmus.clients.process import ProcessError, run
-from isthmus.clients.slurm import outside_of_jobs
 from isthmus.clients.slurm_offer import offer
 from isthmus.images import manifests
 from isthmus.images.pull import Place
@@ -44,9 +43,11 @@ from isthmus.kubelet.node_loop import NodeLoop, Offer
 from isthmus.kubelet.parts import Address, Parts, Pauses
 from isthmus.kubelet.pods import Pods
 from isthmus.kubelet.recorder import Recorder
+from isthmus.kubelet.services import Services
 from isthmus.kubelet.settings import SettingsError, Told
 from isthmus.kubelet.store import Store
 from isthmus.kubelet.tokens import Tokens
+from isthmus.model.network import Driver
 
 _FIRST_S, _LAST_S = 1.0, 30.0
 
@@ -122,6 +123,7 @@ class Kubelet:
             "claims": parts.claims.run,
             "gates": Gates(kube, told.pods.node).run,
             "recorder": parts.recorder.run,
+            "services": parts.services.run,
         }
 
     def _parts(self, kube: Kube, address: Address) -> Parts:
@@ -129,6 +131,7 @@ class Kubelet:
         scratch = os.environ.get("APPTAINER_TMPDIR") or os.environ.get("TMPDIR") or "/var/tmp"  # noqa: S108
         credentials = Path(told.pods.home, ".apptainer/docker-config.json")
         images = told.folder / "images"
+        recorder = Recorder(kube, told.pods.node)
         authfile = credentials if credentials.exists() else None
         local = told.volumes / f"isthmus-{os.getuid()}" / "volumes"
         return Parts(
@@ -138,7 +141,8 @@ class Kubelet:
             images=Images(Place(images, Path(scratch), authfile, manifests.architecture()), self._puller),
             config=Config(kube, told.pods, Tokens(kube)),
             claims=Claims(kube, told.pods.node, told.folder / "volumes", local),
-            recorder=Recorder(kube, told.pods.node),
+            recorder=recorder,
+            services=Services(kube, recorder, told=told.pods.driver is Driver.PRIVATE),
             authority=Authority(told.cluster / "pki"),
             address=address,
             pauses=self._pauses,
@@ -200,12 +204,6 @@ class _Later:
             self.pods.left(connection)  # type: ignore[arg-type]
 
 
-def forget_own_job() -> None:
-    """Take this job's variables away, which Slurm's commands would hand on to the pods' jobs."""
-    for name in os.environ.keys() - outside_of_jobs(os.environ).keys():
-        del os.environ[name]
-
-
 def reach_directly(address: str) -> None:
     """Keep a proxy, which images may need, out of the way to the cluster's own API server."""
     for name in ("no_proxy", "NO_PROXY"):
@@ -223,7 +221,6 @@ def main() -> int:
     """Run until SIGTERM; exit status 2 for settings that cannot be used, 1 for what a later start may heal."""
     os.umask(0o077)
     logging.basicConfig(level=os.environ.get("ISTHMUS_LOG", "INFO"), format="%(asctime)s %(levelname)s %(message)s")
-    forget_own_job()
     try:
         told = settings.read(os.environ)
         reach_directly(told.address)

@@ -11,6 +11,7 @@ from isthmus.kubelet.credentials import Authority
 from isthmus.kubelet.images import Images
 from isthmus.kubelet.jobs import Jobs
 from isthmus.kubelet.recorder import Recorder
+from isthmus.kubelet.services import Services
 from isthmus.kubelet.store import Store
 from isthmus.model.pod_inputs import Settings
 
@@ -53,6 +54,7 @@ class Parts:
     config: Config
     claims: Claims
     recorder: Recorder
+    services: Services
     authority: Authority
     address: Address
     pauses: Pauses = field(default=Pauses())

@@ -63,6 +63,7 @@ class Talk:
             await self._parts.jobs.cancel(connection.job)
             return
         self.connection = connection
+        self._parts.services.begin(connection)
         if self._planning:
             self._planning.cancel()
         if not connection.hello.get("has_plan"):
@@ -126,6 +127,7 @@ class Talk:
     async def _plan(self, connection: Connection) -> None:
         """Send the plan, made anew where it is not known any more, as soon as it can be made."""
         pause_s, longest_s = self._parts.pauses.retry
+        await self._parts.services.greeted(connection)
         while not connection.is_closed:
             try:
                 plan = self.plan or await self._made(connection)

@@ -54,6 +54,7 @@ def plan(pod: Object, resolved: Resolved) -> Plan:
         name=meta["name"],
         hostname=hostname,
         fqdn=names.fqdn(pod, settings),
+        host_network=bool(spec.get("hostNetwork")),
         share_pid=bool(spec.get("shareProcessNamespace")),
         restart_policy=spec.get("restartPolicy") or "Always",
         grace_s=GRACE_S if grace_s is None else grace_s,

@@ -205,6 +205,7 @@ class Container:
         mpi: run by srun, one process per task on all nodes of the job.
         mpi_flags: words for srun.
         capabilities: more or fewer than usual.
+        escalates: whether set-user-ID programs may give more rights.
     """
 
     name: str
@@ -231,6 +232,7 @@ class Container:
     mpi: bool = False
     mpi_flags: tuple[str, ...] = ()
     capabilities: Capabilities = Capabilities()
+    escalates: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +262,7 @@ class Plan:
         name: its name.
         hostname: what the containers' kernel says.
         fqdn: the full name in /etc/hosts; None when the pod has no subdomain.
+        host_network: whether it has the network, and the names, of its host.
         share_pid: whether the containers see each other's processes.
         restart_policy: `Always`, `OnFailure` or `Never`.
         grace_s: from SIGTERM to SIGKILL.
@@ -275,6 +278,7 @@ class Plan:
     name: str
     hostname: str
     fqdn: str | None
+    host_network: bool
     share_pid: bool
     restart_policy: str
     grace_s: int

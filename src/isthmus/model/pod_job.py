@@ -11,8 +11,7 @@ from enum import StrEnum
 class Job:
     """A job to submit.
 
-    Submit it with `sbatch --parsable OPTIONS...`, the script on standard input, and an environment without
-    SLURM_*, SBATCH_* and SPANK_*: the kubelet is a job itself, and its own would reach the pod's.
+    Submit it with `sbatch --parsable OPTIONS...` and the script on standard input.
 
     Attributes:
         uid: of the pod.

@@ -19,6 +19,7 @@ from typing import Protocol
 from isthmus.clients.netlink import Kernel, NetlinkError
 from isthmus.model.network import State
 from isthmus.model.node_network import NAMESPACE, FlannelPod, NodePlan
+from isthmus.network.attempts import Attempts
 from isthmus.network.plan import PlanError, Planner
 from isthmus.network.steps import (
     AddLeg,
@@ -105,7 +106,7 @@ class Converger:
             read: gives the newest state; asked once the pass has begun.
         """
         with self._lock:
-            errors: dict[str, str] = {}
+            attempts = Attempts(NetlinkError, OSError)
             try:
                 state = read()
                 wanted = replace(self._planner.plan(state), flannel=self._flannel())
@@ -114,12 +115,11 @@ class Converger:
                 self.last = Outcome(self.last.plan, {"state": str(error)})
                 return self.last
             lost = self._unconnected()
-            self._guarded("filter", errors, lambda: self._filter.follow(wanted, state))
             # Without its rules nothing new may be reached.
-            if not errors:
-                self._change(wanted, errors)
-            self._guarded("names", errors, lambda: self._names.follow(wanted, state))
-            self.last = Outcome(wanted, {**lost, **errors})
+            if attempts.make("filter", self._filter.follow, wanted, state):
+                self._change(wanted, attempts)
+            attempts.make("names", self._names.follow, wanted, state)
+            self.last = Outcome(wanted, {**lost, **attempts.errors})
             return self.last
 
     def _unconnected(self) -> dict[str, str]:
@@ -132,11 +132,11 @@ class Converger:
         self._lost = lost
         return {f"{NAMESPACE}{job}": why for job in lost}
 
-    def _change(self, wanted: NodePlan, errors: dict[str, str]) -> None:
+    def _change(self, wanted: NodePlan, attempts: Attempts) -> None:
         found = self._look()
         for step in difference(found, wanted):
-            self._guarded(subject(step), errors, lambda step=step: self._carry_out(step, found))  # type: ignore[misc]
-        self._found = None if errors else replace(wanted, broken=frozenset())
+            attempts.make(subject(step), self._carry_out, step, found)
+        self._found = None if attempts.errors else replace(wanted, broken=frozenset())
 
     def _carry_out(self, step: Step, found: NodePlan) -> None:
         match step:
@@ -163,14 +163,6 @@ class Converger:
             self._found = self._kernel.observe()
             self._looked_s = now
         return self._found
-
-    @staticmethod
-    def _guarded(subject: str, errors: dict[str, str], act: Callable[[], None]) -> None:
-        try:
-            act()
-        except (NetlinkError, OSError) as error:
-            _log.warning("%s: %s", subject, error)
-            errors[subject] = str(error)
 
 
 def subject(step: Step) -> str:

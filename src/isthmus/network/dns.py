@@ -12,12 +12,12 @@ they are no secret.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from pathlib import Path
 
-from isthmus.model.network import Driver, Job, State
+from isthmus.model.network import Job
 from isthmus.model.node_network import Leg
 
 # RFC 1035, 2.3.4: the longest label.
@@ -67,24 +67,32 @@ def label(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LABEL_MAX].strip("-")
 
 
-def hosts(state: State, uid: int, domain: str, drivers: Collection[Driver] = (Driver.PRIVATE,)) -> str:
-    """Give the names of a user in some networks: lines as in /etc/hosts, one an address.
+def hosts(
+    user_name: str,
+    jobs: Iterable[Job],
+    reserved: Mapping[str, IPv4Address],
+    addresses: Callable[[Job], Iterable[IPv4Address | None]],
+    domain: str,
+) -> str:
+    """Give the names of a user: lines as in /etc/hosts, one an address.
 
     `pod<n>.<job>`, and for all pods of a job `<job>`, `<job name>` (the newest job of that name), and the names of
-    reservations, each below `<user>.<domain>`. A reservation's name wins over a job's; it is of the private network.
+    reservations, each below `<user>.<domain>`. A reservation's name wins over a job's.
+
+    Args:
+        user_name: the login name.
+        jobs: the user's.
+        reserved: name -> address kept for it.
+        addresses: gives those of a job's pods; None for a pod without one.
+        domain: the cluster's.
     """
-    user = state.users.get(uid)
-    if user is None:
-        return ""
-    below = f"{label(user.name)}.{domain}"
-    mine = (job for job in state.jobs.values() if job.uid == uid and job.driver in drivers)
-    jobs = sorted(mine, key=lambda job: job.id)
-    newest = {label(job.name): job.id for job in jobs}
-    reserved = user.reserved if Driver.PRIVATE in drivers else {}
+    below = f"{label(user_name)}.{domain}"
+    ordered = sorted(jobs, key=lambda job: job.id)
+    newest = {label(job.name): job.id for job in ordered}
     lines = [f"{address} {label(name)}.{below}" for name, address in sorted(reserved.items())]
-    for job in jobs:
+    for job in ordered:
         words = _shared(job, newest, reserved)
-        for index, address in enumerate(state.addresses(job)):
+        for index, address in enumerate(addresses(job)):
             if address is not None:
                 names = (f"{word}.{below}" for word in (f"pod{index}.{job.id}", *words))
                 lines.append(" ".join([str(address), *names]))

@@ -9,7 +9,6 @@ connected anew in its namespace, where its processes find another address.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,14 +20,13 @@ from isthmus.clients.flannel import Attachments, Found
 from isthmus.clients.netlink import NetlinkError
 from isthmus.model.network import Attachment, State
 from isthmus.model.node_network import FLANNEL_NAMESPACE, FlannelPod
+from isthmus.network.attempts import Attempts
 from isthmus.network.keys import StoredError
 from isthmus.network.plan import PlanError, on_flannel
 from isthmus.network.store import StoreError
 
 # How often plugins are asked to CHECK.
 CHECK_S = 60.0
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ class FlannelConverger:
             read: gives the newest state; asked once the pass has begun.
         """
         with self._lock:
-            errors: dict[str, str] = {}
+            attempts = _attempts()
             try:
                 state = read()
                 wanted = on_flannel(state, self._node)
@@ -86,56 +84,47 @@ class FlannelConverger:
                 return self.last
             found = self._attachments.observe()
             kept = {job: pod for job, pod in found.pods.items() if wanted.get(job) == pod.uid}
-            self._remove(found, wanted, errors)
+            self._remove(found, wanted, attempts)
             damaged = self._damaged(kept)
-            pods = {**kept, **self._add(wanted, kept.keys() - damaged, errors)}
-            self._tell_all(pods, state, errors)
-            self.last = Outcome(pods, errors)
+            pods = {**kept, **self._add(wanted, kept.keys() - damaged, attempts)}
+            self._tell_all(pods, state, attempts)
+            self.last = Outcome(pods, attempts.errors)
             return self.last
 
-    def _remove(self, found: Found, wanted: Mapping[int, int], errors: dict[str, str]) -> None:
+    def _remove(self, found: Found, wanted: Mapping[int, int], attempts: Attempts) -> None:
         """Take away jobs that are not wanted, and those whose id is another user's now."""
         foreign = {job for job, pod in found.pods.items() if job in wanted and wanted[job] != pod.uid}
         for job in sorted(((found.pods.keys() | found.broken) - wanted.keys()) | foreign):
-            self._guarded(job, errors, lambda job=job: self._attachments.remove(job))  # type: ignore[misc]
+            attempts.make(_name(job), self._attachments.remove, job)
 
     def _damaged(self, kept: Mapping[int, FlannelPod]) -> set[int]:
         if self._clock() - self._checked_s < CHECK_S:
             return set()
         self._checked_s = self._clock()
-        wrong: dict[str, str] = {}
-        return {
-            job
-            for job in sorted(kept)
-            if not self._guarded(job, wrong, lambda job=job: self._attachments.check(job))  # type: ignore[misc]
-        }
+        # That one is damaged is no failure of this pass, which mends it.
+        checks = _attempts()
+        return {job for job in sorted(kept) if not checks.make(_name(job), self._attachments.check, job)}
 
-    def _add(self, wanted: Mapping[int, int], whole: set[int], errors: dict[str, str]) -> dict[int, FlannelPod]:
+    def _add(self, wanted: Mapping[int, int], whole: set[int], attempts: Attempts) -> dict[int, FlannelPod]:
         made: dict[int, FlannelPod] = {}
 
         def add(job: int) -> None:
             made[job] = self._attachments.add(job, wanted[job])
 
         for job in sorted(wanted.keys() - whole):
-            if _name(job) not in errors:
-                self._guarded(job, errors, lambda job=job: add(job))  # type: ignore[misc]
+            if _name(job) not in attempts.errors:
+                attempts.make(_name(job), add, job)
         return made
 
-    def _tell_all(self, pods: Mapping[int, FlannelPod], state: State, errors: dict[str, str]) -> None:
+    def _tell_all(self, pods: Mapping[int, FlannelPod], state: State, attempts: Attempts) -> None:
         for job, pod in pods.items():
             attachment = Attachment(job, self._node, pod.address)
-            if _name(job) not in errors and state.attachments.get((job, self._node)) != attachment:
-                self._guarded(job, errors, lambda attachment=attachment: self._tell(attachment))  # type: ignore[misc]
+            if _name(job) not in attempts.errors and state.attachments.get((job, self._node)) != attachment:
+                attempts.make(_name(job), self._tell, attachment)
 
-    @staticmethod
-    def _guarded(job: int, errors: dict[str, str], act: Callable[[], object]) -> bool:
-        try:
-            act()
-        except (CniError, NetlinkError, OSError, EtcdError, StoreError, StoredError) as error:
-            _log.warning("%s: %s", _name(job), error)
-            errors[_name(job)] = str(error)
-            return False
-        return True
+
+def _attempts() -> Attempts:
+    return Attempts(CniError, NetlinkError, OSError, EtcdError, StoreError, StoredError)
 
 
 def _name(job: int) -> str:

@@ -38,6 +38,7 @@ from isthmus.network.keys import Keys, StoredError
 from isthmus.network.names import NodeNames
 from isthmus.network.operations import Operations, Parts
 from isthmus.network.server import Server
+from isthmus.network.services import PodServices
 from isthmus.network.settings import Settings, SettingsError
 from isthmus.network.store import Store, StoreError
 from isthmus.network.view import View
@@ -171,7 +172,9 @@ def start(told: Settings) -> Daemon:
     networks: dict[Driver, Network] = {Driver.PRIVATE: PrivateNetwork(view, converger, names)}
     if flannel:
         networks[Driver.FLANNEL] = FlannelNetwork(told.node, view, flannel, converger, names)
-    return Daemon(told, store, Parts(told.node, store, view, converger, networks, rules, told.dns.domain), flannel)
+    services = PodServices(told.services)
+    parts = Parts(told.node, store, view, converger, networks, rules, told.dns.domain, services)
+    return Daemon(told, store, parts, flannel)
 
 
 def _flannel(told: Settings, store: Store, view: View) -> FlannelConverger | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from isthmus.model.network import Driver
+from isthmus.model.services import Table
 
 # How long a preparation may take where a client does not say.
 PREPARE_TIMEOUT_S = 20.0
@@ -87,6 +88,14 @@ class JobRelease:
 
 
 @dataclass(frozen=True, slots=True)
+class JobServices:
+    """Replace the Services that a job's pod on this node reaches by their addresses."""
+
+    job: int
+    services: Table
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseTake:
     """Make this node a member of a user's network; `uid` is the peer's where it is None, here and below."""
 
@@ -151,13 +160,25 @@ class NodeForget:
 
 
 Request = (
-    JobPrepare | JobGet | JobRelease | LeaseTake | LeaseDrop | Reserve | Unreserve | Status | List | Trace | NodeForget
+    JobPrepare
+    | JobGet
+    | JobRelease
+    | JobServices
+    | LeaseTake
+    | LeaseDrop
+    | Reserve
+    | Unreserve
+    | Status
+    | List
+    | Trace
+    | NodeForget
 )
 
 OPS: Mapping[str, type[Request]] = {
     "job_prepare": JobPrepare,
     "job_get": JobGet,
     "job_release": JobRelease,
+    "job_services": JobServices,
     "lease_take": LeaseTake,
     "lease_drop": LeaseDrop,
     "reserve": Reserve,

@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from isthmus.model.network import Driver, State
+from isthmus.model.network import State
 from isthmus.model.node_network import NodePlan
 from isthmus.network import dns, hostresolver
 from isthmus.network.hostresolver import HostResolver
+from isthmus.network.zones import EVERY, FLANNEL, Zones
 from isthmus.support import durable
 
 COREFILE = "Corefile"
 RESOLV = ".resolv"
-EVERY = (Driver.PRIVATE, Driver.FLANNEL)
 
 
 class NodeNames:
@@ -42,6 +42,7 @@ class NodeNames:
         self._reload = reload
         self._resolver = resolver
         self._resolv_conf = resolv_conf
+        self._zones = Zones(settings.domain)
         self._written: dict[str, str] = {}
         self._stale = True
 
@@ -70,18 +71,19 @@ class NodeNames:
         return self._settings.folder / f"{job}{RESOLV}"
 
     def _files(self, wanted: NodePlan, state: State) -> Mapping[str, str]:
+        self._zones.follow(state)
         before = hostresolver.follow(self._resolver, self._resolv_conf)
         forwards = self._resolver is not HostResolver.RESOLVED
         settings = replace(self._settings, upstreams=self._settings.upstreams or before, forwards_hosts=forwards)
         flannel = [(pod, job) for pod in wanted.flannel.values() if (job := state.jobs.get(pod.job))]
         files = {
             COREFILE: dns.corefile(wanted.legs.values(), settings, (pod.gateway for pod, _ in flannel)),
-            settings.all_hosts.name: _everybody(state, settings, EVERY),
+            settings.all_hosts.name: self._zones.everybody(EVERY),
         }
         if flannel:
-            files[settings.flannel_hosts.name] = _everybody(state, settings, (Driver.FLANNEL,))
+            files[settings.flannel_hosts.name] = self._zones.everybody(FLANNEL)
         for leg in wanted.legs.values():
-            files[settings.hosts(leg.uid).name] = dns.hosts(state, leg.uid, settings.domain)
+            files[settings.hosts(leg.uid).name] = self._zones.text(leg.uid)
         for pod in wanted.pods.values():
             job, user = state.jobs[pod.job], state.users[pod.uid]
             files[self.resolv_conf(pod.job).name] = dns.resolv_conf(job, user.name, pod.gateway, settings)
@@ -92,7 +94,3 @@ class NodeNames:
 
     def _present(self) -> set[str]:
         return {path.name for path in self._settings.folder.iterdir()} if self._settings.folder.is_dir() else set()
-
-
-def _everybody(state: State, settings: dns.DnsSettings, drivers: tuple[Driver, ...]) -> str:
-    return "".join(dns.hosts(state, uid, settings.domain, drivers) for uid in sorted(state.users))

@@ -23,6 +23,7 @@ from isthmus.network.drivers import ECHO_S, Network
 from isthmus.network.keys import StoredError
 from isthmus.network.messages import ErrorCode, JobState
 from isthmus.network.protocol import RequestError
+from isthmus.network.services import PodServices
 from isthmus.network.store import Store, StoreError
 from isthmus.network.view import View
 
@@ -46,6 +47,7 @@ class Parts:
         networks: those that jobs can have here.
         rules: what the packet filter is made of.
         domain: of pods' names.
+        services: of pods.
     """
 
     node: str
@@ -55,6 +57,7 @@ class Parts:
     networks: Mapping[Driver, Network]
     rules: rules.Settings
     domain: str
+    services: PodServices
 
 
 class Operations:
@@ -81,7 +84,7 @@ class Operations:
 
     def _do(self, request: messages.Request, peer: int) -> Mapping[str, Any]:
         jobs = self._parts.view.snapshot.state.jobs
-        known = jobs.get(request.job) if isinstance(request, messages.JobGet) else None
+        known = jobs.get(request.job) if isinstance(request, messages.JobGet | messages.JobServices) else None
         uid = protocol.authorise(request, peer, known.uid if known else None)
         match request:
             case messages.JobPrepare():
@@ -90,6 +93,8 @@ class Operations:
                 return self._get(job)
             case messages.JobRelease(job):
                 return self._release(job)
+            case messages.JobServices():
+                return self._services(request, uid)
             case messages.Status():
                 return self._status(uid)
             case messages.List():
@@ -186,6 +191,15 @@ class Operations:
     def _release(self, job: int) -> Mapping[str, Any]:
         self._failures.pop(job, None)
         self._parts.view.release(job)
+        return {}
+
+    def _services(self, request: messages.JobServices, uid: int | None) -> Mapping[str, Any]:
+        pod = self._parts.converger.last.plan.pods.get(request.job)
+        # A job that etcd has no more may still have its pod, and no owner to compare with before.
+        if pod is None or uid not in (None, pod.uid):
+            why = f"job {request.job} has no private network on {self._parts.node}; Services are for pods with one"
+            raise RequestError(ErrorCode.NOT_FOUND, why)
+        self._parts.services.set(pod.namespace, pod.uid, request.services)
         return {}
 
     def _lease(self, uid: int) -> Mapping[str, Any]:

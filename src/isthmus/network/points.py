@@ -14,6 +14,7 @@ from ipaddress import IPv4Address
 from isthmus.model.network import Driver, Job, State
 from isthmus.network import dns
 from isthmus.network.rules import Settings
+from isthmus.network.zones import PRIVATE, Zones
 
 OUTSIDE = "outside"
 # RFC 5737: an address of documentation, which no rule is about.
@@ -146,11 +147,12 @@ class Finder:
         """Find a name of DNS: whole, without the domain, or without the asker's own part."""
         own = self.state.users.get(self.asker) if self.asker is not None else None
         wanted = {word, f"{word}.{self.domain}"} | ({f"{word}.{dns.label(own.name)}.{self.domain}"} if own else set())
-        for uid in self.state.users:
-            for line in dns.hosts(self.state, uid, self.domain).splitlines():
-                address, *names = line.split()
-                if wanted & {*names}:
-                    return self._at(IPv4Address(address))
+        zones = Zones(self.domain)
+        zones.follow(self.state)
+        for line in zones.everybody(PRIVATE).splitlines():
+            address, *names = line.split()
+            if wanted & {*names}:
+                return self._at(IPv4Address(address))
         whom = "" if self.asker is None else " of yours"
         raise PointError(f"no job, name or host{whom} is called {word}; give an id, an address, or {OUTSIDE}")
 

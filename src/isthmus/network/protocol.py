@@ -18,7 +18,8 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from isthmus.model.network import Driver
-from isthmus.network import bounds
+from isthmus.model.services import rows
+from isthmus.network import bounds, service_rows
 from isthmus.network.fields import BoundError, FieldError, Fields, parse, shown
 from isthmus.network.messages import (
     OPS,
@@ -27,6 +28,7 @@ from isthmus.network.messages import (
     JobGet,
     JobPrepare,
     JobRelease,
+    JobServices,
     LeaseDrop,
     LeaseTake,
     List,
@@ -42,7 +44,7 @@ from isthmus.network.nodelist import NodeListError, fold, unfold
 
 VERSION = 1
 # Longest request, bytes with the newline.
-LINE_MAX = 64 * 1024
+LINE_MAX = 256 * 1024
 # As long as a client may want to wait for a preparation.
 PREPARE_TIMEOUT_MAX_S = 600.0
 # What traces are between: an address, or a name of DNS.
@@ -83,7 +85,7 @@ def authorise(request: Request, peer: int, owner: int | None = None) -> int | No
     Args:
         request: what is asked.
         peer: uid of who asks.
-        owner: for JobGet the job's uid, None where there is no such job: everybody may be told that.
+        owner: for JobGet and JobServices the job's uid, None where there is no such job: everybody may be told that.
 
     Raises:
         RequestError: the peer may not ask this, or root does not say for whom.
@@ -95,7 +97,7 @@ def authorise(request: Request, peer: int, owner: int | None = None) -> int | No
             raise RequestError(ErrorCode.FORBIDDEN, "only root takes a node out of the pod networks")
         case JobPrepare():
             return request.uid
-        case JobGet() if peer not in (0, owner) and owner is not None:
+        case JobGet() | JobServices() if peer not in (0, owner) and owner is not None:
             raise RequestError(ErrorCode.FORBIDDEN, f"job {request.job} is not yours")
         case LeaseTake() | LeaseDrop() | Reserve() | Unreserve():
             return _own(request.uid, peer)
@@ -109,6 +111,8 @@ def encode_request(request: Request) -> bytes:
     told = {name: value for name, value in given.items() if value != defaults[name]}
     if isinstance(request, JobPrepare):
         told["nodes"] = fold(request.nodes)
+    if isinstance(request, JobServices):
+        told["services"] = rows(request.services)
     op = next(name for name, kind in OPS.items() if kind is type(request))
     return _line({"version": VERSION, "op": op, **told})
 
@@ -218,6 +222,7 @@ _READERS: Mapping[type[Request], Callable[[Fields], Request]] = {
     JobPrepare: _job_prepare,
     JobGet: lambda given: JobGet(_job(given)),
     JobRelease: lambda given: JobRelease(_job(given)),
+    JobServices: lambda given: JobServices(_job(given), service_rows.read(given.take("services", list))),
     LeaseTake: lambda given: LeaseTake(_uid(given)),
     LeaseDrop: lambda given: LeaseDrop(_uid(given)),
     Reserve: lambda given: Reserve(_reservation(given, "name"), _uid(given)),

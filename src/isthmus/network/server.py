@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Any
 
 # Longest request, bytes with the newline.
-LINE_MAX = 64 * 1024
+LINE_MAX = 256 * 1024
 # A peer must send the next request within this time.
 IDLE_S = 60
 # Of one user at a time; root's are not counted.

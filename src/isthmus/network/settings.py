@@ -58,6 +58,7 @@ class Settings:
         resolver: by what this host's own programs resolve them.
         rules: what the packet filter is made of, as `rules.Settings` reads it.
         socket: where requests come in.
+        services: the addresses of Services in users' clusters.
         lease_idle_s: how long after a user's last process here his lease is dropped.
         flannel: None where jobs cannot have that network.
     """
@@ -73,6 +74,7 @@ class Settings:
     dns: DnsSettings
     resolver: HostResolver
     rules: Mapping[str, Any]
+    services: IPv4Network
     socket: Path = Path("/run/isthmus/networkd.sock")
     lease_idle_s: float = 3600
     flannel: FlannelSettings | None = None
@@ -125,6 +127,7 @@ def _settings(told: Mapping[str, Any]) -> Settings:
         dns=DnsSettings(dns["domain"], tuple(map(IPv4Address, dns["upstreams"])), tuple(dns["search"]), flannel=shared),
         resolver=HostResolver(dns["host"]),
         rules=told["rules"],
+        services=IPv4Network(told["services"]),
         lease_idle_s=float(told["lease_idle_s"]),
         flannel=flannel,
     )

@@ -20,14 +20,17 @@ from .channel import VERSION, Channel
 from .facts import Facts
 from .frames import Data, Message
 from .namespaces import PodNamespaces
-from .plan import PlanError
+from .plan import Plan, PlanError
 from .pod import PodRunner
 from .processes import Processes, StartError, say
 from .report import Report
+from .services import Services
 from .streams import Streams
 
 # How long the last report may take to reach the kubelet; the file is there anyway.
 LAST_WORD_S = 5.0
+# How long the first container waits for the cluster's Services to be reachable.
+SERVICES_S = 10.0
 
 
 class Supervisor:
@@ -46,6 +49,7 @@ class Supervisor:
         self._report.changed = self._channel.report_changed
         self._pod = PodRunner(spaces, Processes(), self._report, facts.variables(), folder)
         self._streams = Streams(self._channel, self._pod)
+        self._services = Services(facts.job, self._report.services_error)
         self._uid = folder.name
         self._running: asyncio.Future[int] | None = None
         self._outcome: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -60,6 +64,7 @@ class Supervisor:
         try:
             return await self._outcome
         finally:
+            await self._services.end()
             await self._channel.settled(LAST_WORD_S)
             channel.cancel()
             await asyncio.gather(channel, return_exceptions=True)
@@ -89,6 +94,8 @@ class Supervisor:
                 await self._pod.update(plans.volumes(message["volumes"]))
             elif kind == "ephemeral":
                 self._pod.add(message["container"])
+            elif kind == "services":
+                self._services.take(message)
             else:
                 say(f"the kubelet says {kind!r}, which this supervisor does not know")
         except (StartError, PlanError, KeyError, ValueError) as error:
@@ -111,8 +118,12 @@ class Supervisor:
             self._report.refuse("InvalidPlan", str(error))
             self._outcome.set_result(1)
             return
-        self._running = asyncio.ensure_future(self._pod.run(plan))
+        self._running = asyncio.ensure_future(self._run(plan))
         self._running.add_done_callback(self._ended)
+
+    async def _run(self, plan: Plan) -> int:
+        await self._services.settled(SERVICES_S)
+        return await self._pod.run(plan)
 
     def _ended(self, running: asyncio.Future[int]) -> None:
         if self._outcome.done():

@@ -109,6 +109,7 @@ class Container(TypedDict):
     mpi: bool
     mpi_flags: list[str]
     capabilities: Capabilities
+    escalates: bool
 
 
 class Dns(TypedDict):
@@ -135,6 +136,7 @@ class Plan(TypedDict):
     name: str
     hostname: str
     fqdn: Optional[str]
+    host_network: bool
     share_pid: bool
     restart_policy: str
     grace_s: int

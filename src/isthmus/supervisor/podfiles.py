@@ -8,12 +8,29 @@ from .plan import Plan
 
 
 def hosts(plan: Plan, addresses: list[str]) -> str:
-    """Return /etc/hosts: the loopback, the pod itself, and what the pod adds."""
-    own = " ".join(filter(None, (plan["fqdn"], plan["hostname"])))
-    lines = ["127.0.0.1\tlocalhost", "::1\tlocalhost ip6-localhost ip6-loopback"]
-    lines += [f"{address}\t{own}" for address in addresses]
+    """Return /etc/hosts: the loopback and the pod itself, or what the host has, and what the pod adds.
+
+    The first line is by what programs, Kubernetes' own tests among them, know who wrote it.
+    """
+    if plan["host_network"]:
+        lines = ["# Kubernetes-managed hosts file (host network).", *_of_host()]
+    else:
+        own = " ".join(filter(None, (plan["fqdn"], plan["hostname"])))
+        lines = [
+            "# Kubernetes-managed hosts file.",
+            "127.0.0.1\tlocalhost",
+            "::1\tlocalhost ip6-localhost ip6-loopback",
+        ]
+        lines += [f"{address}\t{own}" for address in addresses]
     lines += [f"{host['address']}\t{' '.join(host['names'])}" for host in plan["hosts"]]
     return "\n".join([*lines, ""])
+
+
+def _of_host() -> list[str]:
+    try:
+        return Path("/etc/hosts").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ["127.0.0.1\tlocalhost"]
 
 
 def resolv(plan: Plan) -> str:

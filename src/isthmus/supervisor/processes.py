@@ -35,12 +35,13 @@ class StartError(Exception):
 
 @dataclass(frozen=True)
 class Identity:
-    """Whom a process runs as, and which capabilities root has (names without CAP_)."""
+    """Whom a process runs as, which capabilities root has (names without CAP_), whether execve(2) may give more."""
 
     uid: int = 0
     gid: int = 0
     groups: tuple[int, ...] = ()
     capabilities: frozenset[str] = frozenset()
+    escalates: bool = True
 
 
 @dataclass(frozen=True)
@@ -197,6 +198,8 @@ def _become(identity: Identity) -> None:
     os.setuid(identity.uid)
     if identity.uid == 0:
         linux.limit_capabilities(kept)
+    if not identity.escalates:
+        linux.no_new_privileges()
 
 
 class Processes:

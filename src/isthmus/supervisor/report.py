@@ -68,6 +68,7 @@ class Report:
             "phase": "starting",
             "started": clock.now(),
             "error": None,
+            "services_error": "",
             "containers": {},
         }
 
@@ -98,6 +99,12 @@ class Report:
         """Say why the pod cannot run."""
         self._told["error"] = {"reason": reason, "message": message}
         self.pod("ended")
+
+    def services_error(self, why: str) -> None:
+        """Say why the pod's Services are not as they should be; nothing when they are. The pod goes on."""
+        if self._told["services_error"] != why:
+            self._told["services_error"] = why
+            self.write()
 
     def waiting(self, name: str, reason: str, message: str = "") -> None:
         """A container is about to start, or waits to start again; how it ended before becomes its past."""

@@ -121,7 +121,8 @@ def identity(container: Container) -> Identity:
     user = container["user"] or {"uid": 0, "gid": 0, "groups": []}
     words = {kind: {_bare(name) for name in container["capabilities"][kind]} for kind in ("add", "drop")}
     kept = set() if "ALL" in words["drop"] else set(USUAL) - words["drop"]
-    return Identity(user["uid"], user["gid"], tuple(user["groups"]), frozenset((kept | words["add"]) - {"ALL"}))
+    capabilities = frozenset((kept | words["add"]) - {"ALL"})
+    return Identity(user["uid"], user["gid"], tuple(user["groups"]), capabilities, container["escalates"])
 
 
 def _bare(name: str) -> str:
@@ -136,6 +137,11 @@ def bind(source: str, target: str, *, read_only: bool) -> str:
     return line.getvalue()
 
 
+def is_mounted(container: Container, place: str) -> bool:
+    """Tell whether a volume of the container's own lies exactly there."""
+    return any(os.path.normpath(mount["path"]) == place for mount in container["mounts"])
+
+
 def command(plan: Plan, container: Container, folders: Folders, root: str, mounts: list[str]) -> list[str]:
     """Return Apptainer's command line; nothing in it is secret.
 
@@ -147,11 +153,9 @@ def command(plan: Plan, container: Container, folders: Folders, root: str, mount
         mounts: of volumes, from `bind`.
     """
     message = container["termination_path"]
-    own = [
-        bind(str(folders.shm), "/dev/shm", read_only=False),  # noqa: S108
-        bind(str(folders.hosts), "/etc/hosts", read_only=False),
-        bind(str(folders.pause), PAUSE, read_only=True),
-    ]
+    usual = {"/dev/shm": folders.shm, "/etc/hosts": folders.hosts}  # noqa: S108
+    own = [bind(str(path), place, read_only=False) for place, path in usual.items() if not is_mounted(container, place)]
+    own.append(bind(str(folders.pause), PAUSE, read_only=True))
     if not message.startswith(_STAGED):
         own.append(bind(str(folders.termination(container["name"])), message, read_only=False))
     return [
@@ -228,7 +232,7 @@ async def _prepare(pod: Pod, container: Container) -> tuple[str, list[str]]:
 
 async def _finish(pod: Pod, container: Container, sandbox: Sandbox) -> None:
     # Apptainer brings the node's own resolv.conf, as a file of this container alone.
-    text = podfile(pod.folders.resolv, pod)
+    text = None if is_mounted(container, "/etc/resolv.conf") else podfile(pod.folders.resolv, pod)
     message = container["termination_path"]
     await pod.processes.call(partial(_complete, text, message if message.startswith(_STAGED) else ""), sandbox.place)
 
@@ -238,8 +242,9 @@ def podfile(path: Path, pod: Pod) -> str:
     return pod.spaces.seen(path).read_text(encoding="utf-8")
 
 
-def _complete(resolv: str, message: str) -> None:
-    Path("/etc/resolv.conf").write_text(resolv, encoding="utf-8")
+def _complete(resolv: str | None, message: str) -> None:
+    if resolv is not None:
+        Path("/etc/resolv.conf").write_text(resolv, encoding="utf-8")
     if message:
         Path(message).touch()
         Path(message).chmod(0o666)

@@ -34,6 +34,7 @@ def packed(program: Program, place: Place) -> bytes:
         "cwd": program.cwd,
         "terminal": program.terminal,
         "identity": [identity.uid, identity.gid, list(identity.groups), sorted(identity.capabilities)],
+        "escalates": identity.escalates,
         "kinds": [kind for _, kind in place.namespaces],
     }
     return json.dumps(told).encode() + b"\n"
@@ -43,7 +44,7 @@ def unpacked(line: bytes, descriptors: list[int]) -> tuple[Program, Place, tuple
     """Read what `packed` has made."""
     told = json.loads(line)
     uid, gid, groups, capabilities = told["identity"]
-    identity = Identity(uid, gid, tuple(groups), frozenset(capabilities))
+    identity = Identity(uid, gid, tuple(groups), frozenset(capabilities), told["escalates"])
     stdin, stdout, stderr, *spaces, root = descriptors
     place = Place(tuple(zip(spaces, told["kinds"])), root)
     return Program(told["argv"], told["env"], told["cwd"], identity, told["terminal"]), place, (stdin, stdout, stderr)

@@ -112,8 +112,17 @@ def source(folders: Folders, mount: Mount, volume: Volume) -> str:
     if Path(os.path.realpath(whole)) not in (part, *part.parents):
         raise VolumeError(f"subPath {mount['sub_path']} leads out of volume {volume['name']}; name a path inside it")
     if not part.exists():
-        part.mkdir(parents=True, mode=0o755)
+        _make_below(whole, part)
     return str(part)
+
+
+def _make_below(whole: Path, part: Path) -> None:
+    """Make a folder with those above it, each as open as the volume: who may write there may write here."""
+    mode = stat.S_IMODE(whole.stat().st_mode)
+    for folder in reversed([part, *part.parents]):
+        if not folder.exists():
+            folder.mkdir()
+            folder.chmod(mode)
 
 
 def fresh_root(folders: Folders, container: str) -> str:

@@ -44,6 +44,15 @@ def test_running_pod_is_stopped_in_order(bed, api):
     assert not bed.folder(pod).exists()
 
 
+def test_pod_is_stopped_in_order_seconds_after_its_deadline(bed, api):
+    """Slurm, which counts in minutes, would let it go on: the fake one does not end it at all."""
+    pod = api.pod(activeDeadlineSeconds=3, terminationGracePeriodSeconds=7)
+    status = api.wait_phase(pod, "Failed")
+    assert (status["reason"], bed.supervisor(pod).stops) == ("DeadlineExceeded", [7])
+    (job,) = bed.slurm.of(pod["metadata"]["uid"])
+    assert (job.state, 3 <= (job.ended - job.started).total_seconds() < 30) == (JobState.COMPLETED, True)
+
+
 def test_files_of_a_pod_are_its_owners(bed, api):
     pod = api.pod()
     api.wait_phase(pod, "Running")

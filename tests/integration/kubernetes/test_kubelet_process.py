@@ -51,6 +51,7 @@ class Process:
             "ISTHMUS_CHANNEL_PORT": "0",
             "SLURM_JOB_ID": "1",
             "SBATCH_ACCOUNT": "own",
+            "ISTHMUS_RESERVATION": "kubernetes",
         }
 
     def start(self):

@@ -5,14 +5,18 @@ from datetime import UTC, datetime
 import pytest
 
 from isthmus.clients import pod_jobs, process, slurm_offer
-from isthmus.clients.pod_jobs import NoAnswerError, PodJobs, RefusedError, SlurmError
+from isthmus.clients.pod_jobs import NoAnswerError, PodJobs, RefusedError
+from isthmus.clients.slurm import SlurmError
 from isthmus.model.pod_job import JobState
 from isthmus.model.slurm_cluster import Limit
+from tests.support import slurm_programs
 
-QUEUE = """12|RUNNING|c1|1767225600|1767229200|None|uid|with a bar
-13|PENDING||N/A|N/A|(Resources)|(null)
-14|NODE_FAIL|c[1-2]|1767225600|1767225700|None|other
-"""
+KEYS = "ATNSerk"
+QUEUE = [
+    ("12", "RUNNING", "c1", "1767225600", "1767229200", "None", "uid|with a bar\nand a line"),
+    ("13", "PENDING", "", "N/A", "N/A", "(Resources)", "(null)"),
+    ("14", "NODE_FAIL", "c[1-2]", "1767225600", "1767225700", "None", "other"),
+]
 ACCOUNTED = """12|CANCELLED by 1001|c1|1767225600|1767225700|JobHeldUser|0:15
 13|COMPLETED|None assigned|Unknown|1767225700|None|3:0
 """
@@ -32,6 +36,8 @@ class Programs:
         name = str(argv[0]).rpartition("/")[2]
         self.calls.append(argv)
         answer = self.answers[name]
+        if isinstance(answer, list):
+            answer = slurm_programs.shown(argv, [dict(zip(KEYS, row, strict=True)) for row in answer])
         if isinstance(answer, Exception):
             raise answer
         return process.Finished(answer, "")
@@ -55,7 +61,7 @@ def failed(stderr, status=1):
 def test_queue_is_read(programs):
     programs(squeue=QUEUE)
     running, pending, lost = PodJobs().queue()
-    assert running.comment == "uid|with a bar"
+    assert running.comment == "uid|with a bar\nand a line"
     assert (running.job.state, running.job.started) == (JobState.RUNNING, datetime(2026, 1, 1, tzinfo=UTC))
     assert (running.job.ended, running.job.reason) == (None, "")
     assert (pending.job.reason, pending.job.nodes, pending.job.started) == ("(Resources)", "", None)
@@ -70,9 +76,9 @@ def test_accounting_is_read(programs):
     assert (done.exit_code, done.nodes, done.started) == (3, "", None)
 
 
-@pytest.mark.parametrize("text", ["12|RUNNING", "12|DANCING|c1|0|0|None|x"])
-def test_other_words_are_no_answer_about_jobs(programs, text):
-    programs(squeue=text)
+@pytest.mark.parametrize("told", ["12|RUNNING", [("12", "DANCING", "c1", "0", "0", "None", "x")]])
+def test_other_words_are_no_answer_about_jobs(programs, told):
+    programs(squeue=told)
     with pytest.raises(SlurmError, match=r"no list of jobs|nobody here knows"):
         PodJobs().queue()
 
@@ -122,3 +128,24 @@ def test_offer_is_read(programs):
 def test_site_without_accounting_has_no_limits(programs):
     programs(sinfo=NODES, sacctmgr=failed("You are not running a supported accounting_storage plugin"))
     assert (slurm_offer.offer().limits, slurm_offer.offer().qos) == ((), frozenset())
+
+
+OWN = ("SLURM_JOB_ID", "SLURM_MEM_PER_NODE", "SBATCH_PARTITION", "SQUEUE_PARTITION", "SCANCEL_INTERACTIVE", "SPANK_X")
+OWN += ("_SLURM_SPANK_OPTION_isthmus_pod_network", "ISTHMUS_RESERVATION")
+KEPT = ("SLURM_CONF", "SLURM_JWT", "ISTHMUS_CLUSTER_DIR")
+
+
+def test_own_jobs_variables_reach_no_command(tmp_path, monkeypatch):
+    for name in (*OWN, *KEPT):
+        monkeypatch.setenv(name, "own")
+    (tmp_path / "bin").mkdir()
+    for name in ("sbatch", "squeue", "sacct", "scancel"):
+        path = tmp_path / "bin" / name
+        path.write_text(f"#!/bin/sh\nenv > {tmp_path}/{name}\n")
+        path.chmod(0o755)
+    slurm = PodJobs(tmp_path)
+    _ = slurm.submit([], ""), slurm.queue(), slurm.accounted(["1"]), slurm.cancel("1")
+    for name in ("sbatch", "squeue", "sacct", "scancel"):
+        seen = {line.partition("=")[0] for line in (tmp_path / name).read_text().splitlines()}
+        assert seen & {*OWN, *KEPT} == {*KEPT}
+        assert "SLURM_TIME_FORMAT" in seen

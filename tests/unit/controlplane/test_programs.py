@@ -74,7 +74,8 @@ def test_container_sees_the_clusters_folder_alone():
 
 
 def test_job_has_the_sites_size_and_the_users_wishes():
-    assert {"--mem=2048M", "--cpus-per-task=1", "--requeue", "--pod-network=private"} <= set(options())
+    usual = {"--mem=2048M", "--cpus-per-task=1", "--requeue", "--pod-network=private", f"--chdir={LAYOUT.folder}"}
+    assert usual <= set(options())
     asked = options(wishes=Wishes(partition="long", account="a", qos="q", time="7-0", memory_mib=4096), after="12")
     wanted = {"--partition=long", "--account=a", "--qos=q", "--time=7-0", "--mem=4096M", "--dependency=afterany:12"}
     assert wanted <= set(asked)
@@ -86,20 +87,36 @@ def test_job_without_a_network_asks_for_none():
     assert job.environment(PRIVATE) == {"ISTHMUS_RESERVATION": "kubernetes"}
 
 
+def listener(**acts):
+    """Return a program that does something on signals."""
+    heard = "; ".join(f"signal.signal(signal.{word}, lambda *_: {act})" for word, act in acts.items())
+    forever = "print('ready', flush=True); [signal.pause() for _ in iter(int, 1)]"
+    return f'exec python3 -c "import os, signal; {heard}; {forever}"'
+
+
+END = "(print('heard', flush=True), os._exit(3))"
+
+
 @pytest.fixture
 def script(tmp_path):
     """Run the job's script with another program in Python's place."""
 
-    def run(program, word):
+    def run(program, *words, at=None, then=None):
         python = tmp_path / "python"
         python.write_text(f"#!/bin/bash\n{program}\n")
         python.chmod(0o755)
-        text = job.submission(PRIVATE, Wishes(), LAYOUT, python).script.replace("sleep 1", ":")
+        text = job.submission(PRIVATE, Wishes(), LAYOUT, python).script.replace("sleep 1\n", ":\n")
+        if at:
+            assert text.count(at) == 1
+            text = text.replace(at, then)
         begun = subprocess.Popen(["bash", "-c", text], stdout=subprocess.PIPE, text=True, cwd=tmp_path)
-        if word:
-            assert begun.stdout.readline() == "ready\n"
-            begun.send_signal(signal.Signals[word])
-        told, _ = begun.communicate(timeout=10)
+        try:
+            for word in words:
+                assert begun.stdout.readline() == "ready\n"
+                begun.send_signal(signal.Signals[word])
+            told, _ = begun.communicate(timeout=10)
+        finally:
+            begun.kill()
         return begun.returncode, told.split()
 
     return run
@@ -107,13 +124,34 @@ def script(tmp_path):
 
 @pytest.mark.parametrize("word", ["SIGTERM", "SIGUSR1"])
 def test_script_passes_signals_on_and_waits_for_the_end(script, word):
-    heard = f"signal.signal(signal.{word}, lambda *_: (print('heard', flush=True), os._exit(3)))"
-    program = (
-        f"exec python3 -c \"import os, signal; {heard}; print('ready', flush=True); [signal.pause() for _ in 'ab']\""
-    )
-    assert script(program, word) == (3, ["heard"])
+    assert script(listener(**{word: END}), word) == (3, ["heard"])
+
+
+@pytest.mark.parametrize("then", ["{}; child=$!", "child=$!; {}"])
+def test_time_limit_heard_as_the_child_begins_reaches_it(script, then):
+    now = then.format("kill -USR1 $$")
+    # It comes early here too, and must not end a child that does not listen yet.
+    program = f"kill -USR1 $$; {listener(SIGUSR1=END)}"
+    assert script(program, at="child=$!", then=now) == (3, ["ready", "heard"])
+
+
+@pytest.mark.parametrize("then", ["{}; child=$!", "child=$!; {}"])
+def test_end_heard_as_the_child_begins_ends_it(script, then):
+    status, _ = script(listener(SIGTERM=END), at="child=$!", then=then.format("kill -TERM $$"))
+    # A child that did not listen yet has nothing to put in order.
+    assert status in (3, 128 + signal.SIGTERM)
+
+
+def test_end_heard_after_the_time_limit_is_passed_on_too(script):
+    once = "(signal.signal(signal.SIGUSR1, signal.SIG_IGN), print('ready', flush=True))"
+    assert script(listener(SIGUSR1=once, SIGTERM=END), "SIGUSR1", "SIGTERM") == (3, ["heard"])
 
 
 def test_script_begins_again_after_a_kill_alone(script):
     again = "echo ran; [ -e second ] && exit 4; touch second; kill -KILL $$"
-    assert script(again, "") == (4, ["ran", "ran"])
+    assert script(again) == (4, ["ran", "ran"])
+
+
+def test_script_that_shall_end_does_not_begin_again_after_a_kill(script):
+    killed = listener(SIGTERM="os.kill(os.getpid(), signal.SIGKILL)")
+    assert script(killed, "SIGTERM") == (137, [])

@@ -19,9 +19,8 @@ def job(number, name="run", uid=1001, driver=Driver.PRIVATE, pods=1):
     return Job(number, uid, name, driver, nodes, addresses)
 
 
-def lines(*jobs, user=ALICE):
-    state = State(users={1001: user}, jobs={each.id: each for each in jobs})
-    return dns.hosts(state, 1001, "cl").splitlines()
+def lines(*jobs):
+    return dns.hosts(ALICE.name, jobs, ALICE.reserved, State().addresses, "cl").splitlines()
 
 
 def test_job_has_names_of_its_pods_and_of_all():
@@ -51,25 +50,11 @@ def test_name_cannot_add_a_line():
     assert lines(job(1, "a\n10.0.0.1 evil"))[1:] == ["10.64.0.20 pod0.1.alice.cl 1.alice.cl a-10-0-0-1-evil.alice.cl"]
 
 
-def test_other_users_and_drivers_have_no_names_here():
-    assert lines(job(1, uid=1002), job(2, driver=Driver.FLANNEL)) == ["10.64.0.200 web.alice.cl"]
-
-
-def test_names_of_flannel_are_those_of_pods_that_have_an_address():
-    shared = replace(job(2, driver=Driver.FLANNEL, pods=2), addresses=())
+def test_pod_without_an_address_has_no_name():
     told = {(2, "c1"): Attachment(2, "c1", IPv4Address("10.128.1.2"))}
-    state = State(users={1001: ALICE}, jobs={1: job(1), 2: shared}, attachments=told)
-    named = "10.128.1.2 pod1.2.alice.cl 2.alice.cl run.alice.cl"
-    assert dns.hosts(state, 1001, "cl", (Driver.FLANNEL,)).splitlines() == [named]
-    assert dns.hosts(state, 1001, "cl", tuple(Driver)).splitlines() == [
-        "10.64.0.200 web.alice.cl",
-        "10.64.0.20 pod0.1.alice.cl 1.alice.cl",
-        named,
-    ]
-
-
-def test_user_without_network_has_no_names():
-    assert dns.hosts(State(), 1001, "cl") == ""
+    shared = replace(job(2, driver=Driver.FLANNEL, pods=2), addresses=())
+    named = dns.hosts("alice", [shared], {}, State(attachments=told).addresses, "cl")
+    assert named == "10.128.1.2 pod1.2.alice.cl 2.alice.cl run.alice.cl\n"
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from isthmus.network.messages import (
     JobGet,
     JobPrepare,
     JobRelease,
+    JobServices,
     LeaseDrop,
     LeaseTake,
     List,
@@ -24,6 +25,7 @@ from isthmus.network.messages import (
     Unreserve,
 )
 from isthmus.network.protocol import RequestError, authorise, parse_request
+from tests.support.services import answering, place
 
 PREPARE = JobPrepare(7, 1001, "alice", "run", ("c1", "c2"), Driver.PRIVATE)
 REQUESTS = [
@@ -31,6 +33,8 @@ REQUESTS = [
     JobPrepare(7, 0, "D\\alice", "a \u2603\n", ("c1",), Driver.FLANNEL, "web", 2.5),
     JobGet(7),
     JobRelease(7),
+    JobServices(7, {}),
+    JobServices(7, {place(): answering("10.64.0.3:8080", affinity_s=5)}),
     LeaseTake(),
     LeaseTake(0),
     LeaseDrop(1001),
@@ -134,6 +138,10 @@ def test_field_of_another_type_is_malformed(name, wrong):
         (ErrorCode.INVALID, line("reserve", name="Web")),
         (ErrorCode.INVALID, line("reserve", name="a.b")),
         (ErrorCode.INVALID, line("reserve", name="a-")),
+        (ErrorCode.MALFORMED, line("job_services", job=7)),
+        (ErrorCode.MALFORMED, line("job_services", job=7, services={})),
+        (ErrorCode.MALFORMED, line("job_services", job=7, services=[["10.96.0.9", "tcp", 80, 0]])),
+        (ErrorCode.INVALID, line("job_services", job=7, services=[["10.96.0.9", "icmp", 80, 0, []]])),
         (ErrorCode.INVALID, line("trace", source="", target="b")),
         (ErrorCode.INVALID, line("trace", source="a\n", target="b")),
         (ErrorCode.INVALID, line("trace", source="a", target="b", protocol="sctp")),
@@ -163,6 +171,8 @@ def test_job_name_of_any_bytes_is_read():
         (JobGet(7), 1001, 1001, 1001),
         (JobGet(7), 1002, None, 1002),
         (JobGet(7), 0, 0, None),
+        (JobServices(7, {}), 0, 1001, None),
+        (JobServices(7, {}), 1001, 1001, 1001),
         (LeaseTake(), 1001, None, 1001),
         (LeaseTake(1001), 1001, None, 1001),
         (LeaseTake(1001), 0, None, 1001),
@@ -188,6 +198,8 @@ def test_right_is_for_root_and_for_oneself(request_, peer, owner, acts_for):
         (NodeForget("c1"), 1001, None, ErrorCode.FORBIDDEN),
         (JobGet(7), 1002, 1001, ErrorCode.FORBIDDEN),
         (JobGet(7), 1002, 0, ErrorCode.FORBIDDEN),
+        (JobServices(7, {}), 1002, 1001, ErrorCode.FORBIDDEN),
+        (JobServices(7, {}), 1002, 0, ErrorCode.FORBIDDEN),
         *((kind(uid=1002), 1001, None, ErrorCode.FORBIDDEN) for kind in (LeaseTake, LeaseDrop)),
         *((kind(uid=0), 1001, None, ErrorCode.FORBIDDEN) for kind in (LeaseTake, LeaseDrop)),
         *((kind("web", 1002), 1001, None, ErrorCode.FORBIDDEN) for kind in (Reserve, Unreserve)),

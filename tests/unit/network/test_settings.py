@@ -22,6 +22,7 @@ TOLD = {
     "dns": {"domain": "blue", "upstreams": [], "search": [], "host": "none"},
     "flannel": {"range": "10.128.0.0/12", "backend": "host-gw", "plugins": "/p", "list": "/l"},
     "rules": {},
+    "services": "10.96.0.0/16",
 }
 
 

@@ -67,7 +67,7 @@ def test_secrets_do_not_stand_in_a_refusal():
 
 def test_hosts_and_resolver():
     made = {**WHOLE, "fqdn": "web-0.web.default.svc", "hosts": [{"address": "10.0.0.9", "names": ["a", "b"]}]}
-    assert podfiles.hosts(made, ["10.0.0.1"]).splitlines()[2:] == [
+    assert podfiles.hosts(made, ["10.0.0.1"]).splitlines()[3:] == [
         "10.0.0.1\tweb-0.web.default.svc web-0",
         "10.0.0.9\ta b",
     ]
