@@ -16,7 +16,6 @@ from isthmus.kubelet.verdict import Verdict
 from isthmus.model.pod_inputs import Object
 
 Condition = dict[str, Any]
-_WORDS = ("reason", "message")
 _UNKNOWN = "UnknownContainerStatuses"
 _FINAL = {Phase.SUCCEEDED: "PodCompleted", Phase.FAILED: "PodFailed"}
 
@@ -99,16 +98,16 @@ def settled(own: Sequence[Condition], pod: Object, now: datetime) -> list[Condit
     return [*found, *(dict(one) for one in old.values())]
 
 
-def with_removals(conditions: Sequence[Condition], old: Iterable[Object]) -> list[Condition]:
-    """Return conditions as a merge patch wants them: words that are true no more are set to null.
+def merged(new: Iterable[Object], old: Iterable[Object]) -> list[Condition]:
+    """Return conditions for a strategic merge, which keeps what it is not told of: what was said before is taken back.
 
     Args:
-        conditions: as they shall be.
-        old: as the API server has them.
+        new: those that shall be there.
+        old: those in the API server.
     """
-    known = {one["type"]: one for one in old}
-    gone = [{key: None for key in _WORDS if key in known.get(one["type"], {}) and key not in one} for one in conditions]
-    return [{**one, **taken} for one, taken in zip(conditions, gone, strict=True)]
+    before = {one["type"]: one for one in old}
+    words = ("reason", "message")
+    return [{**{key: None for key in words if key in before.get(one["type"], {})}, **one} for one in new]
 
 
 def _through(container: Object, status: Object) -> bool:

@@ -1,21 +1,25 @@
-"""exec and attach: a WebSocket of Kubernetes' remote command protocol, v4 or v5, joined with a stream of the pod.
+"""exec and attach: a WebSocket of Kubernetes' remote command protocols, joined with a stream of the pod.
 
-Each message is u8 channel | bytes. In v5 a message 255 | channel closes that channel. The end is a v1.Status on
-channel 3 (k8s.io/client-go, tools/remotecommand).
+Each message is u8 channel | bytes; in the protocols with base64, one digit and text. In v5 a message 255 | channel
+closes that channel. The end is a v1.Status on channel 3; in the first version it is its message alone, and nothing
+after success (k8s.io/client-go, tools/remotecommand; k8s.io/kubelet, pkg/cri/streaming/remotecommand).
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
 import json
 from typing import Any
 
-from aiohttp import WSMsgType, web
+from aiohttp import WSMessage, WSMsgType, web
 
 from isthmus.kubelet.channel import Stream, StreamEnded
 from isthmus.kubelet.frames import Channel
 
-PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
+_FIRST = ("channel.k8s.io", "base64.channel.k8s.io")
+PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", *_FIRST)
 
 _ERROR = 3
 _CLOSE = 255
@@ -28,9 +32,9 @@ async def join(socket: web.WebSocketResponse, stream: Stream) -> None:
     try:
         async for item in stream:
             if item.body:
-                await socket.send_bytes(bytes([item.channel]) + item.body)
-        end = stream.end or StreamEnded(None, "no end")
-        await socket.send_bytes(bytes([_ERROR]) + json.dumps(status(end)).encode())
+                await _send(socket, item.channel, item.body)
+        if last := last_words(socket.ws_protocol or "", stream.end or StreamEnded(None, "no end")):
+            await _send(socket, _ERROR, last)
         await socket.close()
     except ConnectionError:
         await stream.cancel()
@@ -40,15 +44,46 @@ async def join(socket: web.WebSocketResponse, stream: Stream) -> None:
 
 async def _give(socket: web.WebSocketResponse, stream: Stream) -> None:
     async for message in socket:
-        if message.type is not WSMsgType.BINARY or not message.data:
+        data = _received(socket, message)
+        if not data:
             continue
-        channel, body = message.data[0], message.data[1:]
+        channel, body = data[0], data[1:]
         if channel == _CLOSE and body:
             await stream.send(body[0], b"")
         elif channel in _FROM_CLIENT and body:
             # Without bytes it only opens the channel; to the pod it would close it.
             await stream.send(channel, body)
     await stream.cancel()
+
+
+def _is_text(socket: web.WebSocketResponse) -> bool:
+    return "base64" in (socket.ws_protocol or "")
+
+
+async def _send(socket: web.WebSocketResponse, channel: int, body: bytes) -> None:
+    if _is_text(socket):
+        await socket.send_str(f"{channel}{base64.b64encode(body).decode()}")
+    else:
+        await socket.send_bytes(bytes([channel]) + body)
+
+
+def _received(socket: web.WebSocketResponse, message: WSMessage) -> bytes:
+    """Return channel and bytes; nothing for a message that is none of the protocol."""
+    if not _is_text(socket):
+        return bytes(message.data) if message.type is WSMsgType.BINARY else b""
+    text = message.data if isinstance(message.data, bytes) else str(message.data).encode()
+    try:
+        return bytes([int(text[:1])]) + base64.b64decode(text[1:], validate=True)
+    except (ValueError, binascii.Error):
+        return b""
+
+
+def last_words(protocol: str, end: StreamEnded) -> bytes:
+    """Return what channel 3 carries at the end."""
+    told = status(end)
+    if protocol in _FIRST:
+        return str(told.get("message", "")).encode()
+    return json.dumps(told).encode()
 
 
 def status(end: StreamEnded) -> dict[str, Any]:

@@ -19,9 +19,8 @@ from typing import Any, TypeVar
 
 from isthmus.clients.kube import ConflictError, KubeError, NotFoundError, Object
 from isthmus.clients.pod_jobs import NoAnswerError
-from isthmus.kubelet import events, starting, status, verdict
+from isthmus.kubelet import conditions, events, starting, status, verdict
 from isthmus.kubelet.channel import Connection
-from isthmus.kubelet.conditions import with_removals
 from isthmus.kubelet.events import Kind
 from isthmus.kubelet.parts import Parts
 from isthmus.kubelet.starting import NeverError, NotYetError, Prepared
@@ -241,11 +240,11 @@ class Worker:
             return
         # What was said before and is true no more is taken back.
         taken = {key: None for key in ("reason", "message") if key in old and key not in shown}
+        told = {**taken, **shown, "conditions": conditions.merged(shown["conditions"], old.get("conditions") or ())}
         meta = self.pod["metadata"]
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status"
         try:
-            written = {**taken, **shown, "conditions": with_removals(shown["conditions"], old.get("conditions") or ())}
-            answer = await self._parts.kube.patch(path, {"metadata": {"uid": self.uid}, "status": written})
+            answer = await self._parts.kube.patch(path, {"metadata": {"uid": self.uid}, "status": told})
         except (NotFoundError, ConflictError):
             # Whether it is gone the watch tells.
             return

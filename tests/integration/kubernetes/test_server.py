@@ -1,15 +1,18 @@
 """kubectl through a real API server to the kubelet's server, to a supervisor that runs nothing."""
 
 import asyncio
+import base64
 import contextlib
 import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 import uuid
 
+import aiohttp
 import pytest
 import requests
 
@@ -142,6 +145,32 @@ def test_exec_tells_streams_and_status(api_server, served):
 def test_exec_passes_input(api_server, served):
     done = api_server.kubectl("exec", "-i", "web", "--", "cat", input="some\ninput" * 20_000)
     assert done.stdout == "cat\n" + "some\ninput" * 20_000
+
+
+async def received(api_server, protocol):
+    """What a client of this protocol gets of an exec: channel -> bytes."""
+    context = ssl.create_default_context(cafile=api_server.pki / "ca.crt")
+    context.load_cert_chain(api_server.pki / "admin.crt", api_server.pki / "admin.key")
+    path = "/api/v1/namespaces/default/pods/web/exec?command=echo&command=x&stdout=1&stderr=1"
+    found = {}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.ws_connect(f"{api_server.url}{path}", protocols=[protocol], ssl=context) as connection,
+    ):
+        async for message in connection:
+            text = message.type is aiohttp.WSMsgType.TEXT
+            channel, body = int(message.data[:1]) if text else message.data[0], message.data[1:]
+            found[channel] = found.get(channel, b"") + (base64.b64decode(body) if text else body)
+    return found
+
+
+@pytest.mark.parametrize("protocol", ["channel.k8s.io", "base64.channel.k8s.io", "v4.base64.channel.k8s.io"])
+def test_exec_speaks_older_protocols(api_server, served, protocol):
+    found = asyncio.run(received(api_server, protocol))
+    assert found[1] == b"echo x\n"
+    assert b"to stderr" in found[2]
+    last = json.loads(found[3])["message"] if protocol.startswith("v4") else found[3].decode()
+    assert last == "command terminated with non-zero exit code: exit status 7"
 
 
 def test_unknown_container_is_told(api_server, served):

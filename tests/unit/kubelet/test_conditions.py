@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.kubelet.conditions import with_removals
+from isthmus.kubelet.conditions import merged
 from isthmus.kubelet.status import pod_status
 from isthmus.model.pod_job import JobState
 from tests.support.pods import container, pod
@@ -100,9 +100,8 @@ def test_disruption_is_told_to_controllers(state, reason):
     assert found.get("DisruptionTarget", {}).get("reason") == reason
 
 
-def test_words_that_are_true_no_more_are_taken_back():
-    before = {"type": "Ready", "status": "False", "reason": "ContainersNotReady", "message": "not yet"}
-    others = {"type": "x/y", "status": "True", "reason": "Kept"}
-    true = {"type": "Ready", "status": "True"}
-    assert with_removals([true, others], [before, others]) == [{**true, "reason": None, "message": None}, others]
-    assert with_removals([before], []) == [before]
+def test_words_of_a_condition_that_are_true_no_more_are_taken_back():
+    old = [{"type": "Ready", "status": "False", "reason": "ContainersNotReady", "message": "x"}, {"type": "y/z"}]
+    new = [{"type": "Ready", "status": "True"}, {"type": "Other", "status": "False", "reason": "Why"}]
+    assert merged(new, old) == [{"type": "Ready", "status": "True", "reason": None, "message": None}, new[1]]
+    assert merged([old[0]], old) == [old[0]]
