@@ -76,4 +76,4 @@ def test_chart_is_upgraded_and_removed(helm, mine):
     helm("upgrade page . --reuse-values --wait --set replicas=1")
     assert mine.kubectl("--namespace charts get deploy page -o jsonpath={.status.readyReplicas}") == "1"
     helm("uninstall page --wait")
-    assert mine.kubectl("--namespace charts get deploy,configmap/page --ignore-not-found -o name") == ""
+    assert mine.kubectl("--namespace charts get deploy/page configmap/page --ignore-not-found -o name") == ""
