@@ -56,10 +56,12 @@ def helm(mine, login, images):
         set_up = f"cd {folder}; export KUBECONFIG=$HOME/.isthmus/kubeconfig"
         return login.run_as(mine.user, f"{set_up}; helm --namespace charts {command} --timeout 100s")
 
-    run(f"install page . --create-namespace --wait --set image={images['busybox']}")
-    yield run
-    mine.kubectl("delete namespace charts --timeout=100s")
-    login.output(f"rm -rf {folder}")
+    try:
+        run(f"install page . --create-namespace --wait --set image={images['busybox']}")
+        yield run
+    finally:
+        mine.kubectl("delete namespace charts --ignore-not-found --wait=false")
+        login.output(f"rm -rf {folder}")
 
 
 def test_chart_is_installed(helm, mine):
