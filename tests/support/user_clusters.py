@@ -53,7 +53,9 @@ class UserCluster:
 
     def status(self) -> dict[str, Any]:
         """Look at it, up or down."""
-        return json.loads(self.login.try_as(self.user, "isthmus status --json").stdout)
+        told = self.login.try_as(self.user, "isthmus status --json")
+        assert told.stdout, f"rc {told.rc}: {told.stderr}"
+        return json.loads(told.stdout)
 
     def kubectl(self, command: str, text: str = "") -> str:
         """Run kubectl, which must succeed."""

@@ -56,10 +56,12 @@ def helm(mine, login, images):
         set_up = f"cd {folder}; export KUBECONFIG=$HOME/.isthmus/kubeconfig"
         return login.run_as(mine.user, f"{set_up}; helm --namespace charts {command} --timeout 100s")
 
-    run(f"install page . --create-namespace --wait --set image={images['busybox']}")
-    yield run
-    mine.kubectl("delete namespace charts --timeout=100s")
-    login.output(f"rm -rf {folder}")
+    try:
+        run(f"install page . --create-namespace --wait --set image={images['busybox']}")
+        yield run
+    finally:
+        mine.kubectl("delete namespace charts --ignore-not-found --wait=false")
+        login.output(f"rm -rf {folder}")
 
 
 def test_chart_is_installed(helm, mine):
@@ -76,4 +78,4 @@ def test_chart_is_upgraded_and_removed(helm, mine):
     helm("upgrade page . --reuse-values --wait --set replicas=1")
     assert mine.kubectl("--namespace charts get deploy page -o jsonpath={.status.readyReplicas}") == "1"
     helm("uninstall page --wait")
-    assert mine.kubectl("--namespace charts get deploy,configmap/page --ignore-not-found -o name") == ""
+    assert mine.kubectl("--namespace charts get deploy/page configmap/page --ignore-not-found -o name") == ""
