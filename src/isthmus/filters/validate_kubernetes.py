@@ -42,9 +42,11 @@ def _range(site: Site) -> Iterator[str]:
         remedy = f"write it as 10.96.0.0/16, with a prefix from {PREFIX_MIN} to {PREFIX_MAX}"
         yield site.problem(f"{RANGE} {told} is no range for Services", remedy, RANGE)
         return
-    pods = _network(site.shared("network_pod_range"))
-    if pods is not None and pods.overlaps(services):
-        yield site.problem(f"{RANGE} {services} overlaps network_pod_range {pods}", "choose one apart from it", RANGE)
+    has_flannel = "flannel" in (site.shared("network_drivers") or ())
+    for variable in ("network_pod_range", *(["network_flannel_range"] if has_flannel else [])):
+        pods = _network(site.shared(variable))
+        if pods is not None and pods.overlaps(services):
+            yield site.problem(f"{RANGE} {services} overlaps {variable} {pods}", "choose one apart from it", RANGE)
     for host in site.hosts:
         address = _address(site.read(host, "base_address"))
         if address is not None and address in services:

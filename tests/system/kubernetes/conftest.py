@@ -19,6 +19,12 @@ def layer(login):
         pytest.skip("the site has no layer kubernetes")
 
 
+@pytest.fixture(scope="session")
+def settings(login):
+    """What the site's admin decided."""
+    return json.loads(login.output("cat /etc/isthmus/kubernetes.json"))
+
+
 @contextmanager
 def up(login, name):
     """A user's cluster, up from nothing; purged at the end."""

@@ -79,8 +79,8 @@ class Space:
 
     name = "services"
 
-    def __init__(self, cluster):
-        self.cluster = cluster
+    def __init__(self, cluster, domain):
+        self.cluster, self.domain = cluster, domain
 
     def kubectl(self, command, text=""):
         return self.cluster.kubectl(f"--namespace {self.name} {command}", text)
@@ -106,17 +106,15 @@ class Space:
 
 
 @pytest.fixture(scope="module")
-def space(mine, controller):
-    images = json.loads(controller.output("cat /etc/isthmus/images.json"))["images"]
-    settings = json.loads(controller.output("cat /etc/isthmus/kubernetes.json"))
+def space(mine, images, settings):
     if settings["headless"]:
         pytest.skip("this site's Services are headless")
-    made = Space(mine)
+    made = Space(mine, settings["domain"])
     mine.kubectl(f"create namespace {made.name}")
     try:
         wait(lambda: made.tries("get serviceaccount default").rc == 0)
-        manifest = MANIFEST.replace("BUSYBOX", images["busybox"]["reference"])
-        made.kubectl("apply -f -", manifest.replace("DEBIAN", images["debian"]["reference"]))
+        manifest = MANIFEST.replace("BUSYBOX", images["busybox"])
+        made.kubectl("apply -f -", manifest.replace("DEBIAN", images["debian"]))
         made.kubectl(f"wait --for=condition=Ready pod/client --timeout={POD_S}s")
         made.kubectl(f"rollout status deployment/web --timeout={POD_S}s")
         wait(lambda: made.asks("http://web") in made.pods())
@@ -127,14 +125,14 @@ def space(mine, controller):
 
 def test_service_is_reached_by_name_on_its_own_port(space):
     assert space.hears("http://web") == space.pods()
-    assert space.hears(f"http://web.{space.name}.svc.cluster.local:80", count=3) <= space.pods()
+    assert space.hears(f"http://web.{space.name}.svc.{space.domain}:80", count=3) <= space.pods()
 
 
 def test_service_has_an_address_of_its_own(space):
     address = space.kubectl("get service web -o jsonpath={.spec.clusterIP}")
     assert re.fullmatch(r"\d+\.\d+\.\d+\.\d+", address)
     assert space.asks(f"http://{address}") in space.pods()
-    assert address in space.kubectl("exec client -- nslookup web.services.svc.cluster.local")
+    assert address in space.kubectl(f"exec client -- nslookup web.{space.name}.svc.{space.domain}")
 
 
 def test_load_balancers_manifest_is_taken_and_its_address_works(space):

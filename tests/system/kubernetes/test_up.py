@@ -1,5 +1,7 @@
 """A cluster from nothing, twice, and two users' side by side."""
 
+from ipaddress import IPv4Network
+
 import pytest
 
 from tests.support.cluster import ROOT
@@ -70,14 +72,15 @@ def test_deployment_is_bound_to_the_node(mine, images):
     mine.kubectl("delete deployment bound --wait=false")
 
 
-def test_dns_answers_in_the_pod_network(mine, login):
+def test_dns_answers_in_the_pod_network(mine, login, settings):
     """From a job of the same user, as a pod would ask."""
     address = mine.status()["server"].split("//")[1].split(":")[0]
     source = (ROOT / "tests/support/dns_question.py").read_text()
     login.run_as(mine.user, f"cat > .dns_question.py <<'END'\n{source}\nEND")
-    ask = f"python3 .dns_question.py {address} kubernetes.default.svc.cluster.local"
+    service = str(IPv4Network(settings["services"])[1])
+    ask = f"python3 .dns_question.py {address} kubernetes.default.svc.{settings['domain']}"
     try:
-        assert login.run_as(mine.user, f"srun --pod-network --mem=50 {ask}") == "10.96.0.1"
+        assert login.run_as(mine.user, f"srun --pod-network --mem=50 {ask}") == service
     finally:
         login.run_as(mine.user, "rm .dns_question.py")
 

@@ -19,11 +19,11 @@ def completed(space, job):
     return space.get(f"pods --selector batch.kubernetes.io/job-name={job}")["items"]
 
 
-def test_stateful_set_has_stable_names(space, database):
+def test_stateful_set_has_stable_names(space, database, settings):
     assert space.kubectl("exec db-1 -- cat /data/names") == "db-1"
     # By the name of the other, from one to the other.
     assert space.kubectl("exec db-1 -- wget -q -O - http://db-0.db:8080/names") == "db-0"
-    full = f"db-1.db.{space.name}.svc.cluster.local"
+    full = f"db-1.db.{space.name}.svc.{settings['domain']}"
     assert space.kubectl(f"exec db-0 -- wget -q -O - http://{full}:8080/names") == "db-1"
 
 

@@ -10,6 +10,7 @@ from tests.repo import tree
 
 SPECS = cluster_role_specs(str(tree.ROOT / "roles"))
 KNOWN = {"base_address": "10.1.0.10", "slurm_partitions": [{"name": "debug"}], "network_pod_range": "10.64.0.0/10"}
+FLANNEL = {"network_flannel_range": "172.24.0.0/16"}
 
 
 def problems(**variables):
@@ -19,7 +20,12 @@ def problems(**variables):
 
 @pytest.mark.parametrize(
     "variables",
-    [{}, {"kubernetes_service_range": "172.20.0.0/20", "kubernetes_partition": "debug", "kubernetes_memory_mib": 4096}],
+    [
+        {},
+        {"kubernetes_service_range": "172.20.0.0/20", "kubernetes_partition": "debug", "kubernetes_memory_mib": 4096},
+        # Nobody has Flannel's network there.
+        {"kubernetes_service_range": "172.24.0.0/18", "network_drivers": ["private"], **FLANNEL},
+    ],
 )
 def test_right_variables_have_no_problem(variables):
     assert problems(**variables) == []
@@ -35,6 +41,10 @@ def test_right_variables_have_no_problem(variables):
         ({"kubernetes_service_range": "10.0.0.0/8"}, "is no range for Services"),
         ({"kubernetes_service_range": "10.96.0.1/16"}, "is no range for Services"),
         ({"kubernetes_service_range": "10.80.0.0/16"}, "overlaps network_pod_range 10.64.0.0/10"),
+        (
+            {"kubernetes_service_range": "172.24.0.0/18", "network_drivers": ["flannel"], **FLANNEL},
+            "overlaps network_flannel_range 172.24.0.0/16",
+        ),
         ({"kubernetes_service_range": "10.1.0.0/16"}, "contains ctl (10.1.0.10)"),
         ({"kubernetes_partition": "debg"}, "unknown partition in kubernetes_partition: 'debg'; did you mean 'debug'?"),
         ({"kubernetes_memory_mib": 512}, "kubernetes_memory_mib 512 is below 768"),
