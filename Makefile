@@ -100,6 +100,7 @@ bench: venv ## Take the figures in docs/testing.md (results/*.json)
 	$(BIN)/python -m tests.bench.network_scale
 	$(BIN)/python -m tests.bench.pod_networks
 	$(BIN)/python -m tests.bench.pod_hpl
+	$(BIN)/python -m tests.bench.pods
 
 conformance: venv ## Run Kubernetes' own conformance cases on the running test bed (FOCUS=regex, ARGS=--help)
 	$(BIN)/ansible-playbook playbooks/conformance.yml

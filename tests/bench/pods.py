@@ -1,0 +1,88 @@
+"""How long until a pod runs, until its end is seen, and how fast do many short ones go?
+
+The many are compared with as many plain jobs in the same run: sbatch, the same resources, the same kind of network, and
+Apptainer starting the same image.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from tests.bench import testbed
+from tests.bench.results import quantile, save
+
+SCRIPT = Path(__file__).with_name("pod_rounds.py")
+FOLDER = "isthmus-bench"
+IMAGE = "busybox"
+# What the kubelet asks for a pod of one container with 32 MiB.
+PLAIN = """
+set -e
+image=$(isthmus pull docker://{reference})
+script="#!/bin/sh
+apptainer --quiet exec --contain --no-home $image true"
+for number in $(seq {count}); do
+    sbatch --quiet --parsable --job-name=isthmus-plain --pod-network --mem=88 --output=/dev/null <<<"$script" >/dev/null
+done
+while [ -n "$(squeue --me --noheader --name=isthmus-plain)" ]; do sleep 0.5; done
+"""
+
+
+def plain(cluster: testbed.TestBed, reference: str, count: int) -> float:
+    """Submit plain jobs; return the seconds until the last has left the queue."""
+    begin = time.monotonic()
+    cluster.run(PLAIN.format(reference=reference, count=count))
+    return time.monotonic() - begin
+
+
+def pods(cluster: testbed.TestBed, reference: str, count: int, many: int) -> dict[str, dict[str, object]]:
+    """Run the pods; return their figures."""
+    cluster.run(f"mkdir -p {FOLDER} && cat > {FOLDER}/pod_rounds.py", stdin=SCRIPT.read_text())
+    told = cluster.run(f"/opt/isthmus/bin/python {FOLDER}/pod_rounds.py {reference} {count} {many}")
+    found: dict[str, dict[str, object]] = json.loads(told.splitlines()[-1])
+    return found
+
+
+def main() -> int:
+    """Measure and write JSON."""
+    parser = argparse.ArgumentParser(description="Time the start and the end of pods, and a burst of them.")
+    parser.add_argument("--pods", type=int, default=200, help="pods one after the other (default: %(default)s)")
+    parser.add_argument("--burst", type=int, default=500, help="pods at once (default: %(default)s)")
+    testbed.add_arguments(parser)
+    arguments = parser.parse_args()
+    console = Console()
+    cluster = testbed.TestBed(arguments.name, arguments.host, arguments.user)
+    reference = json.loads(cluster.run("cat /etc/isthmus/images.json"))["images"][IMAGE]["reference"]
+    with console.status("isthmus up"):
+        up = json.loads(cluster.run("isthmus up --json"))
+    try:
+        with console.status(f"{arguments.pods} pods one after the other, then {arguments.burst} at once"):
+            taken = pods(cluster, reference, arguments.pods, arguments.burst)
+        with console.status(f"{arguments.burst} plain jobs"):
+            baseline_s = plain(cluster, reference, arguments.burst)
+    finally:
+        cluster.run("isthmus down")
+    singles, burst = taken["singles"], taken["burst"]
+    summary = {
+        name: {f"p{share:.0%}".rstrip("%"): round(quantile(values, share), 3) for share in (0.5, 0.95, 0.99)}
+        for name, values in singles.items()
+        if isinstance(values, list)
+    }
+    rates = {
+        "pods_per_s": round(arguments.burst / float(str(burst["seconds"])), 2),
+        "plain_jobs_per_s": round(arguments.burst / baseline_s, 2),
+        "ratio": round(baseline_s / float(str(burst["seconds"])), 2),
+    }
+    path = save("pods", up_s=up["took_s"], summary=summary, rates=rates, singles=singles, burst=burst)
+    console.print(f"up {up['took_s']} s; {summary}; {rates}; {burst}", markup=False)
+    print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
