@@ -11,6 +11,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -40,12 +41,38 @@ def plain(cluster: testbed.TestBed, reference: str, count: int) -> float:
     return time.monotonic() - begin
 
 
-def pods(cluster: testbed.TestBed, reference: str, count: int, many: int) -> dict[str, dict[str, object]]:
+def pods(cluster: testbed.TestBed, reference: str, count: int, many: int) -> dict[str, Any]:
     """Run the pods; return their figures."""
     cluster.run(f"mkdir -p {FOLDER} && cat > {FOLDER}/pod_rounds.py", stdin=SCRIPT.read_text())
     told = cluster.run(f"/opt/isthmus/bin/python {FOLDER}/pod_rounds.py {reference} {count} {many}")
-    found: dict[str, dict[str, object]] = json.loads(told.splitlines()[-1])
+    found: dict[str, Any] = json.loads(told.splitlines()[-1])
     return found
+
+
+def measure(cluster: testbed.TestBed, count: int, many: int) -> dict[str, object]:
+    """Bring the user's Kubernetes up, run all, and take it down; return the figures and what they sum up."""
+    console = Console()
+    reference = json.loads(cluster.run("cat /etc/isthmus/images.json"))["images"][IMAGE]["reference"]
+    with console.status("isthmus up"):
+        up = json.loads(cluster.run("isthmus up --json"))
+    try:
+        with console.status(f"{count} pods one after the other, then {many} at once"):
+            taken = pods(cluster, reference, count, many)
+        with console.status(f"{many} plain jobs"):
+            baseline_s = plain(cluster, reference, many)
+    finally:
+        cluster.run("isthmus down")
+    summary = {
+        name: {f"p{share:.0%}".rstrip("%"): round(quantile(values, share), 3) for share in (0.5, 0.95, 0.99)}
+        for name, values in taken["singles"].items()
+    }
+    burst_s = taken["burst"]["seconds"]
+    rates = {
+        "pods_per_s": round(many / burst_s, 2),
+        "plain_jobs_per_s": round(many / baseline_s, 2),
+        "ratio": round(baseline_s / burst_s, 2),
+    }
+    return {"up_s": up["took_s"], "summary": summary, "rates": rates, **taken}
 
 
 def main() -> int:
@@ -55,32 +82,9 @@ def main() -> int:
     parser.add_argument("--burst", type=int, default=500, help="pods at once (default: %(default)s)")
     testbed.add_arguments(parser)
     arguments = parser.parse_args()
-    console = Console()
-    cluster = testbed.TestBed(arguments.name, arguments.host, arguments.user)
-    reference = json.loads(cluster.run("cat /etc/isthmus/images.json"))["images"][IMAGE]["reference"]
-    with console.status("isthmus up"):
-        up = json.loads(cluster.run("isthmus up --json"))
-    try:
-        with console.status(f"{arguments.pods} pods one after the other, then {arguments.burst} at once"):
-            taken = pods(cluster, reference, arguments.pods, arguments.burst)
-        with console.status(f"{arguments.burst} plain jobs"):
-            baseline_s = plain(cluster, reference, arguments.burst)
-    finally:
-        cluster.run("isthmus down")
-    singles, burst = taken["singles"], taken["burst"]
-    summary = {
-        name: {f"p{share:.0%}".rstrip("%"): round(quantile(values, share), 3) for share in (0.5, 0.95, 0.99)}
-        for name, values in singles.items()
-        if isinstance(values, list)
-    }
-    rates = {
-        "pods_per_s": round(arguments.burst / float(str(burst["seconds"])), 2),
-        "plain_jobs_per_s": round(arguments.burst / baseline_s, 2),
-        "ratio": round(baseline_s / float(str(burst["seconds"])), 2),
-    }
-    path = save("pods", up_s=up["took_s"], summary=summary, rates=rates, singles=singles, burst=burst)
-    console.print(f"up {up['took_s']} s; {summary}; {rates}; {burst}", markup=False)
-    print(path)
+    figures = measure(testbed.TestBed(arguments.name, arguments.host, arguments.user), arguments.pods, arguments.burst)
+    path = save("pods", **figures)
+    print(*(f"{name}: {figures[name]}" for name in ("up_s", "summary", "rates", "burst")), path, sep="\n")
     return 0
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
+from typing import Any
 
+from isthmus.filters.errors import InputError
+from isthmus.filters.slurm_time import time_minutes
 from isthmus.filters.suggest import unknown
 from isthmus.filters.validate_site import Site
 
 RANGE = "kubernetes_service_range"
 PARTITION = "kubernetes_partition"
+TIME = "kubernetes_time"
 MEMORY = "kubernetes_memory_mib"
 HANDOVER = "kubernetes_handover_s"
 # The API server: "service-cluster-ip-range" must not be larger.
@@ -55,10 +59,28 @@ def _range(site: Site) -> Iterator[str]:
 
 def _partition(site: Site) -> Iterator[str]:
     wanted = site.shared(PARTITION)
-    known = [str(each["name"]) for each in site.shared_list("slurm_partitions") if "name" in each]
+    known = {str(each["name"]): each for each in site.shared_list("slurm_partitions") if "name" in each}
     if wanted and known and wanted not in known:
-        error = unknown(f"partition in {PARTITION}", str(wanted), known)
+        error = unknown(f"partition in {PARTITION}", str(wanted), list(known))
         yield site.problem(error.problem, error.remedy, PARTITION)
+        return
+    usual = next((each for each in known.values() if each.get("default")), {})
+    yield from _time(site, known.get(str(wanted), usual))
+
+
+def _time(site: Site, partition: Mapping[str, Any]) -> Iterator[str]:
+    """Slurm takes a job that is too long for its partition, and never starts it."""
+    wanted, most = site.shared(TIME), partition.get("max_time")
+    if not wanted or most is None:
+        return
+    try:
+        asked, limit = time_minutes(TIME, wanted), time_minutes("max_time", most)
+    except InputError as error:
+        yield site.problem_of(error, TIME)
+        return
+    if limit is not None and (asked is None or asked > limit):
+        what = f"{TIME} {wanted} is above max_time {most} of partition {partition['name']}"
+        yield site.problem(what, f"lower it, or choose another {PARTITION}", TIME)
 
 
 def _network(told: object) -> IPv4Network | None:

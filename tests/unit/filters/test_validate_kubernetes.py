@@ -10,6 +10,7 @@ from tests.repo import tree
 
 SPECS = cluster_role_specs(str(tree.ROOT / "roles"))
 KNOWN = {"base_address": "10.1.0.10", "slurm_partitions": [{"name": "debug"}], "network_pod_range": "10.64.0.0/10"}
+LIMITED = {"name": "debug", "max_time": "1-0"}
 FLANNEL = {"network_flannel_range": "172.24.0.0/16"}
 
 
@@ -23,6 +24,7 @@ def problems(**variables):
     [
         {},
         {"kubernetes_service_range": "172.20.0.0/20", "kubernetes_partition": "debug", "kubernetes_memory_mib": 4096},
+        {"kubernetes_time": "1-0", "kubernetes_partition": "debug", "slurm_partitions": [LIMITED]},
         # Nobody has Flannel's network there.
         {"kubernetes_service_range": "172.24.0.0/18", "network_drivers": ["private"], **FLANNEL},
     ],
@@ -47,6 +49,17 @@ def test_right_variables_have_no_problem(variables):
         ),
         ({"kubernetes_service_range": "10.1.0.0/16"}, "contains ctl (10.1.0.10)"),
         ({"kubernetes_partition": "debg"}, "unknown partition in kubernetes_partition: 'debg'; did you mean 'debug'?"),
+        (
+            {
+                "kubernetes_time": "1-0",
+                "slurm_partitions": [{"name": "short", "default": True, "max_time": "00:30:00"}],
+            },
+            "kubernetes_time 1-0 is above max_time 00:30:00 of partition short; lower it, or choose another",
+        ),
+        (
+            {"kubernetes_time": "UNLIMITED", "kubernetes_partition": "debug", "slurm_partitions": [LIMITED]},
+            "is above max_time 1-0 of partition debug",
+        ),
         ({"kubernetes_memory_mib": 512}, "kubernetes_memory_mib 512 is below 768"),
         ({"kubernetes_handover_s": 10}, "kubernetes_handover_s 10 is below 60"),
     ],
