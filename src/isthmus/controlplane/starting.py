@@ -30,6 +30,11 @@ _PAUSE_S = 0.25
 REACH_S = 30.0
 _LOG_LINES = 12
 _OTHER_OPTIONS = "choose others with --partition, --account, --qos, --time or --memory; `isthmus doctor` looks closer"
+# squeue(1), JOB REASON CODES: Slurm takes such a job, and no wait helps.
+_NEVER = {
+    *("PartitionTimeLimit", "PartitionNodeLimit", "BadConstraints", "AssocMaxWallDurationPerJobLimit"),
+    *("QOSMaxWallDurationPerJobLimit", "QOSMaxCpuPerJobLimit", "QOSMaxMemoryPerJob", "AssocMaxMemPerJob"),
+}
 
 Tell = Callable[[str], None]
 
@@ -157,6 +162,10 @@ def _progress(place: Place, job_id: str) -> str:
     if found is None:
         raise ControlPlaneError(f"job {job_id} ended before the cluster was ready:\n{_last_words(place)}")
     if found.state != "RUNNING":
+        if found.reason in _NEVER:
+            raise ControlPlaneError(
+                f"job {job_id} can never start: {found.reason}; `isthmus down` ends it, then {_OTHER_OPTIONS}"
+            )
         return f"job {job_id} waits for Slurm: {found.reason}"
     told = read_json(place.home.cluster.programs) or {}
     # Of this job only once it has written it; before, of the one that ended.

@@ -78,6 +78,12 @@ def test_state_of_another_job_is_not_this_ones(place, slurm, ready, answering):
         up(place)
 
 
+def test_job_that_can_never_start_is_not_waited_for(place, slurm, answering):
+    slurm.set(slurm.add(JOB_NAME), state="PENDING", reason="PartitionTimeLimit")
+    with pytest.raises(ControlPlaneError, match=r"job 1 can never start: PartitionTimeLimit; `isthmus down` ends it"):
+        up(place)
+
+
 def test_refused_options_are_told_and_not_kept(place, slurm, answering):
     slurm.refusal = "invalid partition specified: nowhere"
     with pytest.raises(ControlPlaneError, match=r"refuses .* nowhere; choose others with --partition"):
