@@ -83,7 +83,12 @@ class FlannelNodes:
         """Stop flanneld, or let it die."""
         if daemon := self.daemons.pop(name, None):
             (daemon.kill if kill else daemon.terminate)()
-            daemon.wait(20)
+            try:
+                daemon.wait(20)
+            except subprocess.TimeoutExpired:
+                # Flanneld may miss SIGTERM while it waits for etcd; systemd ends such a one too.
+                daemon.kill()
+                daemon.wait(20)
 
     def attachments(self, name: str) -> Attachments:
         """Return what makes pods on a machine; its methods must run there (`Place.do`)."""
