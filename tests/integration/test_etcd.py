@@ -198,6 +198,19 @@ def test_closed_watch_ends_while_it_waits(etcd):
     assert not listener.is_alive()
 
 
+def test_watch_hears_of_etcd_while_nothing_changes(cluster):
+    """Etcd says nothing at all to a watch that begins at a revision which is still to come."""
+    etcd, words = Etcd(cluster.access(silence_s=0.5)), []
+    watch = etcd.watch(PREFIX, etcd.put(key("a"), "1"), words.append)
+    limit = threading.Timer(2, watch.close)
+    limit.start()
+    heard = list(watch)
+    assert (words, watch.connected) == ([], False)
+    assert heard
+    assert not [event for changes in heard for event in changes.events]
+    etcd.close()
+
+
 def test_compacted_revision_is_reported(etcd, root):
     first = etcd.put(key("a"), "1")
     last = [etcd.put(key("a"), str(number)) for number in range(3)][-1]

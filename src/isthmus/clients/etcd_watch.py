@@ -79,7 +79,9 @@ class Watch:
                 self._answer.raw.shutdown()
 
     def _listen(self) -> Iterator[Changes]:
-        request = {**wire.prefix_range(self._prefix), "start_revision": str(self.revision + 1), "progress_notify": True}
+        # From what is known already: a watch that begins at a revision still to come gets no progress notifications.
+        begin = {"start_revision": str(max(self.revision, 1)), "progress_notify": True}
+        request = {**wire.prefix_range(self._prefix), **begin}
         answer = self._gateway.stream("watch", {"create_request": request})
         with answer:
             with self._lock:
@@ -118,7 +120,9 @@ class Watch:
             return None
         events = wire.events(result)
         # Of a watch that catches up etcd names the store's revision, with events of older ones still to come.
-        return Changes(events[-1].revision if events else wire.revision(result), events)
+        revision = events[-1].revision if events else wire.revision(result)
+        news = tuple(event for event in events if event.revision > self.revision)
+        return Changes(revision, news) if news or revision > self.revision or not events else None
 
     def _check_order(self, revision: int) -> None:
         if revision < self.revision:
