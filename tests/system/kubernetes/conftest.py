@@ -12,6 +12,11 @@ from tests.support.waiting import wait
 MANIFESTS = Path(__file__).parent / "manifests"
 
 
+def pytest_collection_modifyitems(items):
+    """Come last: others want users without jobs, and these clusters are up until the end."""
+    items.sort(key=lambda item: item.path.parent == Path(__file__).parent)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def layer(login):
     """Skip where the site has no layer kubernetes."""
