@@ -81,6 +81,12 @@ def test_site_runs_layers_in_order():
     assert [name for name in imported if name in LAYERS] == [name for name in LAYERS if name in groups()]
 
 
+def test_new_nodes_get_every_layer():
+    plays = tree.load(tree.ROOT / "playbooks/add_nodes.yml")
+    given = {role["role"] for play in plays for role in play.get("roles", ())}
+    assert given >= set(LAYERS) & set(groups())
+
+
 def test_import_contracts_name_every_package():
     packages = {path.parent.name for path in tree.files("src/isthmus/*/__init__.py")}
     told = set(re.findall(r"isthmus\.(\w+)", (tree.ROOT / ".importlinter").read_text()))

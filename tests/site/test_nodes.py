@@ -44,6 +44,12 @@ def test_new_node_runs_containers(added, controller, login, user):
     assert login.run_as(user, f"srun --nodelist={NEW} apptainer --silent exec {image} hostname") == NEW
 
 
+def test_new_node_runs_users_clusters(added, controller):
+    new = load([*inventory_sources(), EXTRA]).nodes[NEW]
+    files = "sha256sum /etc/isthmus/kubernetes.json /opt/isthmus/share/control-plane.squashfs"
+    assert new.output(files) == controller.output(files)
+
+
 def test_new_node_has_users_and_home(added, cluster):
     new = load([*inventory_sources(), EXTRA]).nodes[NEW]
     assert new.output(f"id {cluster.users[0]}") == cluster.controller.output(f"id {cluster.users[0]}")
