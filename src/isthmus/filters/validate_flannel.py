@@ -17,7 +17,7 @@ _DEFAULTS: Mapping[str, Any] = {
     DRIVERS: [Driver.PRIVATE],
     RANGE: "10.128.0.0/12",
     PREFIX: 24,
-    "network_pod_range": "10.64.0.0/10",
+    "network_pod_range": "10.64.0.0/11",
 }
 # flannel-io/flannel, pkg/subnet/config.go: at least four subnets, the first of which no node gets.
 _SUBNETS_MIN_BITS, _PREFIX_MAX = 2, 30

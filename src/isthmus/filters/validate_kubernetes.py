@@ -47,8 +47,9 @@ def _range(site: Site) -> Iterator[str]:
         yield site.problem(f"{RANGE} {told} is no range for Services", remedy, RANGE)
         return
     has_flannel = "flannel" in (site.shared("network_drivers") or ())
+    usual = site.role_specs["network"]["argument_specs"]["main"]["options"]
     for variable in ("network_pod_range", *(["network_flannel_range"] if has_flannel else [])):
-        pods = _network(site.shared(variable))
+        pods = _network(site.shared(variable) or usual[variable]["default"])
         if pods is not None and pods.overlaps(services):
             yield site.problem(f"{RANGE} {services} overlaps {variable} {pods}", "choose one apart from it", RANGE)
     for host in site.hosts:

@@ -38,7 +38,7 @@ def _ranges(site: Site) -> Iterator[str]:
     if told is None:
         return
     if pods is None:
-        yield site.problem(f"{RANGE} {told} is no IPv4 network", "write it as 10.64.0.0/10", RANGE)
+        yield site.problem(f"{RANGE} {told} is no IPv4 network", "write it as 10.64.0.0/11", RANGE)
         return
     yield from _hosts_within(site, pods)
     yield from _blocks(site, pods)

@@ -44,7 +44,7 @@ def test_right_flannel_has_no_problem(variables):
         ({"network_drivers": ["flannel"]}, "network_drivers lacks private"),
         ({"network_drivers": ["private"], "network_default_driver": "flannel"}, "driver in network_default_driver"),
         ({"network_flannel_range": "10.128.0.1/12"}, "network_flannel_range 10.128.0.1/12 is no IPv4 network"),
-        ({"network_flannel_range": "10.64.0.0/12"}, "overlaps network_pod_range (10.64.0.0/10)"),
+        ({"network_flannel_range": "10.64.0.0/12"}, "overlaps network_pod_range (10.64.0.0/11)"),
         ({"network_pod_range": "10.128.0.0/10"}, "network_flannel_range 10.128.0.0/12 overlaps network_pod_range"),
         ({"network_flannel_range": "10.231.0.16/28", "network_flannel_prefix": 30}, "overlaps c1 (10.231.0.21)"),
         ({"network_dns_upstreams": ["10.130.0.1"]}, "overlaps a server of network_dns_upstreams (10.130.0.1)"),

@@ -1,9 +1,12 @@
 """What is wrong with the variables of users' clusters is told before any change."""
 
+from ipaddress import IPv4Network
+from itertools import combinations
+
 import pytest
 
 from isthmus.filters.validate import cluster_role_specs
-from isthmus.filters.validate_kubernetes import kubernetes_problems
+from isthmus.filters.validate_kubernetes import RANGE, kubernetes_problems
 from isthmus.filters.validate_site import Site
 from isthmus.filters.validate_sources import Sources
 from tests.repo import tree
@@ -47,6 +50,10 @@ def test_right_variables_have_no_problem(variables):
             {"kubernetes_service_range": "172.24.0.0/18", "network_drivers": ["flannel"], **FLANNEL},
             "overlaps network_flannel_range 172.24.0.0/16",
         ),
+        (
+            {"kubernetes_service_range": "10.80.0.0/16", "network_pod_range": None},
+            "overlaps network_pod_range 10.64.0.0/11",
+        ),
         ({"kubernetes_service_range": "10.1.0.0/16"}, "contains ctl (10.1.0.10)"),
         ({"kubernetes_partition": "debg"}, "unknown partition in kubernetes_partition: 'debg'; did you mean 'debug'?"),
         (
@@ -67,3 +74,15 @@ def test_right_variables_have_no_problem(variables):
 def test_wrong_variable_is_told(variables, message):
     (problem,) = problems(**variables)
     assert message in problem
+
+
+def test_ranges_that_nobody_chose_lie_apart():
+    usual = {name: spec["default"] for role in ("network", "kubernetes") for name, spec in options(role).items()}
+    ranges = [IPv4Network(usual[name]) for name in ("network_pod_range", "network_flannel_range", RANGE)]
+    assert not any(one.overlaps(other) for one, other in combinations(ranges, 2))
+
+
+def options(role):
+    return {
+        name: spec for name, spec in SPECS[role]["argument_specs"]["main"]["options"].items() if name.endswith("_range")
+    }
