@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from isthmus.clients.etcd import CompactedError, Delete, DeniedError, Entry, Etcd, EtcdError, Put, UnavailableError
-from isthmus.clients.etcd_wire import prefix_range
 from tests.support.etcd import PASSWORDS, PREFIX, new_cluster
 from tests.support.waiting import wait
 
@@ -24,15 +23,6 @@ def cluster(tmp_path_factory):
         yield cluster
     finally:
         cluster.stop()
-
-
-@pytest.fixture
-def etcd(cluster):
-    """The client, with nothing below its prefix."""
-    etcd = Etcd(cluster.access())
-    etcd.call("kv/deleterange", prefix_range(PREFIX))
-    yield etcd
-    etcd.close()
 
 
 @pytest.fixture

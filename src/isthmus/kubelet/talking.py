@@ -63,7 +63,9 @@ class Talk:
             await self._parts.jobs.cancel(connection.job)
             return
         self.connection = connection
-        self._parts.services.begin(connection)
+        # The rules for Services lie in a network of the pod's own.
+        if not self._worker.pod["spec"].get("hostNetwork"):
+            self._parts.services.begin(connection)
         if self._planning:
             self._planning.cancel()
         if not connection.hello.get("has_plan"):

@@ -57,6 +57,12 @@ def test_api_servers_own_service_is_there_before_the_plan(bed, api_server, pod):
     wait(lambda: supervisor.services[API], lambda row: row == [0, [f"{ADVERTISED}:{api_server.port}"]], **SOON)
 
 
+def test_pod_in_its_hosts_network_is_told_of_none(bed, api):
+    made = api.pod(hostNetwork=True)
+    api.wait_phase(made, "Running")
+    assert bed.supervisor(made).first_services == {}
+
+
 def test_variables_name_the_services_address(bed, pod):
     told = {each["name"]: each["value"] for each in bed.supervisor(pod).plans[0]["containers"][0]["env"]}
     assert (told["KUBERNETES_SERVICE_HOST"], told["KUBERNETES_SERVICE_PORT"]) == ("10.96.0.1", "443")
