@@ -1,7 +1,7 @@
 #!/bin/bash
 # Makes the image of the users' control planes:  build.sh IMAGE NAME=PATH...
 # It holds the programs as they are, and the empty places where Apptainer puts the host's files and the cluster's
-# folder. The file is whole or not there; with equal programs and mksquashfs it is the same, byte for byte.
+# folders. The file is whole or not there; with equal programs and mksquashfs it is the same, byte for byte.
 set -euo pipefail
 
 image=$1
@@ -16,7 +16,7 @@ work=$(mktemp -d "$image.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
 root=$work/root
-mkdir -p "$root"/{cluster,dev,etc,home,proc,root,run,sys,tmp,usr/local/bin,var/tmp}
+mkdir -p "$root"/{cluster,dev,disk,etc,home,proc,root,run,sys,tmp,usr/local/bin,var/tmp}
 touch "$root"/etc/{group,hosts,localtime,passwd,resolv.conf}
 for program; do
     install -m 0755 "${program#*=}" "$root/usr/local/bin/${program%%=*}"

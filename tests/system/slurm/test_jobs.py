@@ -1,4 +1,5 @@
 from tests.support import jobs
+from tests.support.waiting import wait
 
 
 def test_srun_runs_on_a_compute_node(login, user, computes):
@@ -48,4 +49,6 @@ def test_user_may_not_end_a_job_of_another(login, controller, user, other_user):
 
 def test_no_job_is_left_behind(computes, controller, run_job):
     run_job("", "sleep 300 & disown; true")
-    assert all("sleep 300" not in node.output("ps -eo args") for node in computes)
+    # The job is over a moment before its processes are.
+    for node in computes:
+        wait(lambda node=node: node.output("ps -eo args"), lambda shown: "sleep 300" not in shown)

@@ -7,10 +7,12 @@ QOS = "isthmus-test"
 
 
 @pytest.fixture(scope="module")
-def small_qos(controller, user):
+def small_qos(login, controller, user):
     """A QOS that lets each user have two CPUs."""
     controller.output(f"sacctmgr --immediate add qos {QOS} set MaxTRESPerUser=cpu=2")
     controller.output(f"sacctmgr --immediate modify user {user} set qos+={QOS}")
+    # slurmctld hears of it from slurmdbd.
+    wait(lambda: login.try_as(user, f"sbatch --test-only --qos={QOS} --mem=10 --wrap true").rc == 0)
     yield QOS
     controller.output(f"sacctmgr --immediate modify user {user} set qos-={QOS}")
     controller.output(f"sacctmgr --immediate delete qos {QOS}")
@@ -22,7 +24,6 @@ def test_job_over_its_qos_limit_is_held(login, controller, user, small_qos):
         wait(
             lambda: jobs.pending_reason(controller, held),
             lambda reason: reason == "QOSMaxCpuPerUserLimit",
-            timeout_s=30,
         )
         assert jobs.state(controller, held) == "PENDING"
     jobs.wait_for_job(controller, held, "COMPLETED")

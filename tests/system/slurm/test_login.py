@@ -1,6 +1,7 @@
 import pytest
 
 from tests.support import jobs
+from tests.support.waiting import wait
 
 pytestmark = pytest.mark.usefixtures("managed")
 MEMORY_MIB = 60
@@ -9,7 +10,7 @@ MEMORY_MIB = 60
 @pytest.fixture
 def compute(computes, login, user):
     """A compute node on which the user has no job."""
-    assert login.run_as(user, "squeue --me --noheader --states=RUNNING,COMPLETING") == ""
+    wait(lambda: login.run_as(user, "squeue --me --noheader --states=RUNNING,COMPLETING"), lambda shown: shown == "")
     return computes[0]
 
 
@@ -37,7 +38,7 @@ def test_ssh_session_ends_with_its_job(login, controller, user, compute):
     with jobs.running(login, controller, user, f"--nodelist={compute.name}"):
         assert ssh(login, user, compute, "nohup sleep 299 >/dev/null 2>&1 &").rc == 0
         assert "sleep 299" in compute.output("ps -eo args")
-    assert "sleep 299" not in compute.output("ps -eo args")
+    wait(lambda: compute.output("ps -eo args"), lambda shown: "sleep 299" not in shown)
 
 
 def test_job_of_another_opens_nothing(login, controller, user, other_user, compute):

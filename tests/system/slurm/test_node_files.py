@@ -22,7 +22,7 @@ def test_scripts_of_the_folder_run(script, login, user):
     node, mark = script
     job = login.run_as(user, f"srun --nodelist={node.name} printenv SLURM_JOB_ID")
     # The epilog runs after srun has returned.
-    seen = node.output(f"timeout 20 sh -c 'until [ -s {mark} ]; do sleep 0.2; done; cat {mark}'")
+    seen = node.output(f"timeout 120 sh -c 'until [ -s {mark} ]; do sleep 0.2; done; cat {mark}'")
     assert seen.split() == [job, user]
 
 
