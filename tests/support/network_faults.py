@@ -97,7 +97,7 @@ class Fault:
         job = login.run_as(self.user, f"sbatch {options} <<'END'\n{SCRIPT}END")
         try:
             before = self._live(job)
-            wait(lambda: self.state(job), lambda state: state in jobs.ENDED, timeout_s=120)
+            wait(lambda: self.state(job), lambda state: state in jobs.ENDED, timeout_s=240)
             self._wait_until_alive(before)
             jobs.wait_for_nodes(self.cluster.controller, *names)
             return Ended(self.state(job), login.run_as(self.user, f"cat .isthmus-test-{job}.out || true"))

@@ -39,6 +39,14 @@ def write(folder: Path) -> Path:
     return folder
 
 
+def succeeded(old: Path, folder: Path) -> Path:
+    """Write everything anew, where the channel's old authority is believed beside the new one; return the folder."""
+    write(folder)
+    both = (folder / "pods-ca.crt").read_bytes() + (old / "pods-ca.crt").read_bytes()
+    (folder / "pods-ca.crt").write_bytes(both)
+    return folder
+
+
 def subject(name: str, organization: str = "") -> x509.Name:
     """Return who a certificate is for."""
     parts = [x509.NameAttribute(NameOID.COMMON_NAME, name)]
@@ -52,6 +60,7 @@ def sign(
 ) -> x509.Certificate:
     """Sign a certificate for servers on the loopback and for clients; one that signs itself is an authority."""
     now = datetime.now(UTC)
+    end = now + timedelta(days=100 if name == issuer else 1)
     builder = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -59,7 +68,7 @@ def sign(
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(days=1))
+        .not_valid_after(end)
         .add_extension(x509.BasicConstraints(ca=name == issuer, path_length=None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
         .add_extension(

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from isthmus.clients.etcd import EtcdError
+from isthmus.clients.nftables import NftError
 from isthmus.model.network import Driver, Job, State
 from isthmus.network import ipam, messages, plan, plugin, points, protocol, rules, trace
 from isthmus.network.converge import Converger
@@ -23,6 +24,7 @@ from isthmus.network.drivers import ECHO_S, Network
 from isthmus.network.keys import StoredError
 from isthmus.network.messages import ErrorCode, JobState
 from isthmus.network.protocol import RequestError
+from isthmus.network.service_trace import PodTable, ToService
 from isthmus.network.services import PodServices
 from isthmus.network.store import Store, StoreError
 from isthmus.network.view import View
@@ -217,11 +219,16 @@ class Operations:
     def _trace(self, request: messages.Trace, uid: int | None) -> Mapping[str, Any]:
         parts = self._parts
         state = points.visible(parts.view.snapshot.state, uid)
-        find = points.Finder(state, parts.rules, parts.domain, uid, lambda name: pwd.getpwnam(name).pw_uid)
+        addresses = parts.services.addresses
+        find = points.Finder(state, parts.rules, parts.domain, uid, lambda name: pwd.getpwnam(name).pw_uid, addresses)
         probe = trace.Probe(rules.Protocol(request.protocol), request.port)
         try:
             source, target = find.source(request.source), find.target(request.target)
-            steps = trace.trace(state, parts.rules, source, target, probe)
+            if target.kind is points.Kind.SERVICE:
+                to_service = ToService(state, parts.rules, lambda address: find.target(str(address)))
+                steps = to_service.trace(source, target, probe, self._services_of(source))
+            else:
+                steps = trace.trace(state, parts.rules, source, target, probe)
         except (points.PointError, plan.PlanError) as error:
             raise RequestError(ErrorCode.NOT_FOUND, str(error)) from error
         steps = [*trace.failures(parts.node, parts.converger.last.errors, steps, tell_all=uid is None), *steps]
@@ -231,6 +238,17 @@ class Operations:
             "verdict": trace.verdict(steps),
             "steps": [asdict(step) for step in steps],
         }
+
+    def _services_of(self, source: points.Point) -> PodTable:
+        """Return what this node knows of a pod's Services: of its own pods, what their rules say."""
+        pod = self._parts.converger.last.plan.pods.get(source.job)
+        if source.node != self._parts.node or pod is None or pod.uid != source.uid:
+            return PodTable(is_known=False)
+        try:
+            return PodTable(is_known=True, table=self._parts.services.table(pod.namespace, pod.uid))
+        except NftError as error:
+            _log.warning("services of %s: %s", pod.namespace, error)
+            return PodTable(is_known=False)
 
     def _forget(self, node: str) -> Mapping[str, Any]:
         if node == self._parts.node:

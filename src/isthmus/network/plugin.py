@@ -30,7 +30,7 @@ def state(proc: Path = Path("/proc")) -> Plugin:
 
 def _maps_of_slurmd(process: Path) -> str | None:
     try:
-        is_slurmd = process.name.isdecimal() and (process / "comm").read_text().strip() == "slurmd"
+        is_slurmd = process.name.isdecimal() and (process / "comm").read_bytes().strip() == b"slurmd"
         return (process / "maps").read_text() if is_slurmd else None
     except (FileNotFoundError, ProcessLookupError):  # ended meanwhile
         return None

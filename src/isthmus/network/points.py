@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
 
 from isthmus.model.network import Driver, Job, State
 from isthmus.network import dns
@@ -27,6 +27,7 @@ class Kind(StrEnum):
     POD = "pod"
     LEG = "leg"
     HOST = "host"
+    SERVICE = "service"
     OUTSIDE = "outside"
     NOBODY = "nobody"
 
@@ -66,6 +67,7 @@ class Finder:
         domain: of pods' names.
         asker: his uid; None for root.
         uid_of: gives a login name's uid; raises KeyError.
+        services: the addresses of Services.
     """
 
     state: State
@@ -73,6 +75,7 @@ class Finder:
     domain: str
     asker: int | None
     uid_of: Callable[[str], int]
+    services: IPv4Network
 
     def source(self, word: str) -> Point:
         """Return where packets come from: a pod, or a process on a host, which is the asker's own unless root says.
@@ -82,7 +85,7 @@ class Finder:
         """
         user, at, host = word.rpartition("@")
         point = self.target(host)
-        if point.kind is Kind.NOBODY or (at and not point.node):
+        if point.kind in (Kind.NOBODY, Kind.SERVICE) or (at and not point.node):
             raise PointError(f"nobody sends from {word}: {point.text}; name a job, a host, or {OUTSIDE}")
         if point.kind is Kind.POD or not point.node:
             return point
@@ -166,6 +169,8 @@ class Finder:
             return self._in_pods(address)
         if any(address in each for each in self.settings.hosts):
             return Point(Kind.HOST, address, f"a host of the cluster that is no member, {address}")
+        if address in self.services:
+            return Point(Kind.SERVICE, address, f"{address}, of Services (`kubectl get services -A` has its name)")
         return Point(Kind.OUTSIDE, address, f"outside, {address}")
 
     def _in_pods(self, address: IPv4Address) -> Point:

@@ -15,7 +15,7 @@ from threading import Lock
 from isthmus.clients import nftables
 from isthmus.clients.nftables import NftError
 from isthmus.model.services import Table
-from isthmus.network import service_rows, service_rules
+from isthmus.network import service_reading, service_rows, service_rules
 from isthmus.network.drivers import NAMESPACES
 from isthmus.network.messages import ErrorCode
 from isthmus.network.protocol import RequestError
@@ -35,6 +35,28 @@ class PodServices:
         self._services = services
         self._folder = folder
         self._locks: defaultdict[int, Lock] = defaultdict(Lock)
+
+    @property
+    def addresses(self) -> IPv4Network:
+        """All addresses of Services."""
+        return self._services
+
+    def table(self, namespace: str, uid: int) -> Table | None:
+        """Return who answers where in a pod, as its rules have it; None for a pod without Services.
+
+        Args:
+            namespace: the pod's, by its name.
+            uid: whose pod it is.
+
+        Raises:
+            NftError: nft did not tell, or in another form.
+        """
+        with self._locks[uid]:
+            entries = nftables.listed(service_rules.FAMILY, service_rules.TABLE, self._folder / namespace)
+        try:
+            return None if entries is None else service_reading.table(entries)
+        except (KeyError, TypeError, ValueError) as error:
+            raise NftError(f"nft tells of {service_rules.TABLE} in a form nobody here knows: {error!r}") from error
 
     def set(self, namespace: str, uid: int, table: Table) -> None:
         """Replace a pod's Services.

@@ -157,7 +157,7 @@ class _Way:
             yield from self._hook(source.node, "output", packet)
             if not here:
                 yield from self._arrives(target, source.address)
-        elif target.kind in (Kind.NOBODY, Kind.OUTSIDE):
+        elif target.kind in (Kind.NOBODY, Kind.SERVICE, Kind.OUTSIDE):
             yield Step("", "route", Verdict.MISSING, f"{target.text}: no way from outside leads over this cluster")
         else:
             yield from self._arrives(target, source.address)

@@ -38,8 +38,12 @@ class Pod:
 
 
 def pods(login, user, job, names):
-    shown = json.loads(login.run_as(user, "isthmus network list --json"))
-    (mine,) = [each for each in shown["jobs"] if each["id"] == int(job)]
+    def listed():
+        shown = json.loads(login.run_as(user, "isthmus network list --json"))
+        return [each for each in shown["jobs"] if each["id"] == int(job) and all(each["addresses"])]
+
+    # A job may run before the prologs of all its nodes have.
+    (mine,) = wait(listed)
     by_node = dict(zip(mine["nodes"], mine["addresses"], strict=True))
     return {name: Pod(login, user, job, name, by_node[name]) for name in names}
 

@@ -100,11 +100,10 @@ def test_nothing_is_left_after_jobs_came_and_went(quiet, login, controller, user
     for job in started:
         jobs.wait_for_job(controller, job, "COMPLETED", timeout_s=180)
     for node in two_computes:
-        wait(lambda node=node: leavings(node), lambda left: left == [], timeout_s=60)
+        wait(lambda node=node: leavings(node), lambda left: left == [])
     wait(
         lambda: controller.output(
             "isthmus network list --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)[\"jobs\"]))'"
         ),
         lambda left: left == "0",
-        timeout_s=60,
     )

@@ -8,7 +8,7 @@ from tests.support.waiting import wait
 
 JOBS = 5
 # A client may first try the lost member, and a new leader must be found.
-START = "timeout 30 srun --pod-network --nodes=2 --ntasks-per-node=1 --mem=20 ls /sys/class/net"
+START = "timeout 120 srun --pod-network --nodes=2 --ntasks-per-node=1 --mem=20 ls /sys/class/net"
 
 
 @pytest.fixture(scope="module")

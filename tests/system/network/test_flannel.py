@@ -86,9 +86,9 @@ def test_pod_reaches_neither_etcd_nor_sshd_nor_metadata(shared, two_computes, co
 def test_pod_resolves_names_of_its_network(shared, two_computes, user, other_user, domain):  # noqa: F811
     near, far = (node.name for node in two_computes)
     mine, theirs = shared
-    wait(lambda: resolve(mine[near], "pod1"), lambda seen: seen == [mine[far].address], timeout_s=10)
+    wait(lambda: resolve(mine[near], "pod1"), lambda seen: seen == [mine[far].address])
     name = f"pod0.{theirs[near].job}.{other_user}.{domain}"
-    wait(lambda: resolve(mine[near], name), lambda seen: seen == [theirs[near].address], timeout_s=10)
+    wait(lambda: resolve(mine[near], name), lambda seen: seen == [theirs[near].address])
 
 
 def test_pod_resolves_no_name_of_a_private_network(shared, serving, two_computes, user, domain):  # noqa: F811
@@ -117,7 +117,7 @@ def test_job_that_ends_while_the_daemon_is_dead_leaves_nothing(login, controller
         jobs.cancel(controller, job)
     finally:
         near.output("systemctl start isthmus-networkd")
-    wait(lambda: set(leavings(near)), lambda left: left <= before, timeout_s=60)
+    wait(lambda: set(leavings(near)), lambda left: left <= before)
 
 
 def test_nothing_is_left_after_jobs_came_and_went(login, controller, user, other_user, two_computes):
@@ -127,4 +127,4 @@ def test_nothing_is_left_after_jobs_came_and_went(login, controller, user, other
     for job in started:
         jobs.wait_for_job(controller, job, "COMPLETED", timeout_s=180)
     for node in two_computes:
-        wait(lambda node=node: set(leavings(node)), lambda left, node=node: left <= before[node.name], timeout_s=60)
+        wait(lambda node=node: set(leavings(node)), lambda left, node=node: left <= before[node.name])

@@ -1,5 +1,7 @@
 """MPI in pods: by srun, and by mpirun within a batch script and salloc; Open MPI and MPICH."""
 
+from contextlib import contextmanager
+
 import pytest
 
 from tests.support import jobs
@@ -33,6 +35,17 @@ def options(request, controller):
     return JOB.replace("--pod-network", f"--pod-network={request.param}")
 
 
+@contextmanager
+def pods(login, user):
+    """An allocation that has pods on both nodes."""
+    told = login.run_as(user, f"salloc --no-shell {JOB} 2>&1")
+    job = next(word for word in told.split() if word.isdigit())
+    try:
+        yield
+    finally:
+        login.run_as(user, f"scancel {job}")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_ranks_of_two_nodes_meet_in_pods(login, user, two_computes, programs, options, kind):
     told = login.run_as(user, f"srun --mpi={KINDS[kind]} {options} {programs[kind]}")
@@ -61,3 +74,19 @@ def test_ranks_in_containers_meet_in_pods(login, user, two_computes, programs):
     image = login.run_as(user, "isthmus pull ctl:5000/isthmus/mpi")
     inside = f"apptainer exec --bind {programs['openmpi']} {image} {programs['openmpi']}"
     assert results(login.run_as(user, f"srun --mpi=pmix {JOB} {inside}")) == MET
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("owner", ["user", "other"])
+def test_ranks_on_the_hosts_network_meet_beside_pods(login, user, other_user, two_computes, programs, kind, owner):
+    """The legs of whoever has pods on both nodes are interfaces more, which no other host's process reaches."""
+    host = f"srun --mpi={KINDS[kind]} {JOB} --pod-network=none --time=1 {programs[kind]}"
+    with pods(login, user if owner == "user" else other_user):
+        assert results(login.run_as(user, host)) == MET
+
+
+def test_ranks_in_containers_on_the_hosts_network_meet_beside_pods(login, user, two_computes, programs):
+    image = login.run_as(user, "isthmus pull ctl:5000/isthmus/mpi")
+    inside = f"apptainer exec --bind {programs['openmpi']} {image} {programs['openmpi']}"
+    with pods(login, user):
+        assert results(login.run_as(user, f"srun --mpi=pmix {JOB} --pod-network=none --time=1 {inside}")) == MET

@@ -26,7 +26,7 @@ def test_pod_resolves_pods_of_its_job_by_short_and_full_names(serving, two_compu
     mine = serving[0]
     job = mine[near].job
     for name in ("pod1", f"pod1.{job}.{user}.{domain}"):
-        wait(lambda name=name: resolve(mine[near], name), lambda seen: seen == [mine[far].address], timeout_s=10)
+        wait(lambda name=name: resolve(mine[near], name), lambda seen: seen == [mine[far].address])
 
 
 def test_job_id_is_the_name_of_all_its_pods(serving, two_computes, domain, user):
@@ -34,7 +34,7 @@ def test_job_id_is_the_name_of_all_its_pods(serving, two_computes, domain, user)
     mine, second, _ = serving
     wanted = sorted(pod.address for pod in second.values())
     (job,) = {pod.job for pod in second.values()}
-    wait(lambda: sorted(resolve(mine[near], f"{job}.{user}.{domain}")), lambda seen: seen == wanted, timeout_s=10)
+    wait(lambda: sorted(resolve(mine[near], f"{job}.{user}.{domain}")), lambda seen: seen == wanted)
 
 
 def test_address_resolves_to_the_pods_name(serving, two_computes, domain, user):
@@ -51,9 +51,9 @@ def test_job_name_is_that_of_the_newest_job(serving, two_computes, login, contro
     with jobs.running(login, controller, user, options) as first, jobs.running(login, controller, user, options) as job:
         assert int(first) < int(job)
         wanted = [each.address for each in pods(login, user, job, [near]).values()]
-        wait(lambda: resolve(pod, f"train-net-1.{user}.{domain}"), lambda seen: seen == wanted, timeout_s=20)
+        wait(lambda: resolve(pod, f"train-net-1.{user}.{domain}"), lambda seen: seen == wanted)
         assert resolve(pod, "train-net-1") == wanted
-    wait(lambda: resolve(pod, f"train-net-1.{user}.{domain}"), lambda seen: seen == [], timeout_s=60)
+    wait(lambda: resolve(pod, f"train-net-1.{user}.{domain}"), lambda seen: seen == [])
 
 
 def test_name_of_digits_is_no_jobs_name(serving, two_computes, login, controller, user, domain):
@@ -62,7 +62,7 @@ def test_name_of_digits_is_no_jobs_name(serving, two_computes, login, controller
     (taken,) = {pod.job for pod in second.values()}
     with jobs.running(login, controller, user, f"--pod-network --mem=20 --nodelist={near} --job-name={taken}") as job:
         (address,) = (each.address for each in pods(login, user, job, [near]).values())
-        wait(lambda: resolve(mine[near], f"{job}.{user}.{domain}"), lambda seen: seen == [address], timeout_s=20)
+        wait(lambda: resolve(mine[near], f"{job}.{user}.{domain}"), lambda seen: seen == [address])
         assert address not in resolve(mine[near], f"{taken}.{user}.{domain}")
 
 
@@ -70,7 +70,7 @@ def test_pod_resolves_no_name_of_another_user(serving, two_computes, domain, oth
     near = two_computes[0].name
     mine, _, theirs = serving
     (job,) = {pod.job for pod in theirs.values()}
-    assert resolve(theirs[near], f"{job}.{other_user}.{domain}")
+    wait(lambda: resolve(theirs[near], f"{job}.{other_user}.{domain}"))
     assert resolve(mine[near], f"{job}.{other_user}.{domain}") == []
     assert resolve(mine[near], f"pod0.{job}.{other_user}.{domain}") == []
 
@@ -95,7 +95,7 @@ def test_resolver_of_a_host_is_brought_back(two_computes, domain):
     before = host.output("cat /etc/resolv.conf")
     assert "nameserver 127.0.0.153" in before.splitlines()
     host.output("sed '/127.0.0.153/d' /etc/resolv.conf > /tmp/resolv && cat /tmp/resolv > /etc/resolv.conf")
-    wait(lambda: host.output("cat /etc/resolv.conf"), lambda seen: seen == before, timeout_s=30)
+    wait(lambda: host.output("cat /etc/resolv.conf"), lambda seen: seen == before)
 
 
 def test_users_names_are_no_files_of_others(two_computes, serving, other_user):

@@ -55,7 +55,7 @@ def test_unknown_network_is_refused_at_submission(login, user, program):
     refused = login.try_as(user, f"{command} --pod-network=bridge {rest} true || exit 1")
     assert refused.rc == 1
     assert f"isthmus: --pod-network=bridge: {CHOOSE}" in refused.stderr
-    assert login.run_as(user, "squeue --me --noheader") == ""
+    wait(lambda: login.run_as(user, "squeue --me --noheader"), lambda shown: shown == "")
 
 
 def test_every_node_of_a_job_has_its_pod_before_the_first_step(login, user, two_computes):
@@ -134,15 +134,15 @@ def test_requeued_job_has_a_pod_again(login, controller, user):
 def test_cancelled_job_leaves_nothing(login, controller, user, computes):
     node = computes[0]
     with jobs.running(login, controller, user, f"--pod-network --nodelist={node.name}") as job:
-        assert len(traces(node, job)) == 3
-    wait(lambda: traces(node, job), lambda left: left == [], timeout_s=15)
+        wait(lambda: len(traces(node, job)) == 3)
+    wait(lambda: traces(node, job), lambda left: left == [])
 
 
 def test_job_cancelled_while_it_begins_leaves_nothing(login, controller, user, computes):
     node = computes[0]
     begun = [jobs.submit(login, user, f"--pod-network --mem=20 --nodelist={node.name}", "sleep 60") for _ in range(4)]
     jobs.cancel(controller, *begun)
-    wait(lambda: [traces(node, job) for job in begun], lambda left: not any(left), timeout_s=15)
+    wait(lambda: [traces(node, job) for job in begun], lambda left: not any(left))
     jobs.wait_for_nodes(controller, node.name)
 
 
@@ -161,5 +161,6 @@ def test_node_stays_out_of_the_pod(login, controller, user, computes):
     """Slurm's own daemons, and what ssh is adopted into, stay in the node's network."""
     node = computes[0]
     with jobs.running(login, controller, user, f"--pod-network --nodelist={node.name}"):
-        inside = node.output("readlink $(pgrep -f 'slurmstepd|sleep 100000000' | sed 's|.*|/proc/&/ns/net|') | sort -u")
+        see = "readlink $(pgrep -f 'slurmstepd|sleep 100000000' | sed 's|.*|/proc/&/ns/net|') | sort -u"
+        inside = wait(lambda: node.output(see))
         assert inside == node.output("readlink /proc/1/ns/net")

@@ -8,7 +8,7 @@ from tests.support import jobs
 
 MISSED = "isthmus: job {job} cannot use its pod network on {node}, so the task was not started: "
 # A dead daemon is known at once; the rest is Slurm's own time.
-BOUND_S = 30
+BOUND_S = 60
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def node(computes, controller):
     node.output("systemctl stop isthmus-networkd")
     yield node
     node.output("systemctl start isthmus-networkd")
-    assert jobs.node_states(controller)[node.name] in jobs.IDLE
+    jobs.wait_for_nodes(controller, node.name)
 
 
 @pytest.mark.parametrize("option", ["", "--pod-network=none"])

@@ -25,5 +25,7 @@ def test_plugin_is_what_slurmd_has_in_memory(tmp_path, processes, wanted):
         (tmp_path / str(number) / "comm").write_text(f"{name}\n")
         (tmp_path / str(number) / "maps").write_text(maps)
     (tmp_path / "self").mkdir()
+    (tmp_path / "98").mkdir()
+    (tmp_path / "98/comm").write_bytes(b"\xff\n")
     (tmp_path / "99").mkdir()
     assert state(tmp_path) is wanted

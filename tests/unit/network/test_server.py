@@ -22,7 +22,7 @@ def serving(tmp_path):
 
 def connect(serving):
     connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(5)
+    connection.settimeout(30)
     connection.connect(serving.server_address)
     return connection
 

@@ -40,11 +40,12 @@ SETTINGS = rules.Settings(
     hosts=(IPv4Network("192.0.2.77/32"),),
     egress=(rules.Egress(rules.Action.DENY, IPv4Network("198.51.100.0/24")),),
 )
+SERVICES = IPv4Network("10.96.0.0/16")
 UIDS = {"root": 0, "alice": A, "bob": B, "admin": 1009}
 
 
 def traced(source, target, port=80, protocol=rules.Protocol.TCP, asker=None, state=STATE, settings=SETTINGS):
-    finder = Finder(visible(state, asker), settings, "cl", asker, UIDS.__getitem__)
+    finder = Finder(visible(state, asker), settings, "cl", asker, UIDS.__getitem__, SERVICES)
     return trace(finder.state, settings, finder.source(source), finder.target(target), Probe(protocol, port))
 
 
@@ -133,7 +134,7 @@ def test_what_lacks_ends_the_way(state, target, node, check):
 
 @pytest.mark.parametrize("word", ["10", "10:c1", "10:pod0", "10.64.1.10", "pod0.10", "train", "pod0.10.alice.cl"])
 def test_words_for_a_pod(word):
-    finder = Finder(visible(STATE, A), SETTINGS, "cl", A, UIDS.__getitem__)
+    finder = Finder(visible(STATE, A), SETTINGS, "cl", A, UIDS.__getitem__, SERVICES)
     assert finder.source(word).address == IPv4Address("10.64.1.10")
 
 
@@ -154,14 +155,16 @@ def test_address_of_another_user_is_like_one_of_nobody(target):
         assert verdict(told) is Verdict.REFUSED
 
 
-@pytest.mark.parametrize("source", ["bob@c1", "10.64.2.20", "root@c1", "web", "nobody@c1", "alice@outside", "30"])
+@pytest.mark.parametrize(
+    "source", ["bob@c1", "10.64.2.20", "10.96.0.9", "root@c1", "web", "nobody@c1", "alice@outside", "30"]
+)
 def test_user_sends_from_what_is_his_alone(source):
     with pytest.raises(PointError):
         traced(source, "10", asker=A)
 
 
 def test_user_on_a_host_is_himself():
-    assert "uid 1001" in Finder(STATE, SETTINGS, "cl", A, UIDS.__getitem__).source("c1").text
+    assert "uid 1001" in Finder(STATE, SETTINGS, "cl", A, UIDS.__getitem__, SERVICES).source("c1").text
 
 
 @pytest.mark.parametrize("target", ["30", "10:c9", "10:pod2", "127.0.0.1", ""])

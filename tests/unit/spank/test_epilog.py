@@ -46,7 +46,8 @@ def test_daemon_that_is_silent_fails_no_node(plugin, daemon):
 def test_daemon_that_is_dead_holds_up_nothing(plugin):
     begun_s = time.monotonic()
     assert plugin.run("epilog", HOST_OPTION="").told == ["rc=0"]
-    assert time.monotonic() - begun_s < 1
+    # It takes milliseconds; the rest is for a busy machine.
+    assert time.monotonic() - begun_s < 10
 
 
 def test_epilog_without_a_job_does_nothing(plugin, daemon):
