@@ -11,7 +11,8 @@ from typing import Any
 from rich.console import Console
 
 from isthmus.cli import place
-from isthmus.controlplane.examining import Finding, Level, examine
+from isthmus.controlplane.examining import examine
+from isthmus.controlplane.findings import Finding, Level
 
 _MARKS = {Level.OK: "[green]ok[/]", Level.WARNING: "[yellow]warning[/]", Level.FAILURE: "[red]failure[/]"}
 

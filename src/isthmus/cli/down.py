@@ -60,4 +60,5 @@ def _agreed() -> bool:
 def _words(ended: Down) -> str:
     told = [f"ended job {' '.join(ended.jobs)}" if ended.jobs else "no control plane ran"]
     told += [f"ended {len(ended.pods)} pods"] if ended.pods else []
+    told += [f"data are left on the disk of {ended.left}: your next start there removes them"] if ended.left else []
     return "; ".join([*told, *(f"removed {path}" for path in ended.removed)])

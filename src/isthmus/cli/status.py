@@ -64,10 +64,16 @@ def _rows(found: Status) -> dict[str, str]:
         "successor": f"job {found.successor.id}" if found.successor else "",
         "API server": f"{found.server} {found.version}".strip(),
         "programs": ", ".join(_program(name, each) for name, each in found.programs.items()),
+        "data": _data(found.data),
         "node": f"{node['name']}, {'ready' if node['ready'] else 'not ready'}" if node else "",
         "pods": ", ".join(f"{count} {phase}" for phase, count in found.pods.items()),
         "jobs of pods": ", ".join(f"{each.id} {each.name} {each.state}" for each in found.pod_jobs),
     }
+
+
+def _data(told: dict[str, Any]) -> str:
+    warnings = [f"warning: {each}" for each in told.get("warnings", ())]
+    return "\n".join([*filter(None, [told.get("words")]), *warnings])
 
 
 def _program(name: str, told: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from isthmus.cli import place
+from isthmus.controlplane.settings import DataPlace
 from isthmus.controlplane.starting import Up, up
 
 TIMEOUT_S = 600
@@ -21,9 +22,10 @@ EPILOG = """examples:
   export KUBECONFIG=$(isthmus kubeconfig --path)
   kubectl create deployment web --image=nginx    each pod is a job: squeue --me
   isthmus up --partition long --time 7-0         elsewhere; kept for later starts
+  isthmus up --data node                         etcd on the node's disk; kept too
 
 exit status: 0 the API server answers, 1 it does not (standard error says why), 2 wrong usage"""
-_WISHES = ("partition", "account", "qos", "time", "memory_mib", "audit")
+_WISHES = ("partition", "account", "qos", "time", "memory_mib", "audit", "data")
 
 
 def register(subparsers: Any) -> None:
@@ -46,6 +48,12 @@ def register(subparsers: Any) -> None:
         default=None,
         help="log changes: isthmus logs audit",
     )
+    command.add_argument(
+        "--data",
+        choices=[each.value for each in DataPlace],
+        help="where etcd writes: your home, or the disk of the job's node with snapshots to your home, for a home that "
+        "is slow or has no locks; when the node dies, what is newer than the last snapshot is lost",
+    )
     command.add_argument("--timeout", type=float, default=TIMEOUT_S, metavar="S", help="stop waiting after S seconds")
     place.add_json(command)
     command.set_defaults(run=run)
@@ -65,6 +73,7 @@ def run(options: argparse.Namespace) -> None:
 def _words(found: Up) -> str:
     began = f"started in {found.took_s} s" if found.created else "runs"
     lines = [f"your Kubernetes {began}: job {found.job}, {found.server}"]
+    lines += [found.data] if found.data else []
     lines += [f"warning: {warning}" for warning in found.warnings]
     return "\n".join([*lines, f"export KUBECONFIG={found.kubeconfig}"])
 

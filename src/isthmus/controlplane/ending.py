@@ -6,6 +6,7 @@ the user's subordinate uids; a user namespace that has all of them may remove th
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -15,10 +16,12 @@ from pathlib import Path
 from isthmus.clients import process, slurm_jobs
 from isthmus.clients.process import ProcessError
 from isthmus.clients.slurm_jobs import Job
+from isthmus.controlplane import lineage, nodedisk, placing
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import RESERVATION
 from isthmus.controlplane.network import NetworkError
 from isthmus.controlplane.place import Place, control_planes, jobs, pod_jobs
+from isthmus.controlplane.settings import DataPlace
 
 # The programs' own grace periods together; then Slurm ends what is left.
 ORDERLY_S = 30.0
@@ -35,12 +38,14 @@ class Down:
         jobs: the control plane's.
         pods: jobs of pods.
         removed: folders and files.
+        left: the node whose disk still has data.
     """
 
     schema: int
     jobs: tuple[str, ...]
     pods: tuple[str, ...]
     removed: tuple[str, ...]
+    left: str = ""
 
 
 def down(place: Place, tell: Callable[[str], None], *, keep_pods: bool = False, purge: bool = False) -> Down:
@@ -55,12 +60,27 @@ def down(place: Place, tell: Callable[[str], None], *, keep_pods: bool = False, 
     Raises:
         ControlPlaneError: something did not end, or a file could not be removed.
     """
+    if purge and place.home.cluster.folder.is_dir():
+        # Only the control plane reaches the disk of its node.
+        place.home.cluster.purge.touch(mode=0o600)
     ended = _end_control_plane(tell)
     pods = [] if keep_pods and not purge else pod_jobs(place.home, jobs())
     _cancel(pods)
     _wait_for_end(pods, tell, GONE_S)
+    left = _left_on_a_disk(place) if purge else ""
     removed = _purge(place) if purge else ()
-    return Down(1, ended, tuple(job.id for job in pods), removed)
+    return Down(1, ended, tuple(job.id for job in pods), removed, left)
+
+
+def _left_on_a_disk(place: Place) -> str:
+    """Return the node that has data which nobody removes now."""
+    files = place.home.cluster
+    # The control plane takes the sign away when it has removed them itself.
+    if not files.folder.is_dir() or files.purge.name not in os.listdir(files.folder):
+        return ""
+    claim = lineage.read(files)
+    is_elsewhere = claim is not None and claim.data is DataPlace.NODE and claim.node != placing.node()
+    return claim.node if claim is not None and is_elsewhere else ""
 
 
 def _end_control_plane(tell: Callable[[str], None]) -> tuple[str, ...]:
@@ -97,8 +117,9 @@ def _wait_for_end(ended: list[Job], tell: Callable[[str], None], wait_s: float, 
 
 def _purge(place: Place) -> tuple[str, ...]:
     home = place.home
+    # This host may be the one; on others, the next start there removes what is left.
+    removed = [str(folder) for folder in nodedisk.remove(home.cluster, place.settings.data_dir)]
     targets = [home.cluster.folder, home.pods, home.folder / "volumes", home.kubeconfig, home.folder / "up.lock"]
-    removed = []
     for target in targets:
         if target.exists():
             _remove(target)

@@ -5,65 +5,37 @@ An examination looks, and changes nothing that stays. One that cannot be made is
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pwd
-import shutil
-import statistics
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from isthmus.clients import process, slurm_jobs
 from isthmus.clients.apiserver import ApiError
 from isthmus.clients.process import ProcessError
-from isthmus.controlplane import job, pki, wishes
+from isthmus.controlplane import examining_home, examining_keys, job, wishes
 from isthmus.controlplane.errors import ControlPlaneError
+from isthmus.controlplane.findings import Finding, Level
 from isthmus.controlplane.network import NetworkError
 from isthmus.controlplane.place import Place, api, control_planes, jobs, read_json
 
-# etcd's own advice (Hardware recommendations): 99 % of syncs below 10 ms; its elections here wait 5 s.
-SYNC_GOOD_S = 0.010
-SYNC_BAD_S = 0.500
-_SYNCS = 50
-ROOM_BYTES = 2 << 30
 _SUBIDS = (Path("/etc/subuid"), Path("/etc/subgid"))
 _RESTARTS = 3
-
-
-class Level(StrEnum):
-    """How bad a finding is."""
-
-    OK = "ok"
-    WARNING = "warning"
-    FAILURE = "failure"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One examination's result; `remedy` is empty where all is well."""
-
-    level: Level
-    what: str
-    remedy: str = ""
 
 
 def examine(place: Place) -> Iterator[Finding]:
     """Yield findings, each as soon as it is made."""
     steps: tuple[Callable[[Place], Iterator[Finding]], ...] = (
         _image,
-        _folder,
-        _room,
-        _syncs,
-        _locks,
+        examining_home.folder,
+        examining_home.room,
+        examining_home.syncs,
+        examining_home.locking,
+        examining_home.snapshots,
         _subids,
         _slurm,
         _network,
-        _certificates,
+        examining_keys.certificates,
         _cluster,
     )
     for step in steps:
@@ -86,67 +58,6 @@ def _image(place: Place) -> Iterator[Finding]:
 
 def _version(place: Place) -> list[str]:
     return [str(place.settings.image), "/usr/local/bin/etcd", "--version"]
-
-
-def _folder(place: Place) -> Iterator[Finding]:
-    folder = place.home.folder
-    folder.mkdir(mode=0o700, exist_ok=True)
-    mode = folder.stat().st_mode & 0o777
-    if mode & 0o077:
-        yield Finding(Level.FAILURE, f"{folder} is open to others ({mode:o})", f"chmod 700 {folder}")
-    else:
-        yield Finding(Level.OK, f"{folder} is yours alone")
-
-
-def _room(place: Place) -> Iterator[Finding]:
-    free = shutil.disk_usage(place.home.folder).free
-    words = f"{free >> 20} MiB are free in {place.home.folder}"
-    if free < ROOM_BYTES:
-        yield Finding(Level.WARNING, words, "remove old files of ~/.isthmus/images; etcd stops writing on a full home")
-    else:
-        yield Finding(Level.OK, words)
-
-
-def _syncs(place: Place) -> Iterator[Finding]:
-    """Write and sync as etcd does: small appended blocks."""
-    with TemporaryDirectory(dir=place.home.folder, prefix=".doctor.") as folder:
-        took = sorted(_sync_times(Path(folder) / "wal"))
-    slow = took[int(0.98 * len(took))]
-    words = f"a sync of the home takes {statistics.median(took) * 1e3:.1f} ms, slow ones {slow * 1e3:.1f} ms"
-    if slow > SYNC_BAD_S:
-        yield Finding(Level.FAILURE, words, "etcd would lose its own lead; ask for a home on a faster disk")
-    elif slow > SYNC_GOOD_S:
-        yield Finding(Level.WARNING, words, "the cluster works, and each change waits for it; a faster home helps")
-    else:
-        yield Finding(Level.OK, words)
-
-
-def _sync_times(path: Path) -> Iterator[float]:
-    with path.open("wb", buffering=0) as file:
-        for _ in range(_SYNCS):
-            began_s = time.perf_counter()
-            file.write(os.urandom(4096))
-            os.fdatasync(file.fileno())
-            yield time.perf_counter() - began_s
-
-
-def _locks(place: Place) -> Iterator[Finding]:
-    with (
-        TemporaryDirectory(dir=place.home.folder, prefix=".doctor.") as folder,
-        (Path(folder) / "lock").open("w") as first,
-        (Path(folder) / "lock").open("w") as second,
-    ):
-        try:
-            fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            yield Finding(Level.FAILURE, f"the home has no locks: {error}", "an admin mounts it with locks (flock)")
-            return
-        try:
-            fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            yield Finding(Level.OK, "the home has locks")
-            return
-    yield Finding(Level.FAILURE, "the home gives one lock to two at once", "an admin mounts it with locks (flock)")
 
 
 def _subids(_: Place) -> Iterator[Finding]:
@@ -182,20 +93,6 @@ def _network(place: Place) -> Iterator[Finding]:
         yield Finding(Level.OK, "this host reaches your network")
     except NetworkError as error:
         yield Finding(Level.FAILURE, str(error), "an admin looks at isthmus-networkd on this host")
-
-
-def _certificates(place: Place) -> Iterator[Finding]:
-    ends = dict(pki.expiries(place.home.cluster)) if place.home.cluster.pki.is_dir() else {}
-    if not ends:
-        return
-    name, end = min(ends.items(), key=lambda item: item[1])
-    words = f"certificates are good until {end:%Y-%m-%d} ({name})"
-    if end < datetime.now(UTC):
-        yield Finding(Level.FAILURE, f"{name} expired on {end:%Y-%m-%d}", "`isthmus down` and `isthmus up` renew it")
-    elif name in pki.AUTHORITIES and end - datetime.now(UTC) < pki.RENEWAL:
-        yield Finding(Level.WARNING, words, "authorities are not renewed: save your objects, `isthmus down --purge`")
-    else:
-        yield Finding(Level.OK, words)
 
 
 def _cluster(place: Place) -> Iterator[Finding]:

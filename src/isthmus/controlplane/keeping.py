@@ -51,6 +51,7 @@ class Program:
         environment: variables set besides the inherited ones.
         grace_s: how long it may take to end.
         keep: descriptors that it gets.
+        farewell: what is done with it before it is ended in order, when those that need it have ended.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
     grace_s: float = 10.0
     keep: tuple[int, ...] = ()
+    farewell: Callable[[], Awaitable[None]] | None = None
 
 
 @dataclass(slots=True)
@@ -173,6 +175,8 @@ class Keeper:
     async def _end(self, program: Program, child: children.Child) -> None:
         users = [each.name for each in self._programs if program.name in each.needs]
         await _all(self._over[name] for name in users)
+        if program.farewell is not None:
+            await program.farewell()
         await child.stop(program.grace_s)
 
     async def _unless_stopped(self, work: Awaitable[object]) -> bool:

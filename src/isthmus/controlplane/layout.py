@@ -1,5 +1,7 @@
 """Where a user's cluster keeps its files: everything below one folder, 0700, on the shared home.
 
+Only the data of etcd may lie elsewhere (nodedisk).
+
 Programs in containers see that folder elsewhere, so whoever writes a program's arguments takes a layout of the place
 where the program sees it.
 """
@@ -27,8 +29,33 @@ class Layout:
 
     @property
     def etcd(self) -> Path:
-        """The data of etcd."""
+        """The data of etcd, where they lie on the home."""
         return self.folder / "etcd"
+
+    @property
+    def snapshots(self) -> Path:
+        """Copies of data that lie on a node's disk."""
+        return self.folder / "snapshots"
+
+    @property
+    def claim(self) -> Path:
+        """Where the newest data are."""
+        return self.folder / "claim.json"
+
+    @property
+    def disk_name(self) -> Path:
+        """What nobody can guess of the name of the folder on nodes' disks."""
+        return self.folder / "disk-name"
+
+    @property
+    def data(self) -> Path:
+        """What is told of data on a node's disk."""
+        return self.folder / "data.json"
+
+    @property
+    def purge(self) -> Path:
+        """There when the control plane shall end without a trace."""
+        return self.folder / "purge"
 
     @property
     def logs(self) -> Path:

@@ -2,7 +2,7 @@
 
 SIGTERM ends the cluster in order, within the half minute that Slurm gives. SIGUSR1, which Slurm sends some time before
 the limit, first submits a successor that waits for this job's end. What the API server has said yes to is in etcd and
-synced by then, so neither loses a write.
+synced by then, and from a node's disk it is copied to the home before the end, so neither loses a write.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import logging
 import os
 import pwd
+import shutil
 import signal
 import sys
 from dataclasses import replace
@@ -19,11 +20,12 @@ from pathlib import Path
 from isthmus.clients import slurm_jobs, sockets
 from isthmus.clients.process import ProcessError
 from isthmus.clients.slurm import SlurmError
-from isthmus.controlplane import job, ownership, settings, wishes
+from isthmus.controlplane import job, nodedisk, ownership, placing, settings, wishes
 from isthmus.controlplane.errors import ControlPlaneError, UnansweredError
 from isthmus.controlplane.keeping import Keeper
-from isthmus.controlplane.launching import SEEN, in_container
+from isthmus.controlplane.launching import SEEN, in_container, seen_in_container
 from isthmus.controlplane.layout import RESERVATION, Home, Layout
+from isthmus.controlplane.nodedisk import Disk
 from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
 from isthmus.controlplane.running import Run, run
 
@@ -49,14 +51,31 @@ def _run() -> None:
     job_id = os.environ.get("SLURM_JOB_ID")
     if not job_id:
         raise ControlPlaneError("this is no Slurm job; start a control plane with `isthmus up`")
-    owned = ownership.take(home.cluster, job_id, is_alive, tell=_log.info)
+    layout, asked = home.cluster, wishes.read(home.cluster)
+    disk = placing.disk(known, asked, layout)
+    owned = ownership.take(layout, job_id, is_alive, on_disk=disk.folder if disk else None, tell=_log.info)
     try:
-        site = _site(known, wishes.read(home.cluster))
-        launch = in_container(known.image, home.cluster)
-        parts = Run(job_id, _user(), home, site, launch, owned.descriptor, _hosts(known))
-        asyncio.run(run(parts, lambda keeper: _listen(keeper, known, home.cluster, job_id)))
+        layout.purge.unlink(missing_ok=True)
+        for folder in nodedisk.sweep(known.data_dir, but=disk):
+            _log.info("removed %s: its cluster is gone", folder)
+        parts = _parts(known, asked, home, disk, owned)
+        asyncio.run(run(parts, lambda keeper: _listen(keeper, known, layout, job_id)))
+        if disk and layout.purge.exists():
+            shutil.rmtree(disk.folder)
+            layout.purge.unlink()
     finally:
         owned.release()
+
+
+def _parts(
+    known: settings.Settings, asked: wishes.Wishes, home: Home, disk: Disk | None, owned: ownership.Ownership
+) -> Run:
+    layout, job_id = home.cluster, os.environ["SLURM_JOB_ID"]
+    launch, see = in_container(known.image, layout, disk), seen_in_container(layout, disk)
+    settled = placing.settle(layout, placing.wanted(known, asked), disk, launch, see)
+    site = _site(known, asked, see(settled.folder))
+    saver = placing.saver(job_id, layout, settled, site)
+    return Run(job_id, _user(), home, site, launch, owned.descriptors, _hosts(known), saver)
 
 
 def is_alive(job_id: str) -> bool:
@@ -99,7 +118,7 @@ def _listen(keeper: Keeper, known: settings.Settings, layout: Layout, job_id: st
     loop.add_signal_handler(signal.SIGUSR1, on_limit)
 
 
-def _site(known: settings.Settings, wanted: wishes.Wishes) -> Site:
+def _site(known: settings.Settings, wanted: wishes.Wishes, data: Path) -> Site:
     """Tell where this start listens: in a network of its own where the programs always do, else where it is free."""
     if known.has_network:
         address, ports = sockets.own_address(), Ports()
@@ -107,7 +126,7 @@ def _site(known: settings.Settings, wanted: wishes.Wishes) -> Site:
         address = sockets.address_of(os.environ.get("SLURMD_NODENAME", "localhost"))
         ports = Ports(*sockets.free_ports(len(PORT_NAMES)))
     known = replace(known, memory_mib=wanted.memory_mib or known.memory_mib)
-    return Site(known, Layout(SEEN), address, ports, _upstreams(RESOLV_CONF), wanted.audit)
+    return Site(known, Layout(SEEN), address, ports, _upstreams(RESOLV_CONF), wanted.audit, data)
 
 
 def _hosts(known: settings.Settings) -> tuple[str, ...]:

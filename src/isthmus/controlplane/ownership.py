@@ -4,6 +4,10 @@ Either alone is not enough. A home may not have locks that other nodes see; and 
 nothing about a process that it could not reach. So both must agree. The lock's descriptor is passed on to the
 programs: a control plane that is killed leaves the data locked until the last of them is gone. What such a one left
 behind in its own job, containers outlive their parent, is ended by the one that begins anew there.
+
+Data on a node's disk have a lock there besides, which always works and holds off whatever is left on that node. The
+home may then have no locks at all: what was cut off elsewhere writes another disk, and `lineage` keeps its snapshots
+from ever being used.
 """
 
 from __future__ import annotations
@@ -19,13 +23,14 @@ from pathlib import Path
 
 from isthmus.controlplane.errors import OwnedError, UnansweredError
 from isthmus.controlplane.layout import Layout
-from isthmus.support import durable
+from isthmus.support import durable, locks
 
 # How long a start waits for the end of the one before: an etcd that syncs to a slow home, a job in its epilog.
 WAIT_S = 60.0
 # How long leftovers may take to end in order.
 PATIENCE_S = 10.0
 _PAUSE_S = 0.5
+NO_LOCKS_REMEDY = "`isthmus up --data node` does without, or an admin mounts the home with locks (flock)"
 
 
 IsAlive = Callable[[str], bool]
@@ -33,15 +38,16 @@ IsAlive = Callable[[str], bool]
 
 
 class Ownership:
-    """The right to write a cluster's data, held until `release` and by every process that has `descriptor`."""
+    """The right to write a cluster's data, held until `release` and by every process that has `descriptors`."""
 
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
+    def __init__(self, descriptors: tuple[int, ...]) -> None:
+        self.descriptors = descriptors
 
     def release(self) -> None:
         """Give up this process's part of it."""
-        with suppress(OSError):
-            os.close(self.descriptor)
+        for descriptor in self.descriptors:
+            with suppress(OSError):
+                os.close(descriptor)
 
 
 def take(
@@ -49,6 +55,7 @@ def take(
     job: str,
     is_alive: IsAlive,
     *,
+    on_disk: Path | None = None,
     wait_s: float = WAIT_S,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Ownership:
@@ -58,6 +65,7 @@ def take(
         layout: whose data.
         job: this job.
         is_alive: asks Slurm.
+        on_disk: the folder on this node's disk, where data are there; it is locked itself.
         wait_s: how long to wait for another that is about to end.
         tell: hears what is waited for, once per reason.
 
@@ -65,11 +73,13 @@ def take(
         OwnedError: another job has the data, or nobody can tell.
     """
     layout.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptors: tuple[int, ...] = (os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600),)
+    if on_disk is not None:
+        descriptors += (os.open(on_disk, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC),)
     deadline, patient = time.monotonic() + wait_s, time.monotonic() + PATIENCE_S
     told, number = "", signal.SIGTERM
     try:
-        while reason := _hindrance(descriptor, layout, job, is_alive, number):
+        while reason := _hindrance(descriptors, layout, job, is_alive, number):
             number = signal.SIGTERM if time.monotonic() < patient else signal.SIGKILL
             if time.monotonic() >= deadline:
                 raise OwnedError(f"{reason}; end it with `isthmus down`, or wait for its end")
@@ -79,9 +89,9 @@ def take(
             time.sleep(_PAUSE_S)
         durable.write(layout.owner, json.dumps({"schema": 1, "job": job, "pid": os.getpid()}) + "\n", 0o600)
     except BaseException:
-        os.close(descriptor)
+        Ownership(descriptors).release()
         raise
-    return Ownership(descriptor)
+    return Ownership(descriptors)
 
 
 def owner(layout: Layout) -> str | None:
@@ -100,13 +110,19 @@ def _read_owner(layout: Layout) -> tuple[str, int] | None:
         raise OwnedError(f"{layout.owner} cannot be read; remove it when no control plane of yours runs") from error
 
 
-def _hindrance(descriptor: int, layout: Layout, job: str, is_alive: IsAlive, number: signal.Signals) -> str:
-    """Return what is in the way, "" for nothing; then the lock is held. Leftovers get the signal."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        _end_leftovers(descriptor, layout, job, number)
-        return f"{layout.folder} is locked by job {owner(layout)}"
+def _hindrance(
+    descriptors: tuple[int, ...], layout: Layout, job: str, is_alive: IsAlive, number: signal.Signals
+) -> str:
+    """Return what is in the way, "" for nothing; then the locks are held. Leftovers get the signal."""
+    for descriptor in descriptors:
+        locked = locks.take(descriptor)
+        # Without the home's lock there is the disk's; without either there is nothing.
+        if locked is None and descriptor == descriptors[-1]:
+            raise OwnedError(f"{layout.folder} cannot be locked: there are no locks; {NO_LOCKS_REMEDY}")
+        if locked is False:
+            _end_leftovers(descriptor, layout, job, number)
+            _unlock(descriptors)
+            return f"{layout.folder} is locked by job {owner(layout)}"
     last = owner(layout)
     # A job that began anew is its own predecessor, and has the lock.
     if last is None or last == job:
@@ -117,8 +133,15 @@ def _hindrance(descriptor: int, layout: Layout, job: str, is_alive: IsAlive, num
         reason = f"{layout.folder} belongs to job {last}, which has not ended"
     except UnansweredError as error:
         reason = f"nobody can tell whether job {last} has ended: {error}"
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    _unlock(descriptors)
     return reason
+
+
+def _unlock(descriptors: tuple[int, ...]) -> None:
+    for descriptor in descriptors:
+        # A home without locks.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
 
 
 def _end_leftovers(descriptor: int, layout: Layout, job: str, number: signal.Signals) -> None:

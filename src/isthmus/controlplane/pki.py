@@ -1,8 +1,9 @@
-"""The cluster's own authorities and what they sign: EC P-256 keys, 0600, renewed well before they expire.
+"""What the cluster's own authorities sign: EC P-256 keys, 0600, renewed well before they expire.
 
 Four authorities, so that no certificate is good for more than it is for: `ca` (API server, kubelet, clients),
-`etcd-ca`, `front-proxy-ca` (aggregated APIs) and `pods-ca` (the channel of pods). The layout and the names of users
-and groups are those of kubeadm (Kubernetes: PKI certificates and requirements).
+`etcd-ca`, `front-proxy-ca` (aggregated APIs) and `pods-ca` (the channel of pods); `authorities` tells how one succeeds
+another. The layout and the names of users and groups are those of kubeadm (Kubernetes: PKI certificates and
+requirements).
 
 `ensure` may run again at any time, also while the programs run: each of them reads its files anew for new connections.
 """
@@ -11,32 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from ipaddress import IPv4Address
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-    load_pem_private_key,
-)
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from isthmus.controlplane import authorities, certificates
+from isthmus.controlplane.authorities import Authority
+from isthmus.controlplane.certificates import LIFE, RENEWAL
 from isthmus.controlplane.layout import Layout
 from isthmus.support import durable
 
-AUTHORITIES = ("ca", "etcd-ca", "front-proxy-ca", "pods-ca")
-AUTHORITY_LIFE = timedelta(days=3650)
-LIFE = timedelta(days=365)
-# Renewed when less is left: a cluster that is down over the summer still starts by itself.
-RENEWAL = timedelta(days=120)
-# Clocks of nodes differ.
-_EARLIER = timedelta(minutes=5)
 _USAGES = {"server": ExtendedKeyUsageOID.SERVER_AUTH, "client": ExtendedKeyUsageOID.CLIENT_AUTH}
 
 
@@ -108,73 +98,68 @@ def leaves(names: Names) -> tuple[Leaf, ...]:
 
 
 def ensure(layout: Layout, names: Names, now: datetime | None = None) -> list[str]:
-    """Make what is missing, about to expire, or names another address; return the names of what was made."""
+    """Make what is missing, about to expire, or names another address; return the names of what was made.
+
+    Raises:
+        ControlPlaneError: an authority's key does not fit its certificate.
+        OSError: a file cannot be read or written.
+    """
     now = now or datetime.now(UTC)
     layout.pki.mkdir(mode=0o700, parents=True, exist_ok=True)
-    made = [name for name in AUTHORITIES if _ensure_authority(layout, name, now)]
+    made = [name for name in authorities.NAMES if authorities.ensure(layout, name, now)]
     if not layout.key("sa").exists():
-        key = ec.generate_private_key(ec.SECP256R1())
+        key = certificates.new_key()
         public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
         durable.write(layout.pki / "sa.pub", public.decode(), 0o600)
-        _write_key(layout, "sa", key)
+        certificates.write_key(layout.key("sa"), key)
         made.append("sa")
-    return [*made, *(leaf.name for leaf in leaves(names) if _ensure_leaf(layout, leaf, now))]
+    signers = {name: authorities.read(layout, name, now) for name in authorities.NAMES}
+    certificates.write(layout.certificate(authorities.SIGNER), [signers["ca"].signer])
+    return [*made, *(leaf.name for leaf in leaves(names) if _ensure_leaf(layout, leaf, signers[leaf.authority], now))]
 
 
 def expiries(layout: Layout) -> Iterator[tuple[str, datetime]]:
-    """Yield each certificate's name and end."""
+    """Yield each certificate's name and end; of an authority, that of what signs."""
     for path in sorted(layout.pki.glob("*.crt")):
-        yield path.stem, _read(layout, path.stem).not_valid_after_utc
+        if path.stem != authorities.SIGNER:
+            yield path.stem, certificates.read(path)[0].not_valid_after_utc
 
 
-def _ensure_authority(layout: Layout, name: str, now: datetime) -> bool:
-    if layout.certificate(name).exists():
-        return False
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = _subject(f"isthmus {name}", ())
-    builder = _builder(subject, subject, key, now, now + AUTHORITY_LIFE)
-    usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
-    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-    builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-    certificate = builder.add_extension(usage, critical=True).sign(key, SHA256())
-    _write_key(layout, name, key)
-    _write_certificate(layout, name, certificate)
-    return True
-
-
-def _ensure_leaf(layout: Layout, leaf: Leaf, now: datetime) -> bool:
-    authority = _read(layout, leaf.authority)
+def _ensure_leaf(layout: Layout, leaf: Leaf, authority: Authority, now: datetime) -> bool:
     if _is_good(layout, leaf, authority, now):
         return False
-    key = ec.generate_private_key(ec.SECP256R1())
-    end = min(now + LIFE, authority.not_valid_after_utc)
-    builder = _builder(_subject(leaf.user, leaf.groups), authority.subject, key, now, end)
+    key, issuer = certificates.new_key(), authority.signer
+    end = min(now + LIFE, issuer.not_valid_after_utc)
+    builder = certificates.builder(certificates.subject(leaf.user, leaf.groups), issuer.subject, key, now, end)
     usage = x509.KeyUsage(True, False, False, False, False, False, False, False, False)
     builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     builder = builder.add_extension(usage, critical=True)
     builder = builder.add_extension(x509.ExtendedKeyUsage([_USAGES[each] for each in leaf.usages]), critical=False)
     if alternatives := _alternatives(leaf):
         builder = builder.add_extension(x509.SubjectAlternativeName(alternatives), critical=False)
-    signer = _read_key(layout, leaf.authority)
+    signer = certificates.read_key(layout.key(leaf.authority))
     # Python's ssl refuses a certificate without it from 3.13 on.
     by = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
     builder = builder.add_extension(by, critical=False)
     # The key first: a crash in between leaves a pair that does not fit, which the next call makes anew.
-    _write_key(layout, leaf.name, key)
-    _write_certificate(layout, leaf.name, builder.sign(signer, SHA256()))
+    certificates.write_key(layout.key(leaf.name), key)
+    certificates.write(layout.certificate(leaf.name), [builder.sign(signer, SHA256())])
     return True
 
 
-def _is_good(layout: Layout, leaf: Leaf, authority: x509.Certificate, now: datetime) -> bool:
+def _is_good(layout: Layout, leaf: Leaf, authority: Authority, now: datetime) -> bool:
     try:
-        found, key = _read(layout, leaf.name), _read_key(layout, leaf.name)
-        found.verify_directly_issued_by(authority)
+        found = certificates.read(layout.certificate(leaf.name))[0]
+        key = certificates.read_key(layout.key(leaf.name))
+        found.verify_directly_issued_by(authority.signer)
     except (FileNotFoundError, ValueError, TypeError, InvalidSignature):
         return False
+    end, last = found.not_valid_after_utc, authority.signer.not_valid_after_utc
     return (
         found.public_key() == key.public_key()
-        and found.subject == _subject(leaf.user, leaf.groups)
-        and found.not_valid_after_utc - now > RENEWAL
+        and found.subject == certificates.subject(leaf.user, leaf.groups)
+        # One that ends with its authority cannot be made to last longer.
+        and (end - now > RENEWAL or end == last)
         and set(_alternatives_of(found)) == set(_alternatives(leaf))
     )
 
@@ -188,36 +173,3 @@ def _alternatives_of(certificate: x509.Certificate) -> Sequence[x509.GeneralName
         return list(certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value)
     except x509.ExtensionNotFound:
         return []
-
-
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, now: datetime, end: datetime
-) -> x509.CertificateBuilder:
-    builder = x509.CertificateBuilder().subject_name(subject).issuer_name(issuer).public_key(key.public_key())
-    builder = builder.serial_number(x509.random_serial_number())
-    return builder.not_valid_before(now - _EARLIER).not_valid_after(end)
-
-
-def _subject(user: str, groups: Sequence[str]) -> x509.Name:
-    group_names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
-    return x509.Name([*group_names, x509.NameAttribute(NameOID.COMMON_NAME, user)])
-
-
-def _read(layout: Layout, name: str) -> x509.Certificate:
-    return x509.load_pem_x509_certificate(layout.certificate(name).read_bytes())
-
-
-def _read_key(layout: Layout, name: str) -> ec.EllipticCurvePrivateKey:
-    key = load_pem_private_key(layout.key(name).read_bytes(), password=None)
-    if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise TypeError(f"{layout.key(name)} is no EC key")
-    return key
-
-
-def _write_key(layout: Layout, name: str, key: ec.EllipticCurvePrivateKey) -> None:
-    text = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    durable.write(layout.key(name), text, 0o600)
-
-
-def _write_certificate(layout: Layout, name: str, certificate: x509.Certificate) -> None:
-    durable.write(layout.certificate(name), certificate.public_bytes(Encoding.PEM).decode(), 0o600)

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from ipaddress import IPv4Address
+from pathlib import Path
 
+from isthmus.controlplane.authorities import SIGNER
 from isthmus.controlplane.layout import Layout
 from isthmus.controlplane.settings import Settings
 
 # Parts of the job's memory, percent; what is left is the kubelet's and Python's.
 MEMORY_SHARES = {"etcd": 13, "kube-apiserver": 42, "kube-controller-manager": 16, "coredns": 5}
 LOOPBACK = "127.0.0.1"
+ETCD_NAME = "default"
 ANY = "0.0.0.0"  # noqa: S104 -- only where the job has a network of its own
 
 
@@ -47,6 +50,7 @@ class Site:
         ports: of this start.
         upstreams: DNS servers for all other names.
         audit: whether requests are logged.
+        data: etcd's, as etcd sees them, where they are not among the files.
     """
 
     settings: Settings
@@ -55,6 +59,12 @@ class Site:
     ports: Ports = Ports()
     upstreams: tuple[str, ...] = ()
     audit: bool = False
+    data: Path | None = None
+
+    @property
+    def etcd(self) -> str:
+        """The URL of etcd, in the job."""
+        return f"https://{LOOPBACK}:{self.ports.etcd}"
 
     @property
     def server(self) -> str:
@@ -79,13 +89,13 @@ def etcd(site: Site) -> list[str]:
     trust = [("client-cert-auth", "true"), ("trusted-ca-file", site.seen.certificate("etcd-ca"))]
     return _flags(
         [
-            ("name", "default"),
-            ("data-dir", site.seen.etcd),
+            ("name", ETCD_NAME),
+            ("data-dir", site.data or site.seen.etcd),
             ("listen-client-urls", client),
             ("advertise-client-urls", client),
             ("listen-peer-urls", peer),
             ("initial-advertise-peer-urls", peer),
-            ("initial-cluster", f"default={peer}"),
+            ("initial-cluster", f"{ETCD_NAME}={peer}"),
             *(item for prefix in ("", "peer-") for item in ((prefix + key, value) for key, value in [*pair, *trust])),
             ("heartbeat-interval", "500"),
             ("election-timeout", "5000"),
@@ -93,6 +103,30 @@ def etcd(site: Site) -> list[str]:
             ("log-level", "warn"),
         ]
     )
+
+
+def restore(snapshot: Path, folder: Path) -> list[str]:
+    """Return etcdutl's arguments that make data of a snapshot.
+
+    Clients have seen revisions that the snapshot does not know. So revisions go on far above, and older ones count as
+    compacted: every watch and every cache of Kubernetes reads all anew (etcd documentation, Disaster recovery,
+    "Restoring with revision bump").
+    """
+    # One member: nobody looks for it there.
+    peer = f"https://{LOOPBACK}:{Ports().etcd_peer}"
+    return [
+        *("snapshot", "restore", str(snapshot)),
+        *_flags(
+            [
+                ("data-dir", folder),
+                ("name", ETCD_NAME),
+                ("initial-cluster", f"{ETCD_NAME}={peer}"),
+                ("initial-advertise-peer-urls", peer),
+                ("bump-revision", "1000000000"),
+            ]
+        ),
+        "--mark-compacted",
+    ]
 
 
 def apiserver(site: Site) -> list[str]:
@@ -108,7 +142,7 @@ def apiserver(site: Site) -> list[str]:
             ("tls-cert-file", seen.certificate("apiserver")),
             ("tls-private-key-file", seen.key("apiserver")),
             ("client-ca-file", seen.certificate("ca")),
-            ("etcd-servers", f"https://{LOOPBACK}:{site.ports.etcd}"),
+            ("etcd-servers", site.etcd),
             ("etcd-cafile", seen.certificate("etcd-ca")),
             ("etcd-certfile", seen.certificate("apiserver-etcd-client")),
             ("etcd-keyfile", seen.key("apiserver-etcd-client")),
@@ -131,7 +165,8 @@ def apiserver(site: Site) -> list[str]:
             ("anonymous-auth", "false"),
             # Webhooks and aggregated APIs in pods: with headless Services there is no other way to them.
             ("enable-aggregator-routing", "true"),
-            ("allow-privileged", "false"),
+            # Root in the pod's own user namespace, which every user may have anyway; see docs/kubelet.md.
+            ("allow-privileged", "true"),
             ("event-ttl", "1h"),
             ("profiling", "false"),
             *(_audit(seen) if site.audit else ()),
@@ -157,7 +192,7 @@ def controller_manager(site: Site) -> list[str]:
             ("service-account-private-key-file", seen.key("sa")),
             ("root-ca-file", seen.certificate("ca")),
             ("client-ca-file", seen.certificate("ca")),
-            ("cluster-signing-cert-file", seen.certificate("ca")),
+            ("cluster-signing-cert-file", seen.certificate(SIGNER)),
             ("cluster-signing-key-file", seen.key("ca")),
             ("service-cluster-ip-range", site.settings.services),
             ("node-monitor-grace-period", "60s"),

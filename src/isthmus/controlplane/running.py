@@ -9,16 +9,18 @@ import os
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_bytes
 
 from isthmus.clients import sockets
 from isthmus.clients.apiserver import Access, ApiError, ApiServer
-from isthmus.controlplane import bootstrap, kubeconfig, pki, programs
+from isthmus.controlplane import authorities, bootstrap, kubeconfig, pki, programs
 from isthmus.controlplane.keeping import Keeper, Program
 from isthmus.controlplane.launching import Launch
 from isthmus.controlplane.layout import Home, Layout
 from isthmus.controlplane.programs import Site
+from isthmus.controlplane.saving import Saver
 from isthmus.support import durable
 
 SERVING = ("etcd", "kube-apiserver", "kube-controller-manager", "coredns")
@@ -27,6 +29,7 @@ OBJECTS = "objects"
 RENEWAL_CHECK_S = 12 * 3600.0
 _RETRY_S = 1.0
 _PROBE_S = 3.0
+_ACCOUNT_S = 0.2
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +44,8 @@ class Run:
         home: where the files are.
         site: of this start.
         launch: starts the image's programs.
-        lock: the descriptor of the lock, which the image's programs get.
+        locks: the descriptors of the locks, which the image's programs get.
+        saver: of data on the node's disk.
         hosts: further names of the job.
     """
 
@@ -50,8 +54,9 @@ class Run:
     home: Home
     site: Site
     launch: Launch
-    lock: int
+    locks: tuple[int, ...]
     hosts: tuple[str, ...] = ()
+    saver: Saver | None = None
 
 
 async def run(parts: Run, on_keeper: Callable[[Keeper], None] = lambda _: None) -> None:
@@ -67,21 +72,26 @@ async def run(parts: Run, on_keeper: Callable[[Keeper], None] = lambda _: None) 
     keeper = Keeper(_programs(parts), layout.logs, lambda: _tell_programs(layout, keeper))
     on_keeper(keeper)
     async with asyncio.TaskGroup() as group:
-        renewing = group.create_task(_renew(parts), name="renewal")
-        serving = group.create_task(_serve(parts, keeper), name="bootstrap")
+        beside = [
+            group.create_task(_renew(parts), name="renewal"),
+            group.create_task(_serve(parts, keeper), name="bootstrap"),
+            group.create_task(_save(parts, keeper), name="snapshots"),
+        ]
         try:
             await keeper.run()
         finally:
-            renewing.cancel()
-            serving.cancel()
+            for task in beside:
+                task.cancel()
             layout.state.unlink(missing_ok=True)
 
 
 def prepare(parts: Run) -> None:
     """Write every file that the programs read."""
     layout, site = parts.home.cluster, parts.site
-    for folder in (layout.pki, layout.logs, layout.etcd):
+    for folder in (layout.pki, layout.logs, *([] if parts.saver else [layout.etcd])):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for step in authorities.advance(layout, datetime.now(UTC)):
+        _log.info("%s", step)
     if made := pki.ensure(layout, _names(parts)):
         _log.info("new keys and certificates: %s", " ".join(made))
     if not layout.encryption.exists():
@@ -110,18 +120,19 @@ def _programs(parts: Run) -> list[Program]:
     ports, local = site.ports, f"https://{programs.LOOPBACK}"
 
     def one(name: str, arguments: list[str], url: str, path: str, client: str, needs: tuple[str, ...]) -> Program:
+        farewell = parts.saver.last if parts.saver and name == "etcd" else None
         memory = programs.memory_limit(name, site.settings.memory_mib)
         ca = "etcd-ca" if name == "etcd" else "ca"
         access = Access(url, layout.certificate(ca), layout.certificate(client), layout.key(client))
         api = ApiServer(access, _PROBE_S)
         argv = tuple(parts.launch(name, arguments, memory))
-        return Program(name, argv, lambda: _answers(api, path), needs, keep=(parts.lock,))
+        return Program(name, argv, lambda: _answers(api, path), needs, keep=parts.locks, farewell=farewell)
 
-    etcd_url, api_url = f"{local}:{ports.etcd}", site.local_server
+    api_url = site.local_server
     manager_url = f"{local}:{ports.controller_manager}"
     dns_url = f"http://{programs.LOOPBACK}:{ports.dns_ready}"
     return [
-        one("etcd", programs.etcd(site), etcd_url, "/health", "apiserver-etcd-client", ()),
+        one("etcd", programs.etcd(site), site.etcd, "/health", "apiserver-etcd-client", ()),
         one("kube-apiserver", programs.apiserver(site), api_url, "/readyz", "admin", ("etcd",)),
         one(
             "kube-controller-manager",
@@ -179,6 +190,7 @@ async def _serve(parts: Run, keeper: Keeper) -> None:
             _log.warning("the cluster's own objects could not be made yet: %s", error)
             await asyncio.sleep(_RETRY_S)
     if await keeper.ready(*SERVING):
+        await _account_made(api)
         told = {
             "schema": 1,
             "job": parts.job,
@@ -188,6 +200,21 @@ async def _serve(parts: Run, keeper: Keeper) -> None:
         }
         durable.write(layout.state, json.dumps(told) + "\n", 0o600)
         _log.info("ready at %s", site.server)
+
+
+async def _account_made(api: ApiServer) -> None:
+    """Wait for the account that pods run as, which the controller manager makes: without it no pod is taken."""
+    while True:
+        try:
+            await asyncio.to_thread(api.get, "/api/v1/namespaces/default/serviceaccounts/default")
+            return
+        except ApiError:
+            await asyncio.sleep(_ACCOUNT_S)
+
+
+async def _save(parts: Run, keeper: Keeper) -> None:
+    if parts.saver and await keeper.ready("etcd"):
+        await parts.saver.run(keeper.stop)
 
 
 async def _renew(parts: Run) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,13 @@ FILE = Path("/etc/isthmus/kubernetes.json")
 SCHEMA = 1
 SERVICES = IPv4Network("10.96.0.0/16")
 _REMEDY = "an admin writes it anew with playbooks/kubernetes.yml"
+
+
+class DataPlace(StrEnum):
+    """Where etcd keeps its data: on the shared home, or on the node's own disk with snapshots on the home."""
+
+    HOME = "home"
+    NODE = "node"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +45,9 @@ class Settings:
         partition: where it runs unless the user says; empty for Slurm's choice.
         node: the name of the one node that all pods are bound to.
         kubelet: the command of the kubelet.
+        data: where etcd keeps its data unless the user says.
+        data_dir: a folder of the node's own disk that everybody may write to.
+        snapshot_s: from one snapshot of such data to the next, seconds.
     """
 
     image: Path
@@ -53,6 +64,9 @@ class Settings:
     partition: str = ""
     node: str = "slurm"
     kubelet: tuple[str, ...] = ("/opt/isthmus/bin/python", "-m", "isthmus.kubelet")
+    data: DataPlace = DataPlace.HOME
+    data_dir: Path = Path("/var/tmp")  # noqa: S108 -- the folder in it is checked (nodedisk)
+    snapshot_s: int = 30
 
     @property
     def api_service(self) -> IPv4Address:
@@ -95,6 +109,9 @@ def parse(told: Mapping[str, Any]) -> Settings:
         "cpus": int,
         "memory_mib": int,
         "handover_s": int,
+        "data": DataPlace,
+        "data_dir": Path,
+        "snapshot_s": int,
     }
     known = {each.name for each in fields(Settings)}
     return Settings(**{name: kinds.get(name, _same)(value) for name, value in told.items() if name in known})

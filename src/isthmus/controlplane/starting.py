@@ -6,7 +6,6 @@ a lock. What is asked for holds for the job that is submitted; a job that is the
 
 from __future__ import annotations
 
-import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,11 +16,12 @@ from typing import Any
 from isthmus.clients import slurm_jobs
 from isthmus.clients.apiserver import ApiError
 from isthmus.clients.process import ProcessError
-from isthmus.controlplane import job, wishes
+from isthmus.controlplane import job, on_disk, wishes
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import RESERVATION
 from isthmus.controlplane.network import NetworkError
 from isthmus.controlplane.place import Place, api, control_planes, jobs, read_json
+from isthmus.support import locks
 
 # slurmctld is asked this often, files and API server more often.
 SLURM_EVERY_S = 2.0
@@ -49,6 +49,7 @@ class Up:
         server: the API server's URL.
         kubeconfig: the user's file.
         created: whether this call submitted the job.
+        data: where they lie, and what that means; empty for the home.
         took_s: from the call to the answer.
         warnings: what does not work all the same, with remedies.
     """
@@ -60,6 +61,7 @@ class Up:
     created: bool
     took_s: float
     warnings: tuple[str, ...]
+    data: str = ""
 
 
 def up(place: Place, changes: Mapping[str, Any], tell: Tell, timeout_s: float) -> Up:
@@ -83,9 +85,12 @@ def up(place: Place, changes: Mapping[str, Any], tell: Tell, timeout_s: float) -
         job_id = found[0].id if found else _submit(place, changes, after=mine[0].id if mine else "")
     warnings = ["the control plane runs already: new options hold from the next start"] if found and changes else []
     server = _wait(place, job_id, tell, began_s + timeout_s)
-    warnings += _kubelet_problems(place)
+    kept = on_disk.read(place.home.cluster, job_id)
+    warnings += _kubelet_problems(place) + (kept.warnings if kept else [])
     took_s = round(time.monotonic() - began_s, 1)
-    return Up(1, job_id, server, str(place.home.kubeconfig), not found, took_s, tuple(warnings))
+    return Up(
+        1, job_id, server, str(place.home.kubeconfig), not found, took_s, tuple(warnings), kept.words if kept else ""
+    )
 
 
 def _join(place: Place) -> None:
@@ -104,7 +109,8 @@ def _alone(place: Place) -> Iterator[None]:
     place.home.folder.chmod(0o700)
     descriptor = os.open(place.home.folder / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        # Without locks two calls at once may submit two jobs; the second of them is refused by `ownership`.
+        locks.take(descriptor, wait=True)
         yield
     finally:
         os.close(descriptor)

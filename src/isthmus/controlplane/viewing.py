@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from isthmus.clients.apiserver import ApiError
 from isthmus.clients.slurm_jobs import Job
+from isthmus.controlplane import on_disk
 from isthmus.controlplane.place import Place, api, control_planes, jobs, pod_jobs, read_json
 
 
@@ -24,6 +25,7 @@ class Status:
         version: of Kubernetes.
         problem: why the API server does not answer.
         programs: name -> condition, as its own job told last.
+        data: words and warnings about where the data lie (on_disk.OnDisk); empty before it told.
         node: name, ready, capacity.
         pods: phase -> count.
         pod_jobs: jobs of pods.
@@ -37,6 +39,7 @@ class Status:
     version: str = ""
     problem: str = ""
     programs: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
     node: dict[str, Any] = field(default_factory=dict)
     pods: dict[str, int] = field(default_factory=dict)
     pod_jobs: list[Job] = field(default_factory=list)
@@ -55,6 +58,8 @@ def status(place: Place) -> Status:
         told |= {"job": mine[0], "successor": mine[1] if len(mine) > 1 else None}
         told["programs"] = dict((read_json(place.home.cluster.programs) or {}).get("programs", {}))
         told |= _api(place, mine[0])
+        kept = on_disk.read(place.home.cluster, mine[0].id)
+        told["data"] = asdict(kept) if kept else {}
     return Status(**told)
 
 

@@ -23,6 +23,7 @@ class Wishes:
         time: limit, as sbatch has it.
         memory_mib: of the job.
         audit: whether requests to the API server are logged.
+        data: where etcd keeps its data, a DataPlace.
     """
 
     partition: str = ""
@@ -31,6 +32,7 @@ class Wishes:
     time: str = ""
     memory_mib: int = 0
     audit: bool = False
+    data: str = ""
 
 
 def read(layout: Layout) -> Wishes:

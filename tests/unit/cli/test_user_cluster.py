@@ -56,7 +56,9 @@ def test_purge_without_a_yes_does_nothing(own, capsys):
     assert own.exists()
 
 
-@pytest.mark.parametrize("words", [["up", "--memory", "100"], ["up", "--memory", "2G"], ["logs", "scheduler"]])
+@pytest.mark.parametrize(
+    "words", [["up", "--memory", "100"], ["up", "--memory", "2G"], ["up", "--data", "tmpfs"], ["logs", "scheduler"]]
+)
 def test_wrong_usage_ends_with_two(words):
     with pytest.raises(SystemExit) as stopped:
         main(words)
@@ -70,3 +72,8 @@ def test_logs_that_are_not_there_are_told(home, capsys):
 
 def test_daemon_is_asked_only_where_there_are_private_networks(home):
     assert place.here().network is None
+
+
+def test_shells_complete_where_data_lie(capsys):
+    assert main(["completion", "bash"]) == 0
+    assert "_up___data_choices=(home node)" in capsys.readouterr().out

@@ -1,14 +1,16 @@
 """Up, down and status, as far as Slurm and files decide."""
 
 import dataclasses
+import json
 
 import pytest
 
 from isthmus.clients.apiserver import ApiError
 from isthmus.clients.slurm import SlurmError
-from isthmus.controlplane import ending, reading, starting, viewing
+from isthmus.controlplane import ending, reading, starting, viewing, wishes
 from isthmus.controlplane.errors import ControlPlaneError, UnansweredError
 from isthmus.controlplane.layout import JOB_NAME
+from isthmus.controlplane.saving import Told
 
 SERVER = "https://10.64.0.2:6443"
 
@@ -43,7 +45,7 @@ def answering(monkeypatch):
     return use
 
 
-def up(place, timeout_s=0.2, **changes):
+def up(place, timeout_s=60, **changes):
     told = []
     return starting.up(place, changes, told.append, timeout_s), told
 
@@ -75,7 +77,7 @@ def test_state_of_another_job_is_not_this_ones(place, slurm, ready, answering):
     ready(slurm.add("old"))
     slurm.set(slurm.add(JOB_NAME), state="PENDING", reason="Resources")
     with pytest.raises(ControlPlaneError, match="not ready yet: job 2 waits for Slurm: Resources; job 2 stays"):
-        up(place)
+        up(place, timeout_s=0.2)
 
 
 def test_job_that_can_never_start_is_not_waited_for(place, slurm, answering):
@@ -198,3 +200,17 @@ def test_logs_give_the_last_lines_and_name_what_there_is(place):
     assert list(reading.lines(place.home.cluster, "etcd", 2, follow=False)) == ["7\n", "8\n"]
     with pytest.raises(ControlPlaneError, match="no log coredns; choose from: etcd"):
         list(reading.lines(place.home.cluster, "coredns", 2, follow=False))
+
+
+def test_up_keeps_the_wish_and_tells_what_it_means(place, slurm, ready, answering):
+    def tell(job):
+        ready(job)
+        told = Told(job.id, "c1", "/disk", "snapshot", ("your cluster is as of noon",), every_s=30)
+        place.home.cluster.data.write_text(json.dumps(dataclasses.asdict(told)))
+
+    slurm.on_submit = tell
+    found, _ = up(place, data="node")
+    assert wishes.read(place.home.cluster).data == "node"
+    assert "when the node dies, what is newer is lost" in found.data
+    assert found.warnings == ("your cluster is as of noon",)
+    assert viewing.status(place).data["warnings"] == ["your cluster is as of noon"]

@@ -3,6 +3,7 @@
 import json
 import stat
 from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
 
 import pytest
 import yaml
@@ -10,6 +11,7 @@ import yaml
 from isthmus.controlplane import kubeconfig, settings, wishes
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Layout
+from isthmus.controlplane.settings import DataPlace
 from isthmus.model.network import Driver
 
 TOLD = {"schema": 1, "image": "/opt/image", "services": "10.90.0.0/20", "driver": "none", "kubelet": ["a", "b"], "x": 1}
@@ -32,6 +34,9 @@ def own(tmp_path):
 def test_settings_are_read_and_other_programs_keys_left_alone():
     known = settings.parse(TOLD)
     assert (known.services, known.driver, known.kubelet) == (IPv4Network("10.90.0.0/20"), Driver.NONE, ("a", "b"))
+    assert (known.data, known.data_dir, known.snapshot_s) == (DataPlace.HOME, Path("/var/tmp"), 30)
+    told = settings.parse(TOLD | {"data": "node", "data_dir": "/scratch", "snapshot_s": 5})
+    assert (told.data, told.data_dir) == (DataPlace.NODE, Path("/scratch"))
     assert (known.api_service, known.has_network) == (IPv4Address("10.90.0.1"), False)
 
 

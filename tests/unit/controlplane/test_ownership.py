@@ -1,5 +1,6 @@
 """Who may write a cluster's data."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -60,7 +61,7 @@ def test_job_that_begins_anew_needs_no_word_of_slurm(layout):
 def leftover(layout):
     """A program of job 7, whose control plane is gone."""
     held = ownership.take(layout, "7", never, wait_s=0)
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=[held.descriptor]) as child:
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, pass_fds=held.descriptors) as child:
         held.release()
         yield child
         child.kill()
@@ -97,3 +98,50 @@ def test_broken_owner_is_told(layout):
     layout.owner.write_text("{")
     with pytest.raises(OwnedError, match="remove it when no control plane of yours runs"):
         ownership.take(layout, "7", never, wait_s=0)
+
+
+@pytest.fixture
+def on_disk(tmp_path):
+    """The folder on a node's disk, which is locked where the home has no locks that work."""
+    made = tmp_path / "disk"
+    made.mkdir()
+    return made
+
+
+@pytest.fixture
+def home_without_locks(layout, monkeypatch):
+    real = ownership.fcntl.flock
+    layout.folder.mkdir()
+    layout.lock.touch()
+
+    def flock(descriptor, how):
+        if os.path.samestat(os.fstat(descriptor), layout.lock.stat()):
+            raise OSError(errno.ENOLCK, "No locks available")
+        real(descriptor, how)
+
+    monkeypatch.setattr(ownership.fcntl, "flock", flock)
+
+
+def test_disk_locks_where_the_home_cannot(layout, on_disk, home_without_locks):
+    held = ownership.take(layout, "7", never, on_disk=on_disk, wait_s=0)
+    with pytest.raises(OwnedError, match="locked by job 7"):
+        ownership.take(layout, "8", never, on_disk=on_disk, wait_s=0)
+    held.release()
+    ownership.take(layout, "8", never, on_disk=on_disk, wait_s=0).release()
+
+
+def test_slurm_is_asked_where_the_home_cannot_lock(layout, on_disk, tmp_path, home_without_locks):
+    """The first runs on another node, with another disk."""
+    held = ownership.take(layout, "7", never, on_disk=tmp_path, wait_s=0)
+    with pytest.raises(OwnedError, match="job 7, which has not ended"):
+        ownership.take(layout, "8", always, on_disk=on_disk, wait_s=0)
+    held.release()
+
+
+def test_both_locks_are_given_back_where_one_is_held(layout, on_disk):
+    held = os.open(on_disk, os.O_RDONLY)
+    ownership.fcntl.flock(held, ownership.fcntl.LOCK_EX)
+    with pytest.raises(OwnedError):
+        ownership.take(layout, "7", never, on_disk=on_disk, wait_s=0)
+    os.close(held)
+    ownership.take(layout, "8", never, wait_s=0).release()

@@ -9,7 +9,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from isthmus.controlplane import pki
+from isthmus.controlplane import authorities, pki
 from isthmus.controlplane.layout import Layout
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -91,7 +91,7 @@ def test_lost_or_foreign_key_is_made_anew(layout):
 
 
 def test_no_leaf_outlives_its_authority(layout):
-    late = NOW + pki.AUTHORITY_LIFE - timedelta(days=200)
+    late = NOW + authorities.LIFE - timedelta(days=200)
     pki.ensure(layout, NAMES, late)
     ends = dict(pki.expiries(layout))
     assert ends["admin"] == ends["ca"]

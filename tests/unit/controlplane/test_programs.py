@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from isthmus.controlplane import job, programs
-from isthmus.controlplane.launching import from_folder, in_container
+from isthmus.controlplane.launching import from_folder, in_container, seen_in_container
 from isthmus.controlplane.layout import Layout
+from isthmus.controlplane.nodedisk import Disk
 from isthmus.controlplane.programs import Site
 from isthmus.controlplane.settings import Settings
 from isthmus.controlplane.wishes import Wishes
@@ -36,6 +37,7 @@ def test_apiserver_is_closed_and_encrypts():
         "--authorization-mode=Node,RBAC",
         "--encryption-provider-config=/cluster/encryption.yaml",
         "--enable-aggregator-routing=true",
+        "--allow-privileged=true",
     ):
         assert wanted in flags
     assert not [flag for flag in flags if flag.startswith("--audit")]
@@ -54,6 +56,17 @@ def test_etcd_listens_on_the_loopback_with_certificates_alone():
     assert not [flag for flag in flags if "fsync" in flag]
 
 
+def test_etcd_writes_where_it_is_told():
+    assert "--data-dir=/cluster/etcd" in programs.etcd(site())
+    assert "--data-dir=/disk/etcd" in programs.etcd(site(data=Path("/disk/etcd")))
+
+
+def test_restored_revisions_go_on_far_above():
+    words = programs.restore(Path("/cluster/snapshots/x"), Path("/disk/new"))
+    assert words[:3] == ["snapshot", "restore", "/cluster/snapshots/x"]
+    assert {"--data-dir=/disk/new", "--bump-revision=1000000000", "--mark-compacted"} <= set(words)
+
+
 def test_memory_shares_leave_room_for_the_kubelet():
     assert sum(programs.MEMORY_SHARES.values()) <= 80
     assert programs.memory_limit("kube-apiserver", 2048) == "860MiB"
@@ -70,6 +83,16 @@ def test_container_sees_the_clusters_folder_alone():
     assert argv[-3:] == ["/opt/image", "/usr/local/bin/etcd", "--x"]
     assert [argv[at + 1] for at, word in enumerate(argv) if word == "--bind"] == [f"{LAYOUT.folder}:/cluster"]
     assert {"--containall", "--no-home", "GOMEMLIMIT=100MiB"} <= set(argv)
+
+
+def test_container_sees_the_disk_where_there_is_one():
+    disk = Disk(Path("/var/tmp/isthmus-1-a"))
+    assert f"{disk.folder}:/disk" in in_container(Path("/opt/image"), LAYOUT, disk)("etcd", [], "9MiB")
+    see = seen_in_container(LAYOUT, disk)
+    assert (see(disk.etcd), see(LAYOUT.snapshots)) == (Path("/disk/etcd"), Path("/cluster/snapshots"))
+
+
+def test_program_of_a_folder_is_started_as_it_is():
     assert from_folder(Path("/p"))("etcd", ["--x"], "9MiB") == ["env", "GOMEMLIMIT=9MiB", "/p/etcd", "--x"]
 
 
@@ -90,8 +113,9 @@ def test_job_without_a_network_asks_for_none():
 def listener(**acts):
     """Return a program that does something on signals."""
     heard = "; ".join(f"signal.signal(signal.{word}, lambda *_: {act})" for word, act in acts.items())
-    forever = "print('ready', flush=True); [signal.pause() for _ in iter(int, 1)]"
-    return f'exec python3 -c "import os, signal; {heard}; {forever}"'
+    # Not pause(2): a signal just before it would be heard with the next one.
+    forever = "print('ready', flush=True); [time.sleep(0.05) for _ in iter(int, 1)]"
+    return f'exec python3 -c "import os, signal, time; {heard}; {forever}"'
 
 
 END = "(print('heard', flush=True), os._exit(3))"
@@ -114,7 +138,7 @@ def script(tmp_path):
             for word in words:
                 assert begun.stdout.readline() == "ready\n"
                 begun.send_signal(signal.Signals[word])
-            told, _ = begun.communicate(timeout=10)
+            told, _ = begun.communicate(timeout=60)
         finally:
             begun.kill()
         return begun.returncode, told.split()

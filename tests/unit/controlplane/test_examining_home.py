@@ -1,0 +1,99 @@
+"""What doctor says of a home, and when it names the node's disk as the remedy."""
+
+import errno
+import fcntl
+import json
+from dataclasses import asdict, replace
+
+import pytest
+
+from isthmus.controlplane import examining_home, ownership, starting, wishes
+from isthmus.controlplane.errors import OwnedError
+from isthmus.controlplane.findings import Level
+from isthmus.controlplane.layout import JOB_NAME
+from isthmus.controlplane.saving import Told
+from isthmus.controlplane.settings import DataPlace
+
+
+@pytest.fixture
+def no_locks(monkeypatch):
+    """A home, and all else, without locks."""
+
+    def flock(file, how):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+
+
+@pytest.fixture
+def false_locks(monkeypatch):
+    monkeypatch.setattr(fcntl, "flock", lambda file, how: None)
+
+
+@pytest.fixture
+def on_node(place):
+    wishes.keep(place.home.cluster, {"data": "node"})
+
+
+@pytest.mark.parametrize(
+    ("slow_s", "is_on_home", "level", "remedy"),
+    [
+        (0.002, True, Level.OK, ""),
+        (0.02, True, Level.WARNING, "`isthmus up --data node`"),
+        (0.7, True, Level.FAILURE, "lose its own lead; `isthmus up --data node`"),
+        (0.7, False, Level.OK, ""),
+    ],
+)
+def test_slow_syncs(slow_s, is_on_home, level, remedy):
+    found = examining_home.judged(slow_s / 2, slow_s, is_on_home=is_on_home)
+    assert found.level is level
+    assert remedy in found.remedy
+    assert bool(found.remedy) == bool(remedy)
+
+
+def test_syncs_are_measured(place):
+    (found,) = examining_home.syncs(place)
+    assert "a sync of the home takes" in found.what
+
+
+@pytest.mark.parametrize(("locks", "words"), [("no_locks", "no locks"), ("false_locks", "one lock to two")])
+@pytest.mark.parametrize("data", DataPlace)
+def test_missing_locks(place, request, locks, words, data):
+    wishes.keep(place.home.cluster, {"data": data})
+    request.getfixturevalue(locks)
+    (found,) = examining_home.locking(place)
+    assert words in found.what
+    assert found.level is (Level.FAILURE if data is DataPlace.HOME else Level.WARNING)
+    assert "`isthmus up --data node` does without" in found.remedy
+
+
+def test_good_locks(place):
+    assert [each.level for each in examining_home.locking(place)] == [Level.OK]
+
+
+def test_site_decides_unless_the_user_does(place, no_locks):
+    on_disk = replace(place, settings=replace(place.settings, data=DataPlace.NODE))
+    assert [each.level for each in examining_home.locking(on_disk)] == [Level.WARNING]
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_home_without_locks_has_no_owner(place, no_locks, tmp_path, on_disk):
+    """Nor is there one where the node's disk has none."""
+    with pytest.raises(OwnedError, match="there are no locks; `isthmus up --data node`"):
+        ownership.take(place.home.cluster, "7", lambda _: False, wait_s=0, on_disk=tmp_path if on_disk else None)
+
+
+def test_up_goes_on_without_locks(place, no_locks):
+    with starting._alone(place):
+        assert (place.home.folder / "up.lock").exists()
+
+
+def test_snapshots_are_told_while_it_runs(place, slurm):
+    assert list(examining_home.snapshots(place)) == []
+    job = slurm.add(JOB_NAME)
+    place.home.cluster.folder.mkdir()
+    told = Told(job.id, "c1", "/disk", "node", ("w",), every_s=30, problem="p")
+    place.home.cluster.data.write_text(json.dumps(asdict(told)))
+    found = list(examining_home.snapshots(place))
+    assert [each.level for each in found] == [Level.OK, Level.WARNING, Level.WARNING]
+    assert [each.what for each in found[1:]] == ["w", "no newer snapshot: p"]
