@@ -71,6 +71,10 @@ class Config:
         """Return a Namespace."""
         return await self._get(f"/api/v1/namespaces/{name}")
 
+    async def runtime_class(self, name: str) -> Object | None:
+        """Return a RuntimeClass."""
+        return await self._get(f"/apis/node.k8s.io/v1/runtimeclasses/{name}")
+
     async def volumes(self, space: str, claims: Iterable[str]) -> dict[str, Object]:
         """Return the volumes of the claims that are bound."""
         found: dict[str, Object] = {}

@@ -112,7 +112,7 @@ def _status(
     restarts = known.get("restarts") or 0
     status = {
         "name": container["name"],
-        "image": container.get("image", ""),
+        "image": known.get("image_name") or container.get("image", ""),
         "imageID": known.get("image_id") or image.id,
         "restartCount": restarts,
         "state": state,

@@ -39,6 +39,7 @@ def container(pod: Object, text: Object, demand: Demand, resolved: Resolved, hos
         name=text["name"],
         image=image.path,
         image_id=image.id,
+        image_name=text.get("image"),
         argv=_argv(text, image, found.known),
         env=found.variables,
         cwd=text.get("workingDir") or image.workdir or None,
@@ -61,6 +62,7 @@ def container(pod: Object, text: Object, demand: Demand, resolved: Resolved, hos
         mpi_flags=mpi or (),
         capabilities=identity.capabilities(text),
         escalates=identity.security(pod, text).get("allowPrivilegeEscalation") is not False,
+        seccomp=identity.seccomp(pod, text, resolved.settings.home),
     )
 
 

@@ -2,6 +2,8 @@
 
 A pod's key opens the channel as that pod and nothing else: the API server does not know its CA, and its certificate
 is for clients only. It lies 0600 in the pod's folder and goes with it.
+
+pods-ca.crt may hold two authorities, while one succeeds the other: the first signs, both are believed by both sides.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
@@ -41,7 +44,11 @@ class Authority:
     """The CA of the channel.
 
     Args:
-        folder: has pods-ca.crt and pods-ca.key.
+        folder: has pods-ca.crt, what signs first, and pods-ca.key.
+
+    Attributes:
+        path: of all that is believed.
+        certificate: what is there, PEM.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -62,11 +69,23 @@ class Authority:
         names = [x509.DNSName(SERVER_NAME), x509.IPAddress(ip_address(address))]
         return self._sign(SERVER_NAME, ExtendedKeyUsageOID.SERVER_AUTH, names, SERVER_LIFETIME)
 
+    def is_due(self, certificate: str, now: datetime) -> bool:
+        """Tell whether a pod needs another: half of its time is over, or what signed it signs no more."""
+        found = x509.load_pem_x509_certificate(certificate.encode())
+        try:
+            found.verify_directly_issued_by(self._ca)
+        except (ValueError, InvalidSignature):
+            return True
+        end, last = found.not_valid_after_utc, self._ca.not_valid_after_utc
+        # One that ends with its authority cannot be made to last longer.
+        return end - now < LIFETIME / 2 and end < last
+
     def _sign(
         self, name: str, usage: x509.ObjectIdentifier, names: list[x509.GeneralName], lifetime: timedelta
     ) -> Credential:
         key = ec.generate_private_key(ec.SECP256R1())
         now = datetime.now(UTC)
+        end = min(now + lifetime, self._ca.not_valid_after_utc)
         builder = (
             x509.CertificateBuilder()
             .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
@@ -74,7 +93,7 @@ class Authority:
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - _SKEW)
-            .not_valid_after(now + lifetime)
+            .not_valid_after(end)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(x509.ExtendedKeyUsage([usage]), critical=True)
             .add_extension(
@@ -87,11 +106,6 @@ class Authority:
         certificate = builder.sign(self._key, SHA256()).public_bytes(Encoding.PEM).decode()
         private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
         return Credential(certificate, private)
-
-
-def is_old(certificate: str, now: datetime) -> bool:
-    """Tell whether half of a certificate's time is over."""
-    return x509.load_pem_x509_certificate(certificate.encode()).not_valid_after_utc - now < LIFETIME / 2
 
 
 def server_context(authority: Authority, address: str, folder: Path) -> ssl.SSLContext:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from isthmus.kubelet.container_states import named, state_of
+from isthmus.kubelet.unready import Unready
 from isthmus.kubelet.verdict import DEADLINE_EXCEEDED
 from isthmus.model.pod_inputs import Object
 from isthmus.model.pod_job import SlurmJob
@@ -26,7 +27,6 @@ _WAITS = {
     "ErrImageNeverPull": ("ErrImageNeverPull", ""),
     "InvalidImageName": ("InspectFailed", ""),
     "CreateContainerConfigError": ("Failed", "Error: "),
-    "CrashLoopBackOff": ("BackOff", "Back-off restarting failed container: "),
 }
 _ENDS = {
     "StartError": "Failed",
@@ -60,15 +60,43 @@ class Event:
     place: str = ""
 
 
-def changes(old: Object, new: Object, job: SlurmJob | None = None) -> list[Event]:
+def changes(old: Object, new: Object, job: SlurmJob | None = None, pod: str = "") -> list[Event]:
     """Return what happened between two statuses of a pod.
 
     Args:
         old: the status in the API server.
         new: the one that shall be there.
         job: the pod's job.
+        pod: its name, as Kubernetes writes it in messages.
     """
-    return [*_placing(old, new, job), *_containers(old, new), *_end(old, new)]
+    return [*_placing(old, new, job), *_containers(old, new, pod), *_end(old, new)]
+
+
+def probes(pod: Object, old: Object | None, new: Object) -> list[Event]:
+    """Return what probes found between two reports of a pod's supervisor, in the official kubelet's words."""
+    before = (old or {}).get("containers") or {}
+    found: list[Event] = []
+    for field in _LISTS.values():
+        for one in pod["spec"].get(field) or ():
+            told, was = (part.get(one["name"]) or {} for part in (new.get("containers") or {}, before))
+            place = f"spec.{field}{{{one['name']}}}"
+            found += [Event(Kind.WARNING, "Unhealthy", text, place) for text in _failures(was, told)]
+            if told.get("killing") and told["killing"] != was.get("killing"):
+                found.append(Event(Kind.NORMAL, "Killing", told["killing"], place))
+    return found
+
+
+def full_name(pod: Object) -> str:
+    """Return a pod's name with namespace and UID, as the official kubelet writes it."""
+    meta = pod["metadata"]
+    return f"{meta['name']}_{meta.get('namespace') or 'default'}({meta['uid']})"
+
+
+def _failures(old: Object, new: Object) -> Iterator[str]:
+    before = old.get("failures") or {}
+    for kind, failure in (new.get("failures") or {}).items():
+        if failure["times"] != before.get(kind, {}).get("times"):
+            yield f"{kind.capitalize()} probe failed: {failure['message']}"
 
 
 def _placing(old: Object, new: Object, job: SlurmJob | None) -> Iterator[Event]:
@@ -80,24 +108,25 @@ def _placing(old: Object, new: Object, job: SlurmJob | None) -> Iterator[Event]:
         yield Event(Kind.NORMAL, "Scheduled", f"Slurm job {job.id} got {job.nodes}")
 
 
-def _containers(old: Object, new: Object) -> Iterator[Event]:
+def _containers(old: Object, new: Object, pod: str) -> Iterator[Event]:
     for field, kind in _LISTS.items():
         before = named(old.get(field) or ())
         for status in new.get(field) or ():
-            for event in _container(before.get(status["name"], {}), status):
+            for event in _container(before.get(status["name"], {}), status, pod):
                 yield Event(event.kind, event.reason, event.message, f"spec.{kind}{{{status['name']}}}")
 
 
-def _container(old: Object, new: Object) -> Iterator[Event]:
+def _container(old: Object, new: Object, pod: str) -> Iterator[Event]:
     name, started = new["name"], new.get("containerID")
     state, fields = state_of(new)
     was, fields_before = state_of(old)
     if started and started != old.get("containerID"):
-        yield Event(Kind.NORMAL, "Started", f"Container {name} started")
-    elif state == was == "running" and old.get("ready") and not new.get("ready"):
-        yield Event(Kind.WARNING, "Unhealthy", f"Container {name} is no longer ready")
+        yield Event(Kind.NORMAL, "Created", "Container created")
+        yield Event(Kind.NORMAL, "Started", "Container started")
     if (state, fields.get("reason")) == (was, fields_before.get("reason")):
         return
+    if state == "waiting" and fields.get("reason") == "CrashLoopBackOff":
+        yield Event(Kind.WARNING, "BackOff", f"Back-off restarting failed container {name} in pod {pod}")
     if state == "waiting" and fields.get("reason") in _WAITS:
         reason, words = _WAITS[fields["reason"]]
         yield Event(Kind.WARNING, reason, f"{words}{fields.get('message', name)}")
@@ -110,8 +139,9 @@ def _end(old: Object, new: Object) -> Iterator[Event]:
     if not new.get("reason") or told == (old.get("reason"), old.get("message")):
         return
     failed = new.get("phase") == "Failed"
-    if failed or new["reason"] in (DEADLINE_EXCEEDED, "FailedMount", "FailedSubmit"):
-        yield Event(Kind.WARNING, str(new["reason"]), str(new.get("message", "")))
+    if failed or new["reason"] in (DEADLINE_EXCEEDED, *Unready):
+        words = "Failed to create pod sandbox: " if new["reason"] == Unready.SANDBOX else ""
+        yield Event(Kind.WARNING, str(new["reason"]), f"{words}{new.get('message', '')}")
 
 
 def _condition(status: Object, kind: str) -> Object:

@@ -12,7 +12,12 @@ from isthmus.kubelet.unready import Unready, UnreadyError
 from isthmus.model.plan import Capabilities, User
 from isthmus.model.pod_inputs import Image, Object
 
-# What Docker and containerd give a container; more would reach the node's kernel.
+ALL = "ALL"
+# The profile that podman and its kin bring (Debian: golang-github-containers-common), and where a user puts his own.
+DEFAULT_PROFILE = "/usr/share/containers/seccomp.json"
+PROFILES = ".isthmus/seccomp"
+# What Docker and containerd give a container, and SYS_PTRACE, which `kubectl debug` asks for and which is about the
+# pod's own processes; who names another means the node, where nobody here has it.
 CAPABILITIES = frozenset(
     {
         "AUDIT_WRITE",
@@ -29,6 +34,7 @@ CAPABILITIES = frozenset(
         "SETPCAP",
         "SETUID",
         "SYS_CHROOT",
+        "SYS_PTRACE",
     }
 )
 
@@ -60,9 +66,32 @@ def user(pod: Object, container: Object, image: Image) -> User | None:
 
 
 def capabilities(container: Object) -> Capabilities:
-    """Return what is added and dropped, without the prefix and sorted."""
+    """Return what is added and dropped, without the prefix and sorted; a privileged container has all there are."""
+    if is_privileged(container):
+        return Capabilities(add=(ALL,))
     asked = (container.get("securityContext") or {}).get("capabilities") or {}
     return Capabilities(capability_names(asked.get("add")), capability_names(asked.get("drop")))
+
+
+def is_privileged(container: Object) -> bool:
+    """Tell whether a container asks for all rights; it gets those that the pod's own user namespace has."""
+    return bool((container.get("securityContext") or {}).get("privileged"))
+
+
+def seccomp(pod: Object, container: Object, home: str) -> str | None:
+    """Return the path of a container's seccomp profile; None where it has none, as one that is privileged.
+
+    Args:
+        pod: the pod.
+        container: one of its containers.
+        home: of the user; his own profiles lie in it.
+    """
+    told = security(pod, container).get("seccompProfile") or {}
+    if is_privileged(container):
+        return None
+    return {"RuntimeDefault": DEFAULT_PROFILE, "Localhost": f"{home}/{PROFILES}/{told.get('localhostProfile')}"}.get(
+        told.get("type", "Unconfined")
+    )
 
 
 def capability_names(names: list[str] | None) -> tuple[str, ...]:

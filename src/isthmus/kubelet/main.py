@@ -8,7 +8,7 @@ node      register, lease, status
 refresh, claims, gates, recorder, services
 
 A task that fails is logged and begun anew after a pause: the others, and all pods, go on. SIGTERM ends the kubelet
-and no pod.
+and no pod; so does an upgrade of the program, or other settings: the control plane starts it again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from isthmus.clients.process import ProcessError, run
 from isthmus.clients.slurm_offer import offer
 from isthmus.images import manifests
 from isthmus.images.pull import Place
-from isthmus.kubelet import server, settings
+from isthmus.kubelet import renewal, server, settings
 from isthmus.kubelet.access import Access
 from isthmus.kubelet.channel import ChannelServer
 from isthmus.kubelet.claims import Claims
@@ -214,7 +214,15 @@ async def _run(told: Told) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    anew = asyncio.create_task(_anew(ended))
     await Kubelet(told, PodJobs(told.slurm_prefix), lambda: offer(told.slurm_prefix)).run(ended)
+    anew.cancel()
+
+
+async def _anew(ended: asyncio.Event) -> None:
+    await renewal.changed(renewal.installed, lambda: renewal.of(settings.FILE))
+    _log.info("the program or %s has changed; the kubelet begins anew", settings.FILE)
+    ended.set()
 
 
 def main() -> int:

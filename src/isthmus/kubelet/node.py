@@ -14,6 +14,7 @@ from typing import Any
 
 from isthmus.kubelet.container_states import write_time
 from isthmus.kubelet.placing import HOSTNAME
+from isthmus.kubelet.runtimes import HANDLER
 from isthmus.model.pod_inputs import Object, Settings
 from isthmus.model.slurm_cluster import Limit, SlurmCluster, SlurmNode
 
@@ -117,6 +118,7 @@ def node_status(
         "daemonEndpoints": {"kubeletEndpoint": {"Port": host.port}},
         "declaredFeatures": list(_DECLARED),
         "nodeInfo": _info(host),
+        "runtimeHandlers": [{"name": name} for name in ("", HANDLER)],
     }
 
 

@@ -61,7 +61,8 @@ def _stopped(counts: Mapping[str, int], policy: str, final: bool) -> Phase:
     well = counts["stopped"] == counts["succeeded"]
     if final:
         return Phase.SUCCEEDED if well else Phase.FAILED
-    if policy == "Always":
+    # Who waits after an end starts again: by the policy, or with a new image, whatever the policy says.
+    if policy == "Always" or counts["again"]:
         return Phase.RUNNING
     if well:
         return Phase.SUCCEEDED
@@ -105,8 +106,10 @@ def _main(spec: Object, known: Mapping[str, Object]) -> Counter[str]:
             counts["unknown"] += 1
             continue
         state, fields = state_of(status)
-        if state == "waiting":
-            counts["stopped" if (status.get("lastState") or {}).get("terminated") else "waiting"] += 1
+        if state == "waiting" and (status.get("lastState") or {}).get("terminated"):
+            counts.update(("stopped", "again"))
+        elif state == "waiting":
+            counts["waiting"] += 1
         elif state == "terminated":
             counts["stopped"] += 1
             counts["succeeded"] += fields["exitCode"] == 0

@@ -1,4 +1,4 @@
-"""The images of one pod: asked for all at once; those that take long are told of, as Kubernetes' users expect.
+"""The images of one pod, those that are volumes too: asked for all at once; those that take long are told of.
 
 An image that is there costs neither event nor status. The pull itself belongs to the cache: it goes on when the pod
 that asked first is deleted.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from isthmus.clients.kube import Object
@@ -22,6 +23,39 @@ KINDS = ("initContainers", "containers", "ephemeralContainers")
 Show = Callable[[Object], Awaitable[Object]]
 
 
+@dataclass(frozen=True, slots=True)
+class Need:
+    """An image that a pod needs.
+
+    Attributes:
+        asks: a container, or what says the same of a volume: `image`, and perhaps `imagePullPolicy`.
+        place: the part of the pod that events are about; empty for the whole.
+        waits: names of the containers that cannot start without it.
+        own: it is what this one container runs; empty for a volume's.
+    """
+
+    asks: Object
+    place: str
+    waits: tuple[str, ...]
+    own: str = ""
+
+
+def needs(pod: Object) -> list[Need]:
+    """Return the images of a pod: those of volumes last, since a container's own comes first in its status."""
+    containers = [(kind, one) for kind in KINDS for one in pod["spec"].get(kind) or ()]
+    found = [Need(one, f"spec.{kind}{{{one['name']}}}", (one["name"],), one["name"]) for kind, one in containers]
+    for volume in pod["spec"].get("volumes") or ():
+        if (image := volume.get("image")) is not None:
+            told = {"image": image.get("reference") or "", "imagePullPolicy": image.get("pullPolicy")}
+            users = [one["name"] for _, one in containers if volume["name"] in _mounted(one)]
+            found.append(Need(told, "", tuple(users)))
+    return found
+
+
+def _mounted(container: Object) -> set[str]:
+    return {mount["name"] for mount in container.get("volumeMounts") or ()}
+
+
 class Pulls:
     """The images of a pod's containers, from the question to the answers.
 
@@ -29,13 +63,14 @@ class Pulls:
         parts: the rest of the kubelet.
         pod: the pod.
         secrets: its pull secrets.
+        wanted: images of it; None for all.
     """
 
-    def __init__(self, parts: Parts, pod: Object, secrets: list[Object]) -> None:
+    def __init__(self, parts: Parts, pod: Object, secrets: list[Object], wanted: list[Need] | None = None) -> None:
         self._parts, self._pod = parts, pod
         self._begun_s = time.monotonic()
-        self._containers = [(kind, one) for kind in KINDS for one in pod["spec"].get(kind) or ()]
-        self._asked = [asyncio.ensure_future(parts.images.get(one, secrets)) for _, one in self._containers]
+        self._needs = needs(pod) if wanted is None else wanted
+        self._asked = [asyncio.ensure_future(parts.images.get(need.asks, secrets)) for need in self._needs]
         self._late: set[int] = set()
 
     async def shown(self, show: Show) -> Object:
@@ -47,26 +82,33 @@ class Pulls:
         Returns:
             the pod, as it is now.
         """
+        if not await self.are_late():
+            return self._pod
+        return await show(status.pod_status(self._pod, None, None, {}, datetime.now(UTC)))
+
+    async def are_late(self) -> bool:
+        """Wait a moment, and tell of what takes longer; return whether something does."""
         if self._asked:
             await asyncio.wait(self._asked, timeout=self._parts.pauses.pull)
         self._late = {number for number, task in enumerate(self._asked) if not task.done()}
-        if not self._late:
-            return self._pod
         for number in self._late:
             self._tell(number, "Pulling", "Pulling image {}")
-        return await show(status.pod_status(self._pod, None, None, {}, datetime.now(UTC)))
+        return bool(self._late)
 
     async def answers(self) -> tuple[dict[str, Image], dict[str, ImageState], list[ImageWaitError]]:
-        """Return the images as containers write them, where each container's stands, and why some are not there."""
+        """Return the images as the pod writes them, where each container's stands, and why some are not there."""
         images: dict[str, Image] = {}
         states: dict[str, ImageState] = {}
         waits: list[ImageWaitError] = []
-        for number, (_, one) in enumerate(self._containers):
+        for number, need in enumerate(self._needs):
             try:
-                images[one["image"]] = found = await self._asked[number]
-                states[one["name"]] = ImageState(id=found.id)
+                images[need.asks["image"]] = found = await self._asked[number]
+                if need.own:
+                    states[need.own] = ImageState(id=found.id)
             except ImageWaitError as error:
-                states[one["name"]] = error.state
+                for name in need.waits:
+                    known = states.get(name, ImageState())
+                    states[name] = known if known.reason else replace(error.state, id=known.id)
                 waits.append(error)
                 continue
             if number in self._late:
@@ -79,6 +121,6 @@ class Pulls:
             task.cancel()
 
     def _tell(self, number: int, reason: str, message: str) -> None:
-        kind, one = self._containers[number]
-        place = f"spec.{kind}{{{one['name']}}}"
-        self._parts.recorder.tell(self._pod, Kind.NORMAL, reason, message.format(f'"{one["image"]}"'), place)
+        need = self._needs[number]
+        words = message.format(f'"{need.asks["image"]}"')
+        self._parts.recorder.tell(self._pod, Kind.NORMAL, reason, words, need.place)

@@ -20,7 +20,11 @@ _WAITING = 1000
 _SAME_S = 600.0
 _AGAIN_S = 5.0
 _REMEMBERED = 2000
+# Of one kind, about one thing, so many that differ in their words within that time; a probe's may always differ.
+_SIMILAR = 10
 _MESSAGE_CHARS = 1024
+# Of the name of what an event is about, so that its own is not too long.
+_NAME_CHARS = 230
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +47,9 @@ class Recorder:
     def __init__(self, kube: Kube, node: str) -> None:
         self._kube, self._node = kube, node
         self._queue: asyncio.Queue[tuple[Object, Event]] = asyncio.Queue(_WAITING)
-        self._written: OrderedDict[tuple[str, str, str], _Written] = OrderedDict()
+        self._written: OrderedDict[tuple[str, str, str, str], _Written] = OrderedDict()
+        self._similar: OrderedDict[tuple[str, str, str], list[float]] = OrderedDict()
+        self._last_ns = 0
 
     def tell(self, about: Object, kind: Kind, reason: str, message: str, place: str = "") -> None:
         """Tell of an object; returns at once."""
@@ -62,17 +68,32 @@ class Recorder:
                 _log.info("an event is lost: %s", error)
 
     async def _write(self, about: Object, event: Event) -> None:
-        key = (about["metadata"]["uid"], event.reason, event.message)
+        kind = (about["metadata"]["uid"], event.reason, event.place)
+        key = (*kind, event.message)
         before = self._written.get(key)
         age_s = time.monotonic() - before.at_s if before else _SAME_S
         if before and age_s < _SAME_S:
             before.count += 1
             if age_s < _AGAIN_S or await self._count(before):
                 return
+        elif self._too_many(kind):
+            return
         made = await self._kube.create(_path(about), self._event(about, event))
         self._written[key] = _Written(f"{_path(about)}/{made['metadata']['name']}", 1, time.monotonic())
         while len(self._written) > _REMEMBERED:
             self._written.popitem(last=False)
+
+    def _too_many(self, kind: tuple[str, str, str]) -> bool:
+        """Count an event that is new in its words; return whether there were too many of its kind lately."""
+        now = time.monotonic()
+        lately = [at_s for at_s in self._similar.pop(kind, []) if now - at_s < _SAME_S]
+        self._similar[kind] = lately
+        while len(self._similar) > _REMEMBERED:
+            self._similar.popitem(last=False)
+        if len(lately) >= _SIMILAR:
+            return True
+        lately.append(now)
+        return False
 
     async def _count(self, written: _Written) -> bool:
         """Write a new count; return whether the event is still there."""
@@ -92,7 +113,7 @@ class Recorder:
         return {
             "apiVersion": "v1",
             "kind": "Event",
-            "metadata": {"generateName": f"{meta['name']}.", "namespace": space},
+            "metadata": {"name": self._name(meta["name"]), "namespace": space},
             "involvedObject": subject,
             "type": event.kind,
             "reason": event.reason,
@@ -104,6 +125,11 @@ class Recorder:
             "lastTimestamp": _now(),
             "count": 1,
         }
+
+    def _name(self, about: str) -> str:
+        """Return a name that comes after those of earlier events: of one second, lists show them by name."""
+        self._last_ns = max(time.time_ns(), self._last_ns + 1)
+        return f"{about[:_NAME_CHARS].rstrip('-.')}.{self._last_ns:x}"
 
 
 def _path(about: Object) -> str:

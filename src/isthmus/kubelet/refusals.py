@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from isthmus.kubelet import fields, flags, refusals_containers, refusals_volumes
+from isthmus.kubelet import fields, flags, identity, refusals_containers, refusals_volumes
 from isthmus.kubelet.names import HOSTNAME_MAX, hostname
 from isthmus.kubelet.placing import place
 from isthmus.kubelet.resources import extended
@@ -20,7 +20,6 @@ _NODE = "it belongs to the node, which pods share with Slurm's other jobs"
 _SPEC: dict[str, tuple[Callable[[Any], bool], str]] = {
     "hostPID": (lambda value: not value, f"{_NODE}; use shareProcessNamespace"),
     "hostIPC": (lambda value: not value, f"{_NODE}; containers of one pod share theirs"),
-    "runtimeClassName": (lambda value: not value, "containers run by Apptainer only; remove it"),
     "resourceClaims": (lambda value: not value, "devices come from Slurm; ask for them in resources.limits"),
     "os": (lambda value: (value or {}).get("name", "linux") == "linux", "nodes run Linux; remove it"),
 }
@@ -67,6 +66,8 @@ def ignored(pod: Object) -> list[str]:
     found = [text for kind, text in _IGNORED.items() if (affinity.get(kind) or {}).get(needed)]
     if spec.get("topologySpreadConstraints"):
         found.append("topologySpreadConstraints is ignored: Slurm places pods; use --spread-job or --exclude")
+    if any(map(identity.is_privileged, [*(spec.get("initContainers") or ()), *spec["containers"]])):
+        found.append("privileged gives all capabilities in the pod's own user namespace, and none on the node")
     return found
 
 
@@ -96,3 +97,8 @@ def _resources(pod: Object, settings: Settings) -> Iterator[str]:
 def _tasks(pod: Object) -> Iterator[str]:
     if flags.mpi(pod) is not None and len(pod["spec"]["containers"]) > 1:
         yield "a pod of several tasks has one container; move the others to pods of their own"
+    for container in pod["spec"]["containers"] if flags.mpi(pod) is not None else ():
+        if identity.seccomp(pod, container, "") is not None:
+            where = f"container {container['name']}: securityContext.seccompProfile"
+            why = "Apptainer, which begins each task, takes no such profile"
+            yield f"{where} is not offered with several tasks: {why}; set its type to Unconfined for this container"

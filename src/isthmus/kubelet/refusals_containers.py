@@ -10,8 +10,8 @@ from isthmus.model.pod_inputs import Object, Settings
 
 _PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 _HOOKS = ("postStart", "preStop")
-# What Apptainer does anyway: no own profile of AppArmor or seccomp is loaded without root.
-_PROFILES = ("RuntimeDefault", "Unconfined")
+# What comes of itself: profiles of AppArmor are loaded by root only.
+_APPARMOR = ("RuntimeDefault", "Unconfined")
 
 
 def problems(pod: Object, settings: Settings) -> Iterator[str]:
@@ -55,18 +55,16 @@ def _container(pod: Object, container: Object, settings: Settings) -> Iterator[s
 def _identity(pod: Object, container: Object, settings: Settings) -> Iterator[str]:
     context = identity.security(pod, container)
     own = container.get("securityContext") or {}
-    if own.get("privileged"):
-        yield "privileged is not offered: containers run without root on the node; remove it"
     more = set(identity.capability_names((own.get("capabilities") or {}).get("add"))) - identity.CAPABILITIES
     if more:
-        yield f"capabilities {', '.join(sorted(more))} are not offered: they would reach the node's kernel; remove them"
+        remedy = "remove them, or set privileged for all that the pod's own user namespace has"
+        yield f"capabilities {', '.join(sorted(more))} are not offered: nobody has them on the node; {remedy}"
     for name in ("seLinuxOptions", "windowsOptions"):
         if own.get(name):
             yield f"{name} is not offered: nodes know nothing of it; remove it"
-    for name in ("seccompProfile", "appArmorProfile"):
-        kind = (own.get(name) or context.get(name) or {}).get("type", "Unconfined")
-        if kind not in _PROFILES:
-            yield f"{name} {kind} is not offered: profiles are loaded by root only; use RuntimeDefault"
+    kind = (context.get("appArmorProfile") or {}).get("type", "Unconfined")
+    if kind not in _APPARMOR:
+        yield f"appArmorProfile {kind} is not offered: profiles are loaded by root only; use RuntimeDefault"
     if own.get("procMount", "Default") != "Default":
         yield f"procMount {own['procMount']} is not offered: /proc belongs to the node; remove it"
     yield from _numbers(pod, context, settings)

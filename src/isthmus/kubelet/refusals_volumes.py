@@ -8,7 +8,10 @@ from isthmus.kubelet import downward
 from isthmus.model.pod_inputs import Object
 
 _KINDS = frozenset(
-    {"emptyDir", "hostPath", "configMap", "secret", "projected", "downwardAPI", "persistentVolumeClaim", "ephemeral"}
+    {
+        *("emptyDir", "hostPath", "configMap", "secret", "projected", "downwardAPI", "persistentVolumeClaim"),
+        *("ephemeral", "image"),
+    }
 )
 _SOURCES = frozenset({"configMap", "secret", "downwardAPI", "serviceAccountToken"})
 _HOST_TYPES = frozenset(

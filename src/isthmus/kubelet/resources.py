@@ -9,6 +9,7 @@ Init containers run one after the other beside the sidecars declared before them
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -50,8 +51,11 @@ def demand(pod: Object, settings: Settings) -> Demand:
         needs[name] = needs.get(name, Fraction(0)) + parse(quantity)
     cpus = math.ceil(needs.pop("cpu", 0)) or settings.cpus
     memory_mib = math.ceil(needs.pop("memory", 0) / MIB)
-    gres = {settings.gres[name]: math.ceil(count) for name, count in needs.items() if name in settings.gres and count}
-    return Demand(cpus, max(memory_mib, settings.least_memory_mib), gres, _overhead_mib(spec, settings))
+    gres: Counter[str] = Counter()
+    for name, count in needs.items():
+        if name in settings.gres and count:
+            gres[settings.gres[name]] += math.ceil(count)
+    return Demand(cpus, memory_mib, gres, _overhead_mib(spec, settings))
 
 
 def memory_limit_mib(container: Object) -> int | None:
@@ -96,8 +100,16 @@ def _largest(spec: Object, settings: Settings) -> dict[str, Fraction]:
 def _container(container: Object, settings: Settings) -> dict[str, Fraction]:
     requests, limits = _part(container, "requests"), _part(container, "limits")
     need = {name: parse(quantity) for name, quantity in {**limits, **requests}.items()}
+    return {**need, "memory": _memory(requests, limits, settings)}
+
+
+def _memory(requests: Mapping[str, Any], limits: Mapping[str, Any], settings: Settings) -> Fraction:
     memory = [parse(part["memory"]) for part in (requests, limits) if "memory" in part]
-    return {**need, "memory": max(memory, default=Fraction(settings.memory_mib * MIB))}
+    if not memory:
+        return Fraction(settings.memory_mib * MIB)
+    # Elsewhere a request bounds nothing, so many are a byte. A limit is taken at its word: were the job larger than its
+    # only container, the container would have to be a step of its own.
+    return max(memory) if "memory" in limits else max(*memory, Fraction(settings.least_memory_mib * MIB))
 
 
 def _pod(needs: dict[str, Fraction], spec: Object) -> dict[str, Fraction]:

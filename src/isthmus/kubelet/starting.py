@@ -13,7 +13,7 @@ from typing import Any
 
 from isthmus.clients.kube import Object
 from isthmus.clients.pod_jobs import RefusedError
-from isthmus.kubelet import refusals, script, status, translate
+from isthmus.kubelet import refusals, runtimes, script, status, translate
 from isthmus.kubelet.parts import Parts
 from isthmus.kubelet.pulls import Pulls, Show
 from isthmus.kubelet.unready import UnreadyError
@@ -75,6 +75,7 @@ async def prepare(parts: Parts, pod: Object, slurm_node: str | None = None, show
     """
     if problems := refusals.problems(pod, parts.settings):
         raise NeverError(problems)
+    await _check_runtime(parts, pod)
     pod, images, states = await _find_images(parts, pod, show)
     later = await _claims(parts, pod, slurm_node)
     resolved = await parts.config.resolve(pod, images)
@@ -87,6 +88,15 @@ async def prepare(parts: Parts, pod: Object, slurm_node: str | None = None, show
         return Prepared(translate.plan(pod, resolved), volumes, states)
     except UnreadyError as error:
         raise _unready(parts, pod, error, states) from error
+
+
+async def _check_runtime(parts: Parts, pod: Object) -> None:
+    if not (name := pod["spec"].get("runtimeClassName")):
+        return
+    try:
+        runtimes.check(name, await parts.config.runtime_class(name))
+    except UnreadyError as error:
+        raise _unready(parts, pod, error, {}) from error
 
 
 async def submit(parts: Parts, pod: Object, prepared: Prepared) -> str:

@@ -21,12 +21,14 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
-from isthmus.kubelet.credentials import Authority, is_old
+from isthmus.kubelet.credentials import Authority
 from isthmus.support import durable
 
 SCHEMA = 1
 # Of slurm.log, in a pod's message.
 _WORDS_BYTES, _WORDS_LINES = 1000, 3
+# A file server may go on listing what has gone.
+_REMOVALS = 5
 _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -81,15 +83,16 @@ class PodFolder:
         self._write("kubelet.json", {"schema": SCHEMA, "address": address, "port": port})
 
     def renew_credential(self, authority: Authority) -> None:
-        """Make a credential where there is none, or an old one."""
+        """Make a credential where there is none, or an old one; what is believed is always told."""
         folder = self.path / "credential"
         folder.mkdir(mode=0o700, exist_ok=True)
+        if _text(folder / "ca.crt") != authority.certificate:
+            durable.write(folder / "ca.crt", authority.certificate, 0o600)
         present = _text(folder / "tls.crt")
-        if present and not is_old(present, datetime.now(UTC)):
+        if present and not authority.is_due(present, datetime.now(UTC)):
             return
         made = authority.pod(self.uid)
         # The certificate comes last: it says that the key is there.
-        durable.write(folder / "ca.crt", authority.certificate, 0o600)
         durable.write(folder / "tls.key", made.key, 0o600)
         durable.write(folder / "tls.crt", made.certificate, 0o600)
 
@@ -104,11 +107,15 @@ class PodFolder:
 
     def remove(self) -> None:
         """Remove everything; job.json last but the folder, so that a crash half-way leaves a known job."""
-        with suppress(FileNotFoundError):
-            for path in self.path.iterdir():
-                if path.name != "job.json":
-                    rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
-            rmtree(self.path)
+        for _ in range(_REMOVALS):
+            if not self.path.exists():
+                return
+            # A file may go by itself meanwhile, such as one that is just being written; the others stay to be removed.
+            with suppress(FileNotFoundError):
+                for path in self.path.iterdir():
+                    if path.name != "job.json":
+                        rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+                rmtree(self.path)
 
     def _read(self, name: str) -> dict[str, Any] | None:
         text = _text(self.path / name)

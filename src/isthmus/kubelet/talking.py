@@ -1,4 +1,4 @@
-"""What a worker says to its pod's supervisor: the plan once, what changed in its volumes, ephemeral containers.
+"""What a worker says to its pod's supervisor: the plan once, what changed in it, ephemeral containers.
 
 Only the job that is written down gets a plan. A second job of the same pod, which a crash at the wrong moment might
 leave, runs nothing and is cancelled.
@@ -10,8 +10,8 @@ import asyncio
 import logging
 from typing import Any, Protocol
 
-from isthmus.clients.kube import KubeError, Object
-from isthmus.kubelet import starting, translate
+from isthmus.clients.kube import KubeError
+from isthmus.kubelet import refusals_containers, replacing, starting, translate
 from isthmus.kubelet.channel import Connection
 from isthmus.kubelet.events import Kind
 from isthmus.kubelet.parts import Parts
@@ -22,15 +22,10 @@ from isthmus.model.plan import Plan, to_json
 _log = logging.getLogger(__name__)
 
 
-class Pod(Protocol):
+class Pod(replacing.Pod, Protocol):
     """What is known of the pod that is talked about."""
 
-    pod: Object
     number: str | None
-    report: dict[str, Any] | None
-
-    def wake(self) -> None:
-        """Have the worker look."""
 
 
 class Talk:
@@ -49,6 +44,7 @@ class Talk:
         self._planning: asyncio.Task[None] | None = None
         self._volumes: Any = None
         self._ephemeral: set[str] = set()
+        self._replacing = replacing.Replacing(parts, worker)
 
     async def begin(self, connection: Connection) -> None:
         """Take a supervisor that says hello."""
@@ -79,6 +75,7 @@ class Talk:
 
     def end(self) -> None:
         """Say nothing more."""
+        self._replacing.end()
         if self._planning:
             self._planning.cancel()
         if self.connection:
@@ -105,11 +102,12 @@ class Talk:
         self._volumes = volumes
 
     async def catch_up(self) -> None:
-        """Forget a supervisor that has gone, and send ephemeral containers that are new."""
+        """Forget a supervisor that has gone; send changed images, and ephemeral containers that are new."""
         if self.connection and self.connection.is_closed:
             self.connection = None
         if self.connection is None or not self._worker.report:
             return
+        self._replacing.look(self.connection)
         known = self._ephemeral | self._worker.report.get("containers", {}).keys()
         for one in self._worker.pod["spec"].get("ephemeralContainers") or ():
             if one["name"] not in known:
@@ -117,13 +115,18 @@ class Talk:
 
     async def _add(self, connection: Connection, name: str) -> None:
         pod = self._worker.pod
+        if problems := refusals_containers.ephemeral(pod, name, self._parts.settings):
+            self._ephemeral.add(name)
+            self._parts.recorder.tell(pod, Kind.WARNING, "UnsupportedPod", "; ".join(problems))
+            return
         try:
             images, _ = await starting.find_images(self._parts, pod)
-            made = translate.ephemeral(pod, name, await self._parts.config.resolve(pod, images))
+            made = translate.single(pod, name, await self._parts.config.resolve(pod, images))
         except (NotYetError, UnreadyError, KubeError) as error:
             self._parts.recorder.tell(pod, Kind.WARNING, "Failed", f"ephemeral container {name}: {error}")
             return
-        await connection.send({"type": "ephemeral", "container": to_json(made)})
+        target = translate.target(pod, name)
+        await connection.send({"type": "ephemeral", "container": to_json(made), "target": target})
         self._ephemeral.add(name)
 
     async def _plan(self, connection: Connection) -> None:
@@ -132,7 +135,8 @@ class Talk:
         await self._parts.services.greeted(connection)
         while not connection.is_closed:
             try:
-                plan = self.plan or await self._made(connection)
+                kept = self.plan if self.plan and replacing.is_current(self.plan, self._worker.pod) else None
+                plan = kept or await self._made(connection)
                 await connection.send(starting.plan_json(plan))
                 # It holds secrets, and is not asked for again.
                 self.plan = None

@@ -18,19 +18,19 @@ from isthmus.kubelet.volumes import changing, claim_of, tokens, volumes
 from isthmus.model.plan import Container, Plan, Volume
 from isthmus.model.pod_inputs import Object, Resolved, Wanted
 
-__all__ = ["ephemeral", "job", "plan", "update", "wanted"]
+__all__ = ["job", "plan", "single", "target", "update", "wanted"]
 
 GRACE_S = 30
+_KINDS = ("initContainers", "containers", "ephemeralContainers")
 
 
 def wanted(pod: Object) -> Wanted:
     """Return what a pod names; ask for it before the plan."""
     spec = pod["spec"]
-    kinds = ("initContainers", "containers", "ephemeralContainers")
-    containers = [one for kind in kinds for one in spec.get(kind) or ()]
+    containers = [one for kind in _KINDS for one in spec.get(kind) or ()]
     claims = (claim_of(pod, volume) for volume in spec.get("volumes") or ())
     return Wanted(
-        images=frozenset(one["image"] for one in containers if one.get("image")),
+        images=frozenset([*(one["image"] for one in containers if one.get("image")), *_volume_images(spec)]),
         config_maps=frozenset(_references(spec, containers, "configMap")),
         secrets=frozenset(_references(spec, containers, "secret")),
         claims=frozenset(claim for claim in claims if claim),
@@ -75,16 +75,22 @@ def update(pod: Object, resolved: Resolved) -> tuple[Volume, ...]:
     return changing(pod, demand(pod, resolved.settings), resolved)
 
 
-def ephemeral(pod: Object, name: str, resolved: Resolved) -> Container:
-    """Return an ephemeral container of a running pod.
+def single(pod: Object, name: str, resolved: Resolved) -> Container:
+    """Return one container of a running pod, of any kind.
 
     Raises:
         UnreadyError: something it names is missing.
         KeyError: the pod has none of this name.
     """
-    found = {one["name"]: one for one in pod["spec"].get("ephemeralContainers") or ()}[name]
+    found = {one["name"]: one for kind in _KINDS for one in pod["spec"].get(kind) or ()}[name]
     hostname = names.hostname(pod, resolved.settings)
     return container(pod, found, demand(pod, resolved.settings), resolved, hostname)
+
+
+def target(pod: Object, name: str) -> str:
+    """Return the container whose processes an ephemeral container sees; empty for its own alone."""
+    found = (one for one in pod["spec"].get("ephemeralContainers") or () if one["name"] == name)
+    return next((str(one.get("targetContainerName") or "") for one in found), "")
 
 
 def _references(spec: Object, containers: Iterable[Object], kind: str) -> Iterator[str]:
@@ -98,6 +104,12 @@ def _references(spec: Object, containers: Iterable[Object], kind: str) -> Iterat
         yield from _name(volume.get(kind))
         for source in (volume.get("projected") or {}).get("sources") or ():
             yield from _name(source.get(kind))
+
+
+def _volume_images(spec: Object) -> Iterator[str]:
+    for volume in spec.get("volumes") or ():
+        if reference := (volume.get("image") or {}).get("reference"):
+            yield str(reference)
 
 
 def _name(reference: Object | None) -> Iterator[str]:

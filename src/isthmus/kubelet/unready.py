@@ -12,6 +12,8 @@ class Unready(StrEnum):
     """A container names something that is not there: a ConfigMap, a Secret, a key; or its image forbids it."""
     MOUNT = "FailedMount"
     """A volume names something that is not there."""
+    SANDBOX = "FailedCreatePodSandBox"
+    """Its RuntimeClass is not there, or none of this node's."""
     SUBMIT = "FailedSubmit"
     """Slurm takes no job now."""
 

@@ -63,9 +63,17 @@ def _volume(pod: Object, volume: Object, demand: Demand, resolved: Resolved) -> 
         return Volume(name, kind, size_bytes=None if limit in (None, "0") else whole(limit), gid=gid)
     if (host := volume.get("hostPath")) is not None:
         return Volume(name, VolumeKind.HOST, path=host["path"], host_type=host.get("type") or "")
+    if (image := volume.get("image")) is not None:
+        return _image(name, image.get("reference") or "", resolved)
     if claim := claim_of(pod, volume):
         return _persistent(name, claim, resolved.volumes)
     return Volume(name, VolumeKind.FILES, files=_files(pod, volume, demand, resolved), gid=gid)
+
+
+def _image(name: str, reference: str, resolved: Resolved) -> Volume:
+    if reference not in resolved.images:
+        raise UnreadyError(Unready.MOUNT, f"image {reference!r} of volume {name} is not ready; wait for it")
+    return Volume(name, VolumeKind.IMAGE, path=resolved.images[reference].path)
 
 
 def _persistent(name: str, claim: str, known: Mapping[str, Object]) -> Volume:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from isthmus.clients.kube import ConflictError, KubeError, NotFoundError, Object
 from isthmus.clients.pod_jobs import NoAnswerError
-from isthmus.kubelet import conditions, events, starting, status, verdict
+from isthmus.kubelet import conditions, events, refusals, starting, status, verdict
 from isthmus.kubelet.channel import Connection
 from isthmus.kubelet.events import Kind
 from isthmus.kubelet.parts import Parts
@@ -52,7 +52,7 @@ class Worker:
         self.report: dict[str, Any] | None = None
         self._parts = parts
         self._folder = parts.store.folder(pod["metadata"]["uid"])
-        self._states: dict[str, ImageState] = {}
+        self.states: dict[str, ImageState] = {}
         self._published: Object | None = None
         self._wake = asyncio.Event()
         self._deleted = asyncio.Event()
@@ -97,6 +97,8 @@ class Worker:
             return
         self.report = report
         self._parts.services.reported(self.pod, before, report)
+        for event in events.probes(self.pod, before, report):
+            self._parts.recorder.tell(self.pod, event.kind, event.reason, event.message, event.place)
         self._parts.jobs.hurry()
         self.wake()
 
@@ -168,7 +170,7 @@ class Worker:
         return None
 
     async def _submit(self, prepared: Prepared) -> str:
-        self._states = dict(prepared.states)
+        self.states = dict(prepared.states)
         self.talk.plan = prepared.plan
         try:
             number = await starting.submit(self._parts, self.pod, prepared)
@@ -176,11 +178,13 @@ class Worker:
             self._parts.recorder.tell(self.pod, Kind.WARNING, "SlurmSilent", str(error))
             found = await self._parts.jobs.find(self.uid)
             if found is None:
-                shown = status.pod_status(self.pod, None, None, self._states, datetime.now(UTC))
+                shown = status.pod_status(self.pod, None, None, self.states, datetime.now(UTC))
                 raise NotYetError(shown, str(error), self._parts.pauses.retry) from error
             await asyncio.to_thread(self._folder.set_job, found.id)
             number = found.id
         self._parts.recorder.tell(self.pod, Kind.NORMAL, "Submitted", f"Submitted as Slurm job {number}")
+        for text in refusals.ignored(self.pod):
+            self._parts.recorder.tell(self.pod, Kind.WARNING, "NotAsElsewhere", text)
         return number
 
     async def _follow(self, number: str) -> None:
@@ -230,7 +234,7 @@ class Worker:
         return self.pod
 
     async def _show(self) -> None:
-        shown = status.pod_status(self.pod, self.report, self.job, self._states, datetime.now(UTC))
+        shown = status.pod_status(self.pod, self.report, self.job, self.states, datetime.now(UTC))
         await self._publish(shown)
 
     async def _publish(self, shown: Object) -> None:
@@ -249,7 +253,7 @@ class Worker:
             # Whether it is gone the watch tells.
             return
         self._published = shown
-        for event in events.changes(old, shown, self.job):
+        for event in events.changes(old, shown, self.job, events.full_name(self.pod)):
             self._parts.recorder.tell(self.pod, event.kind, event.reason, event.message, event.place)
         self.update(answer)
 

@@ -20,7 +20,8 @@ from .processes import say
 
 VERSION = 1
 SERVER_NAME = "isthmus-kubelet"
-FIRST_S, LONGEST_S = 0.2, 10.0
+# A kubelet that comes back waits 5 s for the supervisors of pods that shall stop, then Slurm ends these without a hook.
+FIRST_S, LONGEST_S = 0.2, 2.0
 CONNECT_S = 15.0
 
 

@@ -10,19 +10,21 @@ import asyncio
 import os
 import signal
 import time
-from contextlib import suppress
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from . import cgroups, clock, expansion, outputs, probes
+from . import cgroups, clock, expansion, outputs, probes, seccomp
 from .backoff import BackOff
 from .logs import LogWriter
 from .output import Output
-from .plan import Action, Container, Probe
+from .plan import Action, Container, creating
 from .processes import Process, Program, StartError
 from .report import Exit, Report
 from .sandbox import Pod, Sandbox, identity, open_sandbox, termination_message
 from .steps import Step, start_mpi
+from .wishes import Wishes
 
 # What a termination message may have (kubelet's limits).
 MESSAGE_BYTES = 4096
@@ -47,9 +49,18 @@ class Runner:
         policy: Always, OnFailure or Never.
         report: is told of each change.
         logs: the folder of its logs.
+        target: gives the container among whose processes it runs; None for processes of its own.
     """
 
-    def __init__(self, pod: Pod, container: Container, policy: str, report: Report, logs: Path) -> None:
+    def __init__(
+        self,
+        pod: Pod,
+        container: Container,
+        policy: str,
+        report: Report,
+        logs: Path,
+        target: Callable[[], Sandbox] | None = None,
+    ) -> None:
         self.container = container
         self.name = container["name"]
         self.output: Output | None = None
@@ -62,12 +73,17 @@ class Runner:
         self._policy = policy
         self._report = report
         self._logs = logs
+        self._calls = b""
+        self._target = target
         self.sandbox: Sandbox | None = None
         self.since: str | None = None
-        self._stopping = asyncio.Event()
+        self._wishes = Wishes()
+        self._grace_s = float(pod.plan["grace_s"])
         self._ending: asyncio.Future[None] | None = None
         self._blamed: Exit | None = None
         self._restart = 0
+        self._step: Step | None = None
+        self._left: Sandbox | None = None
 
     @property
     def address(self) -> str:
@@ -79,28 +95,45 @@ class Runner:
         back_off = BackOff()
         while True:
             begun = time.monotonic()
-            self.exit = await self._once()
-            self._report.terminated(self.name, self.exit)
-            if self._stopping.is_set() or not restarts(self._policy, self.exit.code):
+            try:
+                self.exit = await self._once()
+                again = self._tell_end(self.exit)
+            finally:
+                # Apptainer takes two seconds to end; nobody shall wait for them to learn how the program ended.
+                await self._close()
+            if again and not self._wishes.stop:
+                await self._pause(0.0 if self._wishes.replace else back_off.pause_s(time.monotonic() - begun))
+            if self._wishes.stop or not again:
+                self._report.stays(self.name)
                 return self.exit
-            pause_s = back_off.pause_s(time.monotonic() - begun)
-            if pause_s:
-                why = f"back-off {pause_s:.0f}s restarting failed container={self.name}"
-                self._report.waiting(self.name, "CrashLoopBackOff", why)
-                with suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(self._stopping.wait(), pause_s)
-                    self._report.terminated(self.name, self.exit)
-                    return self.exit
+            if (another := self._wishes.taken()) is not None:
+                self.container, back_off = another, BackOff()
             self._restart += 1
             self._report.restarted(self.name)
+            self._report.image(self.name, self.container["image_id"], self.container["image_name"])
 
     async def stop(self, grace_s: float) -> None:
         """Have it end and not start again: preStop, SIGTERM, and SIGKILL after the grace; returns when it has."""
-        self._stopping.set()
-        if self._ending is None and self.main is not None:
-            self._end(grace_s)
+        self._wishes.end()
+        self._grace_s = grace_s
+        self._end(grace_s)
         if self._ending is not None:
             await asyncio.wait([self._ending])
+
+    def replace(self, container: Container | None, *, now: bool) -> None:
+        """Have it start again with another image.
+
+        Args:
+            container: its new plan; None while the image cannot be had: it ends, and waits for one.
+            now: whether it ends for that, or takes the image when it starts again anyway.
+        """
+        same = container is not None and container["image_name"] == self.container["image_name"]
+        if (same and not self._wishes.replace) or not (now or container):
+            return
+        self._wishes.change(container, now=now)
+        if now and self.main is not None and self._ending is None:
+            self._report.killing(self.name, f"Container {self.name} definition changed, will be restarted")
+            self._end(self._grace_s)
 
     async def run_in(self, program: Program, pipes: outputs.Pipes) -> Process:
         """Start a program in the container.
@@ -126,7 +159,7 @@ class Runner:
     def program(self, argv: list[str], *, terminal: bool = False) -> Program:
         """Return a command with the container's variables, folder and user."""
         told = expansion.environment(self.container["env"], self._pod.facts)
-        user = identity(self.container)
+        user = replace(identity(self.container), calls=self._calls)
         usual = {"HOSTNAME": self._pod.plan["hostname"], "HOME": "/root" if user.uid == 0 else "/"}
         env = {**usual, **({"TERM": "xterm"} if terminal else {}), **told}
         return Program(argv, env, self.container["cwd"] or "/", user, terminal)
@@ -159,30 +192,54 @@ class Runner:
             for descriptor in (stdout, stderr or 0):
                 os.close(descriptor)
 
+    def _tell_end(self, ended: Exit) -> bool:
+        """Report how it ended; return whether it starts again."""
+        if self._wishes.replace and not self._wishes.stop:
+            self._report.replaced(self.name, ended, creating(self._pod.plan))
+            return True
+        self._report.terminated(self.name, ended)
+        return restarts(self._policy, ended.code)
+
+    async def _pause(self, pause_s: float) -> None:
+        if pause_s:
+            why = f"back-off {pause_s:.0f}s restarting failed container={self.name}"
+            self._report.waiting(self.name, "CrashLoopBackOff", why)
+            await self._wishes.pause(pause_s)
+        if self._wishes.is_held and not self._wishes.stop:
+            # Why, the kubelet knows: it is his to find the image.
+            self._report.waiting(self.name, "")
+            self._report.image(self.name, "", "")
+            await self._wishes.another()
+
     async def _once(self) -> Exit:
-        self._report.waiting(self.name, "ContainerCreating")
+        self._report.waiting(self.name, creating(self._pod.plan))
         self._blamed = self._ending = None
         self.previous, self.log = self.log, LogWriter(self._logs, self._restart)
         try:
-            self.sandbox = await open_sandbox(self._pod, self.container)
-        except StartError as error:
+            self._calls = self._filter()
+            target = self._target() if self._target else None
+            self.sandbox = await open_sandbox(self._pod, self.container, target)
+        except (StartError, seccomp.SeccompError) as error:
             self.log.close()
             return Exit(_CANNOT_START, reason="ContainerCannotRun", message=str(error))
         try:
             return await self._run_program(self.sandbox, self.log)
         finally:
-            sandbox, self.sandbox = self.sandbox, None
-            await sandbox.close()
+            self._left, self.sandbox = self.sandbox, None
+
+    def _filter(self) -> bytes:
+        path = self.container["seccomp"]
+        return b"" if path is None else seccomp.load(path, identity(self.container).capabilities)
 
     async def _run_program(self, sandbox: Sandbox, log: LogWriter) -> Exit:
         told = self.container
         streams = {"tty": told["tty"], "stdin": told["stdin"], "stdin_once": told["stdin_once"]}
         output = Output(log, **streams)
         argv = [expansion.expand(word, self.program([]).env) for word in told["argv"]]
-        if self._stopping.is_set():
+        if self._wishes.stop:
             await output.close()
             return Exit(137, signal.SIGKILL)
-        step = Step(self._pod, told) if told["memory_mib"] is not None else None
+        step = self._step = Step(self._pod, told) if told["memory_mib"] is not None else None
         try:
             process = await self._start(self.program(argv, terminal=told["tty"]), output.pipes, sandbox, step)
         except StartError as error:
@@ -193,22 +250,31 @@ class Runner:
         killed = cgroups.oom_kills(memory)
         output.begin()
         self.output, self.main, self.since = output, process, clock.now()
-        self._report.running(self.name)
-        care = asyncio.ensure_future(self._care())
+        if self._wishes.stop or self._wishes.replace:
+            self._end(self._grace_s)
+        begins_well = told["post_start"] is None and told["startup"] is None
+        self._report.running(self.name, is_started=begins_well, ready=begins_well and told["readiness"] is None)
+        care = asyncio.ensure_future(self._care(asyncio.get_running_loop().time()))
         await process.ended()
         care.cancel()
         await asyncio.gather(care, return_exceptions=True)
         self.main = None
         ended = Exit.of_status(process.status.result())
-        output.code = ended.code
         if ended.signal == signal.SIGKILL and cgroups.oom_kills(memory) > killed:
             ended = Exit(ended.code, ended.signal, "OOMKilled")
-        if step is not None:
-            await step.close()
         # What the program leaves behind ends with it, as with process 1 of a container elsewhere.
         sandbox.kill(spared=sandbox.keepers)
         await output.close()
         return await self._with_message(ended, sandbox, log)
+
+    async def _close(self) -> None:
+        """Close what one start has left."""
+        step, self._step = self._step, None
+        left, self._left = self._left, None
+        if step is not None:
+            await step.close()
+        if left is not None:
+            await left.close()
 
     async def _start(self, program: Program, pipes: outputs.Pipes, sandbox: Sandbox, step: Step | None) -> Process:
         if self.container["mpi"]:
@@ -225,8 +291,8 @@ class Runner:
             message = log.tail(LOG_MESSAGE_BYTES, LOG_MESSAGE_LINES)
         return Exit(ended.code, ended.signal, ended.reason, message)
 
-    async def _care(self) -> None:
-        """Hook and probes of one start; cancelled when the program ends."""
+    async def _care(self, started_s: float) -> None:
+        """Hook and probes of one start, from the moment the program runs; cancelled when it ends."""
         hook = self.container["post_start"]
         if hook is not None:
             why = await probes.failure(hook, self, POST_START_S)
@@ -234,38 +300,39 @@ class Runner:
                 self._blamed = Exit(0, reason="PostStartHookError", message=f"postStart hook: {why}")
                 self._end(self._pod.plan["grace_s"])
                 return
-        startup = self.container["startup"]
-        if startup is not None:
-            await probes.watch(startup, self, None, lambda well, why: self._judge(startup, well))
-            if self._ending is not None:
-                return
+        await self._watch("startup", None, started_s)
+        if self._ending is not None:
+            return
         self._report.health(self.name, is_started=True)
         self.began.set()
-        watches = [self._watch_ready(), self._watch_alive()]
-        await asyncio.gather(*watches)
-
-    async def _watch_ready(self) -> None:
-        probe = self.container["readiness"]
-        if probe is None:
+        if self.container["readiness"] is None:
             self._report.health(self.name, ready=True)
+        await asyncio.gather(self._watch("readiness", False, started_s), self._watch("liveness", True, started_s))
+
+    async def _watch(
+        self, kind: Literal["startup", "liveness", "readiness"], well: bool | None, begun_s: float
+    ) -> None:
+        probe = self.container[kind]
+        if probe is None:
             return
+        # Who has just begun is not dead yet: the official kubelet, too, asks at some moment of the first period.
+        least_s = probe["period_s"] if kind == "liveness" else 0
 
-        def told(well: bool, why: str) -> bool:
-            self._report.health(self.name, ready=well)
-            return True
+        def told(changes: bool, well: bool, why: str) -> bool:
+            ends = changes and not well and kind != "readiness"
+            if why:
+                self._report.unhealthy(self.name, kind, why, self._killing(kind) if ends else "")
+            if ends:
+                self._end(self._pod.plan["grace_s"] if probe["grace_s"] is None else probe["grace_s"])
+            elif changes and kind == "readiness":
+                self._report.health(self.name, ready=well)
+            return not (ends or (changes and kind == "startup"))
 
-        await probes.watch(probe, self, False, told)
+        await probes.watch(probe, self, well, begun_s + max(probe["initial_delay_s"], least_s), told)
 
-    async def _watch_alive(self) -> None:
-        probe = self.container["liveness"]
-        if probe is not None:
-            await probes.watch(probe, self, True, lambda well, why: well or self._judge(probe, well))
-
-    def _judge(self, probe: Probe, well: bool) -> bool:
-        if not well:
-            grace_s = self._pod.plan["grace_s"] if probe["grace_s"] is None else probe["grace_s"]
-            self._end(grace_s)
-        return False
+    def _killing(self, kind: str) -> str:
+        again = "" if self._policy == "Never" or self._wishes.stop else ", will be restarted"
+        return f"Container {self.name} failed {kind} probe{again}"
 
     def _end(self, grace_s: float) -> None:
         if self._ending is None and self.main is not None:

@@ -12,6 +12,7 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 0x40
 # linux/prctl.h
 _PR_SET_PDEATHSIG, _PR_SET_NAME, _PR_CAPBSET_READ, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER = 1, 15, 23, 24, 36
 _PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 _CAPABILITY_VERSION_3 = 0x20080522  # linux/capability.h
 
@@ -22,6 +23,13 @@ NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHRO
 SYS_ADMIN SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP
 MAC_OVERRIDE MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE
 """.split()  # noqa: SIM905  forty quoted words are no better
+
+
+class _Filter(ctypes.Structure):
+    """struct sock_fprog (linux/filter.h)."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
+
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -49,6 +57,11 @@ def mount(source: str, target: str, kind: str, flags: int, options: str = "") ->
     _call("mount", source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), options.encode())
 
 
+def mount_proc() -> None:
+    """Mount a /proc of this process's own process namespace."""
+    mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+
 def unmount(target: str) -> None:
     """Take a mount away, now or when nobody uses it any more."""
     _call("umount2", target.encode(), 2)
@@ -72,6 +85,13 @@ def die_with_parent() -> None:
 def no_new_privileges() -> None:
     """Let no execve(2) give this process, or what descends from it, more rights than it has."""
     _call("prctl", _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+
+
+def filter_calls(instructions: bytes) -> None:
+    """Have the kernel put this process's system calls through a filter of 8-byte instructions, for good."""
+    code = ctypes.create_string_buffer(instructions, len(instructions))
+    program = _Filter(len(instructions) // 8, ctypes.addressof(code))
+    _call("prctl", _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0)
 
 
 def name_process(name: str) -> None:

@@ -93,7 +93,9 @@ class Supervisor:
             elif kind == "update":
                 await self._pod.update(plans.volumes(message["volumes"]))
             elif kind == "ephemeral":
-                self._pod.add(message["container"])
+                self._pod.add(message["container"], str(message.get("target") or ""))
+            elif kind == "replace":
+                self._pod.replace(str(message["name"]), message["container"])
             elif kind == "services":
                 self._services.take(message)
             else:

@@ -137,7 +137,7 @@ def _become_holder(base: Path, tell: int, go: int, lifeline: int) -> None:
             os._exit(0)
         os.setsid()
         linux.name_process("pause")
-        linux.mount("proc", "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
+        linux.mount_proc()
         os.write(tell, b"ready\n")
         os.close(tell)
         _hold_on(base, lifeline)

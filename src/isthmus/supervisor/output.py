@@ -31,8 +31,6 @@ class Output:
         self.pipes: Pipes = outputs.terminal() if tty else outputs.pipes(stdin)
         self.listeners: set[Listener] = set()
         self.ended = asyncio.Event()
-        # The program's exit code, once it has ended.
-        self.code: int | None = None
         self._input: int | None = self.pipes.ours[0] if stdin else None
         self._once = stdin_once
         self._pumps: list[asyncio.Future[None]] = []

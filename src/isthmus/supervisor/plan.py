@@ -22,7 +22,7 @@ class Keyed(TypedDict):
 
 
 class Volume(TypedDict):
-    """kind: dir, memory, files or host; path and host_type: of a hostPath; gid: fsGroup."""
+    """kind: dir, memory, files, host or image; path: of the last two; host_type: of a hostPath; gid: fsGroup."""
 
     name: str
     kind: str
@@ -83,11 +83,15 @@ class Mount(TypedDict):
 
 
 class Container(TypedDict):
-    """env: {name, value} or {name, fact}; memory_mib: a limit of its own; mpi: srun runs it on all nodes of the job."""
+    """env: {name, value} or {name, fact}; memory_mib: a limit of its own; mpi: srun runs it on all nodes of the job.
+
+    image_name: as the pod writes it; seccomp: path of a profile.
+    """
 
     name: str
     image: str
     image_id: str
+    image_name: Optional[str]
     argv: list[str]
     env: list[dict[str, str]]
     cwd: Optional[str]
@@ -110,6 +114,7 @@ class Container(TypedDict):
     mpi_flags: list[str]
     capabilities: Capabilities
     escalates: bool
+    seccomp: Optional[str]
 
 
 class Dns(TypedDict):
@@ -149,11 +154,18 @@ class Plan(TypedDict):
 
 _CHOICES = {
     (Plan, "restart_policy"): {"Always", "OnFailure", "Never"},
-    (Volume, "kind"): {"dir", "memory", "files", "host"},
+    (Volume, "kind"): {"dir", "memory", "files", "host", "image"},
     (Probe, "kind"): {"exec", "http", "tcp", "grpc"},
     (Action, "kind"): {"exec", "http", "tcp", "sleep"},
     (Container, "termination_policy"): {"File", "FallbackToLogsOnError"},
 }
+# What a kubelet of before does not say, and what it means by that: it may outlive an upgrade of the nodes.
+_LATER: dict[Any, dict[str, Any]] = {Container: {"seccomp": None, "image_name": None}}
+
+
+def creating(plan: Plan) -> str:
+    """Return why a container waits that is about to start, in the official kubelet's words."""
+    return "PodInitializing" if plan["init"] else "ContainerCreating"
 
 
 def read(value: Any) -> Plan:
@@ -221,6 +233,7 @@ def _check(value: Any, wanted: Any, place: str) -> None:
 def _check_object(value: Any, wanted: Any, place: str) -> None:
     _expect(isinstance(value, dict), value, "an object", place)
     hints = get_type_hints(wanted)
+    value.update({key: usual for key, usual in _LATER.get(wanted, {}).items() if key not in value})
     wrong = set(value) ^ set(hints)
     if wrong:
         raise PlanError(f"{place}: unknown or missing: {', '.join(sorted(map(str, wrong)))}")

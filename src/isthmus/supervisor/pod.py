@@ -7,18 +7,19 @@ when Slurm sends SIGTERM (scancel, time limit).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import linux, podfiles, volumes
+from . import imagevolumes, linux, podfiles, volumes
 from . import plan as plans
 from .containers import Runner
 from .namespaces import PodNamespaces
 from .plan import Container, Plan, Volume
 from .processes import Processes, StartError
 from .report import Exit, Report
-from .sandbox import Pod
+from .sandbox import Pod, Sandbox
 from .volumes import Folders
 
 
@@ -41,6 +42,7 @@ class PodRunner:
         self._report = report
         self._facts = facts
         self._folder = folder
+        self._plan: Plan | None = None
         self._pod: Pod | None = None
         self._runners: dict[str, Runner] = {}
         self._tasks: dict[str, asyncio.Future[Exit]] = {}
@@ -64,11 +66,9 @@ class PodRunner:
 
     async def run(self, plan: Plan) -> int:
         """Run it to its end; return the exit status of the job: 0, or 1 if it failed or could not start."""
-        for container in plan["init"]:
-            self._report.expect(container["name"], container["image_id"], "PodInitializing")
-        for container in plan["containers"]:
-            reason = "PodInitializing" if plan["init"] else "ContainerCreating"
-            self._report.expect(container["name"], container["image_id"], reason)
+        self._plan = plan
+        for container in (*plan["init"], *plan["containers"]):
+            self._expect(container, plan)
         self._report.write()
         pod = Pod(plan, self._spaces, Folders(self._spaces.base), self._processes, self._facts)
         try:
@@ -106,8 +106,8 @@ class PodRunner:
         pod = self._running()
         await pod.inside(partial(volumes.update, pod.folders, changed))
 
-    def add(self, container: object) -> None:
-        """Start an ephemeral container; one that is there already stays as it is.
+    def add(self, container: object, target: str = "") -> None:
+        """Start an ephemeral container, among the processes of a target if it has one; what is there already stays.
 
         Raises:
             StartError: the pod does not run.
@@ -116,8 +116,43 @@ class PodRunner:
         pod = self._running()
         read = plans.container(container, pod.plan["volumes"])
         if read["name"] not in self._runners and not self._stop_asked.is_set():
-            self._report.expect(read["name"], read["image_id"], "ContainerCreating")
-            self._begin(read, "Never")
+            self._expect(read, pod.plan)
+            self._begin(read, "Never", partial(self._sandbox_of, target) if target else None)
+
+    def replace(self, name: str, told: object) -> None:
+        """Give a container another image; where it runs, it ends and starts again, whatever the restart policy.
+
+        Args:
+            name: its name.
+            told: its new plan; None while the image cannot be had: it ends, and waits.
+
+        Raises:
+            StartError: the pod has no such container.
+            PlanError: that is none.
+        """
+        plan = self._plan
+        found = [one for one in (*plan["init"], *plan["containers"]) if one["name"] == name] if plan else []
+        if plan is None or not found:
+            raise StartError(f"there is no container {name}")
+        container = None if told is None else plans.container(told, plan["volumes"])
+        # An init container that runs is left alone, as the official kubelet leaves it.
+        now = found[0]["sidecar"] or found[0] in plan["containers"]
+        if name in self._runners:
+            self._runners[name].replace(container, now=now)
+        elif container is not None:
+            for kind in (plan["init"], plan["containers"]):
+                kind[:] = [container if one["name"] == name else one for one in kind]
+            self._report.image(name, container["image_id"], container["image_name"])
+
+    def _expect(self, container: Container, plan: Plan) -> None:
+        name = container["image_name"]
+        self._report.expect(container["name"], container["image_id"], plans.creating(plan), name)
+
+    def _sandbox_of(self, target: str) -> Sandbox:
+        sandbox = self._runners[target].sandbox if target in self._runners else None
+        if sandbox is None:
+            raise StartError(f"unable to find target container {target}: it does not run")
+        return sandbox
 
     def _running(self) -> Pod:
         if self._pod is None:
@@ -129,6 +164,7 @@ class PodRunner:
         hosts = podfiles.hosts(plan, self._facts["pod_ips"].split(","))
         await pod.inside(partial(volumes.prepare, pod.folders, hosts, podfiles.resolv(plan)))
         await pod.inside(partial(volumes.make, pod.folders, plan["volumes"]))
+        await imagevolumes.show(pod)
         await self._name_host(plan["hostname"])
 
     async def _name_host(self, name: str) -> None:
@@ -138,11 +174,11 @@ class PodRunner:
         finally:
             place.close()
 
-    def _begin(self, container: Container, policy: str) -> Runner | None:
+    def _begin(self, container: Container, policy: str, target: Callable[[], Sandbox] | None = None) -> Runner | None:
         if self._stop_asked.is_set():
             return None
         name = container["name"]
-        runner = Runner(self._running(), container, policy, self._report, self._folder / "logs" / name)
+        runner = Runner(self._running(), container, policy, self._report, self._folder / "logs" / name, target)
         self._runners[name] = runner
         self._tasks[name] = asyncio.ensure_future(runner.run())
         return runner

@@ -15,14 +15,14 @@ def hosts(plan: Plan, addresses: list[str]) -> str:
     if plan["host_network"]:
         lines = ["# Kubernetes-managed hosts file (host network).", *_of_host()]
     else:
-        own = " ".join(filter(None, (plan["fqdn"], plan["hostname"])))
+        own = "\t".join(filter(None, (plan["fqdn"], plan["hostname"])))
         lines = [
             "# Kubernetes-managed hosts file.",
             "127.0.0.1\tlocalhost",
             "::1\tlocalhost ip6-localhost ip6-loopback",
         ]
         lines += [f"{address}\t{own}" for address in addresses]
-    lines += [f"{host['address']}\t{' '.join(host['names'])}" for host in plan["hosts"]]
+    lines += ["\t".join([host["address"], *host["names"]]) for host in plan["hosts"]]
     return "\n".join([*lines, ""])
 
 

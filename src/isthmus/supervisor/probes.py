@@ -6,10 +6,14 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
+from urllib.parse import urljoin, urlsplit
 
 from . import grpc
 from .plan import Action, Probe
 
+# As the official kubelet follows them.
+_MOVED, _REDIRECTS = frozenset({301, 302, 303, 307, 308}), 10
+_PORTS = {"http": 80, "https": 443}
 Ask = Callable[[], Awaitable[None]]
 
 
@@ -47,22 +51,27 @@ class Judge:
         return True
 
 
-async def watch(probe: Probe, where: Runs, well: bool | None, told: Callable[[bool, str], bool]) -> None:
+async def watch(
+    probe: Probe, where: Runs, well: bool | None, first_s: float, told: Callable[[bool, bool, str], bool]
+) -> None:
     """Ask again and again.
 
     Args:
         probe: what and how often.
         where: the container.
         well: what it is taken for before the first answer.
-        told: is called with each new verdict and the last failure; returns whether to go on.
+        first_s: when to ask first, by the loop's clock.
+        told: is called after each failure and each new verdict, with whether the verdict is new, whether it is well,
+            and why the answer was bad; returns whether to go on.
     """
     judge = Judge(probe, well)
-    await asyncio.sleep(probe["initial_delay_s"])
     loop = asyncio.get_running_loop()
+    await asyncio.sleep(max(0.0, first_s - loop.time()))
     while True:
         begun = loop.time()
         why = await failure(probe, where, probe["timeout_s"])
-        if judge.take(not why) and not told(not why, why):
+        changes = judge.take(not why)
+        if (changes or why) and not told(changes, judge.well is not False, why):
             return
         await asyncio.sleep(max(0.0, begun + probe["period_s"] - loop.time()))
 
@@ -73,7 +82,8 @@ async def failure(action: Action, where: Runs, timeout_s: float) -> str:
         await asyncio.wait_for(_KINDS[action["kind"]](action, where, timeout_s), timeout_s)
     except asyncio.TimeoutError:
         return f"no answer within {timeout_s} s"
-    except (ProbeError, OSError, ssl.SSLError, grpc.GrpcError) as error:
+    # ValueError: a line without an end, an address that is none.
+    except (ProbeError, OSError, ssl.SSLError, grpc.GrpcError, ValueError) as error:
         return str(error) or type(error).__name__
     return ""
 
@@ -81,7 +91,7 @@ async def failure(action: Action, where: Runs, timeout_s: float) -> str:
 async def _exec(action: Action, where: Runs, timeout_s: float) -> None:
     code, said = await where.ask(action["argv"], timeout_s)
     if code:
-        raise ProbeError(f"exit code {code}: {said.strip()[:1000]}")
+        raise ProbeError(f"exit code {code}: {said.strip()[:1000]}".removesuffix(": "))
 
 
 async def _tcp(action: Action, where: Runs, timeout_s: float) -> None:
@@ -94,18 +104,49 @@ async def _grpc(action: Action, where: Runs, timeout_s: float) -> None:
 
 
 async def _http(action: Action, where: Runs, timeout_s: float) -> None:
-    host, port = action["host"] or where.address, action["port"] or 0
+    host = action["host"] or where.address
+    for _ in range(_REDIRECTS + 1):
+        status, location = await _ask_http(action, host)
+        if not 200 <= status < 400:
+            raise ProbeError(f"HTTP status {status}")
+        followed = _followed(action, host, location) if status in _MOVED else None
+        if followed is None:
+            return
+        action = followed
+    raise ProbeError(f"more than {_REDIRECTS} redirects")
+
+
+async def _ask_http(action: Action, host: str) -> tuple[int, str]:
+    """Send one request; return its status, and where it says to go instead."""
+    port = action["port"] or 0
     tls: Any = _unverified() if action["scheme"].lower() == "https" else None
     reader, writer = await asyncio.open_connection(host, port, ssl=tls)
     try:
         writer.write(request(action, host, port))
         await writer.drain()
-        line = await reader.readline()
-        status = _status(line)
+        status = _status(await reader.readline())
+        return status, await _location(reader) if status in _MOVED else ""
     finally:
         writer.close()
-    if not 200 <= status < 400:
-        raise ProbeError(f"HTTP status {status}")
+
+
+async def _location(reader: asyncio.StreamReader) -> str:
+    while (line := await reader.readline()).strip():
+        name, _, value = line.decode("latin-1").partition(":")
+        if name.strip().lower() == "location":
+            return value.strip()
+    return ""
+
+
+def _followed(action: Action, host: str, location: str) -> Action | None:
+    """Return the request that a redirect asks for; None for another host's, which says nothing of this container."""
+    scheme, port = action["scheme"].lower(), action["port"] or 0
+    name = f"[{host}]" if ":" in host else host
+    url = urlsplit(urljoin(f"{scheme}://{name}:{port}{action['path']}", location))
+    if not location or url.hostname != host or url.scheme not in _PORTS:
+        return None
+    path = f"{url.path or '/'}?{url.query}" if url.query else url.path or "/"
+    return {**action, "scheme": url.scheme, "port": url.port or _PORTS[url.scheme], "path": path}
 
 
 def request(action: Action, host: str, port: int) -> bytes:

@@ -35,13 +35,17 @@ class StartError(Exception):
 
 @dataclass(frozen=True)
 class Identity:
-    """Whom a process runs as, which capabilities root has (names without CAP_), whether execve(2) may give more."""
+    """Whom a process runs as, which capabilities root has (names without CAP_), whether execve(2) may give more.
+
+    `calls` is the filter of its system calls, from `seccomp`; empty for none.
+    """
 
     uid: int = 0
     gid: int = 0
     groups: tuple[int, ...] = ()
     capabilities: frozenset[str] = frozenset()
     escalates: bool = True
+    calls: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,16 @@ class Place:
 
     namespaces: tuple[tuple[int, int], ...] = ()
     root: int | None = None
+
+    def among(self, other: Place) -> Place:
+        """Return this place with the process namespace of another; the descriptor that is not needed is closed."""
+        found = []
+        for descriptor, kind in self.namespaces:
+            if kind == linux.NEWPID:
+                os.close(descriptor)
+                descriptor = next(os.dup(each) for each, its_kind in other.namespaces if its_kind == kind)
+            found.append((descriptor, kind))
+        return Place(tuple(found), self.root)
 
     def close(self) -> None:
         """Close the descriptors."""
@@ -69,6 +83,7 @@ class Program:
         cwd: made if it is missing.
         identity: None stays who one is in the namespaces.
         terminal: descriptor 0 becomes the controlling terminal.
+        fresh_proc: it gets mounts of its own, with a /proc of the process namespace it is in.
     """
 
     argv: Sequence[str]
@@ -76,6 +91,7 @@ class Program:
     cwd: str = "/"
     identity: Identity | None = None
     terminal: bool = False
+    fresh_proc: bool = False
 
 
 def start(program: Program, place: Place, streams: tuple[int, int, int]) -> tuple[int, int]:
@@ -172,6 +188,10 @@ def _execute(program: Program, streams: tuple[int, int, int]) -> None:
     for number in (signal.SIGPIPE, signal.SIGXFSZ, *_ENDING):
         signal.signal(number, signal.SIG_DFL)
     os.umask(0o022)
+    if program.fresh_proc:
+        linux.unshare(linux.NEWNS)
+        linux.mount("none", "/", "", linux.MS_REC | linux.MS_PRIVATE)
+        linux.mount_proc()
     _enter_folder(program.cwd)
     if program.identity is not None:
         _become(program.identity)
@@ -192,6 +212,9 @@ def _enter_folder(path: str) -> None:
 def _become(identity: Identity) -> None:
     kept = set(identity.capabilities)
     linux.bound_capabilities(kept)
+    # Without no_new_privileges only CAP_SYS_ADMIN may load a filter, which goes with the change of user.
+    if identity.calls and identity.escalates:
+        linux.filter_calls(identity.calls)
     if identity.groups or identity.gid or identity.uid:
         os.setgroups(list(identity.groups))
     os.setgid(identity.gid)
@@ -200,6 +223,8 @@ def _become(identity: Identity) -> None:
         linux.limit_capabilities(kept)
     if not identity.escalates:
         linux.no_new_privileges()
+        if identity.calls:
+            linux.filter_calls(identity.calls)
 
 
 class Processes:

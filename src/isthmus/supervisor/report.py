@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from . import clock
 
 SCHEMA = 1
 _NO_EXIT = {"reason": "", "message": "", "exit_code": None, "signal": None, "started": None, "finished": None}
+# How often the same probe of a container may have the report written, for failures that change nothing.
+_AGAIN_S = 10.0
 _KEPT = ("exit_code", "signal", "reason", "message", "started", "finished")
 
 
@@ -60,6 +63,7 @@ class Report:
             facts: uid, job, node, addresses, host_address.
         """
         self._path = path
+        self._failures_written: dict[tuple[str, str], float] = {}
         self.changed: Callable[[], None] = lambda: None
         self._told: dict[str, Any] = {
             "schema": SCHEMA,
@@ -77,7 +81,7 @@ class Report:
         """A copy."""
         return copy.deepcopy(self._told)
 
-    def expect(self, name: str, image_id: str, reason: str) -> None:
+    def expect(self, name: str, image_id: str, reason: str, image_name: str | None = None) -> None:
         """Name a container that has yet to start."""
         self._told["containers"][name] = {
             "state": "waiting",
@@ -87,7 +91,10 @@ class Report:
             "is_started": False,
             "ready": False,
             "image_id": image_id,
+            "image_name": image_name,
             "last": None,
+            "failures": {},
+            "killing": "",
         }
 
     def pod(self, phase: str) -> None:
@@ -111,16 +118,45 @@ class Report:
         told = self._told["containers"][name]
         past = {key: told[key] for key in _KEPT} if told["state"] == "terminated" else told["last"]
         told.update(_NO_EXIT, state="waiting", reason=reason, message=message, last=past, is_started=False, ready=False)
+        told["killing"] = ""
         self.write()
 
-    def running(self, name: str) -> None:
-        """A container's program has started."""
+    def running(self, name: str, *, is_started: bool = False, ready: bool = False) -> None:
+        """A container's program has started; who has no probes is ready with it, and is never seen otherwise."""
         told = self._told["containers"][name]
-        told.update(_NO_EXIT, state="running", started=clock.now())
+        told.update(_NO_EXIT, state="running", started=clock.now(), is_started=is_started, ready=ready)
         self.write()
 
     def terminated(self, name: str, ended: Exit) -> None:
         """A container has ended."""
+        self._end(name, ended)
+        self.write()
+
+    def replaced(self, name: str, ended: Exit, reason: str) -> None:
+        """A container has ended to be another: it waits, and is never seen as one that has ended."""
+        self._end(name, ended)
+        self.waiting(name, reason)
+
+    def stays(self, name: str) -> None:
+        """A container that was to start again does not: it is as it has ended."""
+        told = self._told["containers"][name]
+        if told["state"] == "waiting" and told["last"]:
+            told.update(told["last"], state="terminated")
+            self.write()
+
+    def image(self, name: str, image_id: str, image_name: str | None) -> None:
+        """Say what image a container has from now on; empty texts: none, it waits for one."""
+        told = self._told["containers"][name]
+        if (told["image_id"], told["image_name"]) != (image_id, image_name):
+            told.update(image_id=image_id, image_name=image_name)
+            self.write()
+
+    def killing(self, name: str, why: str) -> None:
+        """Say why a container is ended, for an event."""
+        self._told["containers"][name]["killing"] = why
+        self.write()
+
+    def _end(self, name: str, ended: Exit) -> None:
         told = self._told["containers"][name]
         told.update(
             state="terminated",
@@ -133,7 +169,6 @@ class Report:
             is_started=False,
             ready=False,
         )
-        self.write()
 
     def restarted(self, name: str) -> None:
         """Count a restart; it is written with what follows."""
@@ -146,6 +181,24 @@ class Report:
         new = {key: value for key, value in new.items() if value is not None and told[key] != value}
         if new:
             told.update(new)
+            self.write()
+
+    def unhealthy(self, name: str, kind: str, why: str, killing: str = "") -> None:
+        """Count a failed probe.
+
+        Args:
+            name: the container's.
+            kind: startup, liveness or readiness.
+            why: how it failed.
+            killing: what is done about it, for an event; empty while nothing is.
+        """
+        told = self._told["containers"][name]
+        times = told["failures"].get(kind, {}).get("times", 0) + 1
+        told["failures"][kind] = {"times": times, "message": why}
+        told["killing"] = killing or told["killing"]
+        now = time.monotonic()
+        if killing or now - self._failures_written.get((name, kind), -_AGAIN_S) >= _AGAIN_S:
+            self._failures_written[name, kind] = now
             self.write()
 
     def write(self) -> None:

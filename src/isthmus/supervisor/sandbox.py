@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from . import namespaces, outputs, pause, volumes
+from . import linux, namespaces, outputs, pause, volumes
 from .namespaces import PodNamespaces
 from .plan import Container, Plan
 from .processes import PATH, Identity, Place, Process, Processes, Program, StartError, read_all
@@ -120,7 +120,8 @@ def identity(container: Container) -> Identity:
     """Return whom a container's program runs as."""
     user = container["user"] or {"uid": 0, "gid": 0, "groups": []}
     words = {kind: {_bare(name) for name in container["capabilities"][kind]} for kind in ("add", "drop")}
-    kept = set() if "ALL" in words["drop"] else set(USUAL) - words["drop"]
+    kept = set(linux.CAPABILITIES if "ALL" in words["add"] else USUAL)
+    kept = set() if "ALL" in words["drop"] else kept - words["drop"]
     capabilities = frozenset((kept | words["add"]) - {"ALL"})
     return Identity(user["uid"], user["gid"], tuple(user["groups"]), capabilities, container["escalates"])
 
@@ -129,10 +130,14 @@ def _bare(name: str) -> str:
     return name[4:] if name.startswith("CAP_") else name
 
 
-def bind(source: str, target: str, *, read_only: bool) -> str:
-    """Return the value of `--mount`: a line of CSV, so that a path may hold anything but a line's end."""
+def bind(source: str, target: str, *, read_only: bool, part: str = "") -> str:
+    """Return the value of `--mount`: a line of CSV, so that a path may hold anything but a line's end.
+
+    `part`: the source is an image, and this place in it is what is mounted.
+    """
     line = io.StringIO()
     fields = ["type=bind", f"source={source}", f"destination={target}", *(["ro"] if read_only else [])]
+    fields += [f"image-src={part}"] if part else []
     csv.writer(line, lineterminator="").writerow(fields)
     return line.getvalue()
 
@@ -142,7 +147,9 @@ def is_mounted(container: Container, place: str) -> bool:
     return any(os.path.normpath(mount["path"]) == place for mount in container["mounts"])
 
 
-def command(plan: Plan, container: Container, folders: Folders, root: str, mounts: list[str]) -> list[str]:
+def command(
+    plan: Plan, container: Container, folders: Folders, root: str, mounts: list[str], *, own_processes: bool = True
+) -> list[str]:
     """Return Apptainer's command line; nothing in it is secret.
 
     Args:
@@ -151,6 +158,7 @@ def command(plan: Plan, container: Container, folders: Folders, root: str, mount
         folders: the pod's.
         root: the folder that takes what is written to the root; empty for a root that cannot be written.
         mounts: of volumes, from `bind`.
+        own_processes: whether it has a process namespace of its own, where the pod's containers have.
     """
     message = container["termination_path"]
     usual = {"/dev/shm": folders.shm, "/etc/hosts": folders.hosts}  # noqa: S108
@@ -161,7 +169,7 @@ def command(plan: Plan, container: Container, folders: Folders, root: str, mount
     return [
         *("apptainer", "--quiet", "exec", "--contain", "--cleanenv", "--no-home"),
         *("--no-mount", "home,tmp,hostfs,bind-paths,cwd"),
-        *([] if plan["share_pid"] else ["--pid"]),
+        *(["--pid"] if own_processes and not plan["share_pid"] else []),
         *(["--nv"] if os.environ.get("SLURM_JOB_GPUS") and Path("/dev/nvidiactl").exists() else []),
         *(["--overlay", root] if root else []),
         *(word for mount in (*own, *mounts) for word in ("--mount", mount)),
@@ -178,19 +186,25 @@ def environment(folders: Folders) -> dict[str, str]:
     return {"PATH": f"{folders.shields}:{os.environ.get('PATH', PATH)}", "LANG": "C.UTF-8", **places}
 
 
-async def open_sandbox(pod: Pod, container: Container) -> Sandbox:
+async def open_sandbox(pod: Pod, container: Container, target: Sandbox | None = None) -> Sandbox:
     """Have Apptainer make a container, and wait until it is there.
+
+    Args:
+        pod: the pod.
+        container: which of its containers.
+        target: one whose processes it shares, instead of having its own.
 
     Raises:
         StartError: it cannot be; the message is Apptainer's.
     """
     root, mounts = await _prepare(pod, container)
-    argv = command(pod.plan, container, pod.folders, root, mounts)
+    argv = command(pod.plan, container, pod.folders, root, mounts, own_processes=target is None)
     pipes = outputs.pipes(stdin=False)
     _, told, errors = pipes.ours
-    place = pod.spaces.place()
+    place = pod.spaces.place() if target is None else pod.spaces.place().among(target.place)
+    program = Program(argv, environment(pod.folders), fresh_proc=target is not None)
     try:
-        holder = await pod.processes.start(Program(argv, environment(pod.folders)), place, pipes.theirs)
+        holder = await pod.processes.start(program, place, pipes.theirs)
     finally:
         place.close()
         pipes.close_theirs()
@@ -220,7 +234,7 @@ async def _prepare(pod: Pod, container: Container) -> tuple[str, list[str]]:
             bind(
                 volumes.source(pod.folders, mount, known[mount["volume"]]),
                 mount["path"],
-                read_only=mount["read_only"] or known[mount["volume"]]["kind"] == "files",
+                read_only=mount["read_only"] or known[mount["volume"]]["kind"] in ("files", "image"),
             )
             for mount in container["mounts"]
         ]
@@ -274,15 +288,17 @@ async def _ready(told: int) -> None:
         raise StartError("")
 
 
-def _find_pause(pid: int) -> int:
+def _find_pause(pid: int, proc: Path = Path("/proc")) -> int:
     """Return the process below Apptainer that is `pause`."""
     found = [pid]
     for each in found:
         with suppress(OSError):
-            if Path(f"/proc/{each}/cmdline").read_bytes().split(b"\0")[0] == PAUSE.encode():
+            if (proc / str(each) / "cmdline").read_bytes().split(b"\0")[0] == PAUSE.encode():
                 return each
-            for task in os.listdir(f"/proc/{each}/task"):
-                found += map(int, Path(f"/proc/{each}/task/{task}/children").read_text().split())
+            for task in os.listdir(proc / str(each) / "task"):
+                # Apptainer's threads come and go.
+                with suppress(OSError):
+                    found += map(int, (proc / str(each) / "task" / task / "children").read_text().split())
     raise StartError("the container ended at once")
 
 

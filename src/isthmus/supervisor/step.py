@@ -8,6 +8,7 @@ If the supervisor goes, so does the program.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import select
@@ -35,6 +36,7 @@ def packed(program: Program, place: Place) -> bytes:
         "terminal": program.terminal,
         "identity": [identity.uid, identity.gid, list(identity.groups), sorted(identity.capabilities)],
         "escalates": identity.escalates,
+        "calls": base64.b64encode(identity.calls).decode(),
         "kinds": [kind for _, kind in place.namespaces],
     }
     return json.dumps(told).encode() + b"\n"
@@ -44,7 +46,8 @@ def unpacked(line: bytes, descriptors: list[int]) -> tuple[Program, Place, tuple
     """Read what `packed` has made."""
     told = json.loads(line)
     uid, gid, groups, capabilities = told["identity"]
-    identity = Identity(uid, gid, tuple(groups), frozenset(capabilities), told["escalates"])
+    calls = base64.b64decode(told["calls"])
+    identity = Identity(uid, gid, tuple(groups), frozenset(capabilities), told["escalates"], calls)
     stdin, stdout, stderr, *spaces, root = descriptors
     place = Place(tuple(zip(spaces, told["kinds"])), root)
     return Program(told["argv"], told["env"], told["cwd"], identity, told["terminal"]), place, (stdin, stdout, stderr)

@@ -4,8 +4,9 @@ A container with a limit below the job's is a step of its own (`srun --overlap -
 the container's namespaces like all others; only their control group is the step's.
 
 An MPI program is one process per task: srun starts Apptainer on each node, and the ranks are the user himself, with
-Slurm's and PMIx's variables, his home and /tmp, as in an ordinary job. Of the volumes ranks see those of kind `host`:
-the others exist on the first node only, where the container also has its sandbox, for exec, probes and hooks.
+Slurm's and PMIx's variables, his home and /tmp, as in an ordinary job. Of the volumes ranks see those of kind `host`
+and `image`: the others exist on the first node only, where the container also has its sandbox, for exec, probes and
+hooks.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from pathlib import Path
 
 from . import step
 from .outputs import Pipes
-from .plan import Container, Volume
+from .plan import Container, Mount, Volume
 from .processes import Place, Process, Processes, Program, StartError
 from .sandbox import Pod, bind
 
 CONNECT_S = 60.0
+# Slurm refuses steps while it is busy, as with a burst of jobs; a limit it can never give is refused as fast.
+TRIES = 3
+PAUSE_S = 1.0
 
 
 def step_command(name: str, memory_mib: int, node: str, path: str) -> list[str]:
@@ -35,18 +39,31 @@ def step_command(name: str, memory_mib: int, node: str, path: str) -> list[str]:
     return ["srun", "--quiet", "--overlap", *where, *shape, sys.executable, "-I", "-m", f"{__package__}.step", path]
 
 
+def refusal(memory_mib: int) -> str:
+    """Say that Slurm gave no step, why that may be, and what to do."""
+    return (
+        f"Slurm gave no step of {memory_mib} MiB in {TRIES} tries: it is busy, or the job has less memory than its"
+        " containers' limits; let restartPolicy be OnFailure, so that it is tried again, and let no --mem in the"
+        " annotation slurm-job.hpk.io/flags be below the limits. srun's words: slurm.log in the pod's folder"
+    )
+
+
 def mpi_command(container: Container, volumes: list[Volume], argv: list[str]) -> list[str]:
     """Return srun's words for an MPI program."""
-    paths = {volume["name"]: volume["path"] for volume in volumes if volume["kind"] == "host"}
-    mounts = [
-        bind(f"{paths[mount['volume']]}/{mount['sub_path'] or ''}", mount["path"], read_only=mount["read_only"])
-        for mount in container["mounts"]
-        if mount["volume"] in paths
-    ]
+    known = {volume["name"]: volume for volume in volumes if volume["kind"] in ("host", "image")}
+    mounts = [_rank_mount(mount, known[mount["volume"]]) for mount in container["mounts"] if mount["volume"] in known]
     words = [word for mount in mounts for word in ("--mount", mount)]
     folder = ["--pwd", container["cwd"]] if container["cwd"] else []
     apptainer = ["apptainer", "--quiet", "exec", *words, *folder, container["image"], *argv]
-    return ["srun", "--quiet", "--overlap", *container["mpi_flags"], *apptainer]
+    # The job was submitted with --export=NIL, which srun would take over: its tasks would have neither PATH nor env.
+    return ["srun", "--quiet", "--overlap", "--export=ALL", *container["mpi_flags"], *apptainer]
+
+
+def _rank_mount(mount: Mount, volume: Volume) -> str:
+    part = mount["sub_path"] or ""
+    if volume["kind"] == "image":
+        return bind(str(volume["path"]), mount["path"], read_only=True, part=f"/{part}")
+    return bind(f"{volume['path']}/{part}", mount["path"], read_only=mount["read_only"])
 
 
 def mpi_environment(env: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
@@ -91,8 +108,7 @@ class Step:
             server.bind(str(path))
             server.listen(1)
             server.setblocking(False)
-            self._srun = await self._run_srun(self._pod.processes, path)
-            connection = await self._accept(server, self._srun)
+            connection = await self._connection(server, path)
         connection.setblocking(True)
         descriptors = [*pipes.theirs, *(each for each, _ in place.namespaces), place.root or 0]
         socket.send_fds(connection, [step.packed(program, place)], descriptors)
@@ -112,6 +128,17 @@ class Step:
             await self._srun.ended(10.0)
             self._srun.kill(9)
 
+    async def _connection(self, server: socket.socket, path: Path) -> socket.socket:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + CONNECT_S
+        for tried in range(1, TRIES + 1):
+            self._srun = await self._run_srun(self._pod.processes, path)
+            if (found := await self._accept(server, self._srun, deadline - loop.time())) is not None:
+                return found
+            if tried < TRIES:
+                await asyncio.sleep(PAUSE_S * tried)
+        raise StartError(refusal(self._container["memory_mib"] or 0))
+
     async def _run_srun(self, processes: Processes, path: Path) -> Process:
         node = os.environ.get("SLURMD_NODENAME", "")
         argv = step_command(self._container["name"], self._container["memory_mib"] or 0, node, str(path))
@@ -122,15 +149,15 @@ class Step:
         finally:
             os.close(streams[0])
 
-    async def _accept(self, server: socket.socket, srun: Process) -> socket.socket:
+    async def _accept(self, server: socket.socket, srun: Process, timeout_s: float) -> socket.socket | None:
         coming = asyncio.ensure_future(asyncio.get_running_loop().sock_accept(server))
         waited: list[asyncio.Future[object]] = [coming, srun.status]  # type: ignore[list-item]
-        await asyncio.wait(waited, timeout=CONNECT_S, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(waited, timeout=max(timeout_s, 0.0), return_when=asyncio.FIRST_COMPLETED)
         if coming.done():
             return coming.result()[0]
         coming.cancel()
         srun.kill(9)
-        raise StartError(f"Slurm gave no step of {self._container['memory_mib']} MiB; see the job's log")
+        return None
 
 
 async def _answer(reader: asyncio.StreamReader) -> dict[str, object]:

@@ -139,7 +139,7 @@ class Streams:
                 with suppress(OSError):
                     os.close(descriptor)
 
-    async def _attach(self, stream: Stream) -> int | None:
+    async def _attach(self, stream: Stream) -> int:
         runner = self._pod.runner(stream.request["container"])
         output = runner.output
         if output is None or output.ended.is_set():
@@ -160,7 +160,8 @@ class Streams:
         output.listeners.add(listener)
         try:
             await output.ended.wait()
-            return output.code
+            # How the program ended is the pod's to tell; to kubectl run any other end is an attach that failed.
+            return 0
         finally:
             output.listeners.discard(listener)
             await _end([task])

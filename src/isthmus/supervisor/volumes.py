@@ -28,7 +28,8 @@ _CHECKS = {
     "BlockDevice": stat.S_ISBLK,
 }
 # What Apptainer looks for on PATH to mount images.
-_SERVERS = ("squashfuse_ll", "squashfuse", "fuse-overlayfs", "fuse2fs")
+IMAGE_SERVERS = ("squashfuse_ll", "squashfuse")
+_SERVERS = (*IMAGE_SERVERS, "fuse-overlayfs", "fuse2fs")
 
 
 class VolumeError(Exception):
@@ -43,6 +44,7 @@ class Folders:
         self.memory = base / "memory"
         self.disk = base / "disk"
         self.roots = base / "roots"
+        self.images = base / "images"
         self.tmp = base / "tmp"
         self.shm = base / "shm"
         self.pause = self.memory / "pause"
@@ -58,6 +60,8 @@ class Folders:
         """Where a volume's files are."""
         if volume["kind"] == "host":
             return Path(volume["path"] or "/")
+        if volume["kind"] == "image":
+            return self.images / volume["name"]
         if volume["kind"] == "memory":
             return self.base / "tmpfs" / volume["name"]
         return (self.memory / "files" if volume["kind"] == "files" else self.disk) / volume["name"]
@@ -111,6 +115,8 @@ def source(folders: Folders, mount: Mount, volume: Volume) -> str:
     part = Path(os.path.realpath(whole / mount["sub_path"]))
     if Path(os.path.realpath(whole)) not in (part, *part.parents):
         raise VolumeError(f"subPath {mount['sub_path']} leads out of volume {volume['name']}; name a path inside it")
+    if not part.exists() and volume["kind"] == "image":
+        raise VolumeError(f"subPath {mount['sub_path']} is not in the image of volume {volume['name']}; correct it")
     if not part.exists():
         _make_below(whole, part)
     return str(part)
@@ -170,6 +176,8 @@ def _make(path: Path, volume: Volume) -> None:
         _check_host(path, volume["host_type"])
         return
     path.mkdir(parents=True)
+    if kind == "image":
+        return
     if kind == "memory":
         size = f",size={volume['size_bytes']}" if volume["size_bytes"] else ""
         linux.mount(volume["name"], str(path), "tmpfs", _TMPFS, f"mode=0777{size}")

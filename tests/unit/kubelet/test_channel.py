@@ -102,6 +102,27 @@ def test_stranger_does_not_get_in(keys, tmp_path):
     served(keys, tmp_path, use)
 
 
+@pytest.mark.parametrize("is_refreshed", [True, False])
+def test_running_pod_of_the_old_authority_comes_back(keys, tmp_path, is_refreshed):
+    new = pki.succeeded(keys, tmp_path / "new")
+
+    async def use(listener, supervisors):
+        old = Authority(keys)
+        made = old.pod(UIDS[0])
+        credential = supervisors[0].folder / "credential"
+        for name, text in (("tls.crt", made.certificate), ("tls.key", made.key)):
+            (credential / name).write_text(text)
+        if is_refreshed:
+            await supervisors[0].connect()
+            await until(lambda: listener.there)
+            return
+        (credential / "ca.crt").write_text(old.certificate)
+        with pytest.raises(ssl.SSLCertVerificationError, match="verify failed"):
+            await supervisors[0].connect()
+
+    served(new, tmp_path, use)
+
+
 def test_key_of_a_pod_is_not_good_for_a_server(keys, tmp_path):
     made = Authority(keys).pod(UIDS[0])
     (tmp_path / "tls.crt").write_text(made.certificate)

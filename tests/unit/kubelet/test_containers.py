@@ -86,6 +86,31 @@ def test_root_that_may_not_be_waits(own, image, message):
     assert caught.value.reason == Unready.CONFIG
 
 
+def test_privileged_container_has_all_capabilities():
+    asked = {"privileged": True, "capabilities": {"add": ["CHOWN"], "drop": ["KILL"]}}
+    assert first(container(securityContext=asked)).capabilities == Capabilities(("ALL",))
+
+
+RUNTIME = {"seccompProfile": {"type": "RuntimeDefault"}}
+OWN = {"seccompProfile": {"type": "Localhost", "localhostProfile": "audit/all.json"}}
+NONE = {"seccompProfile": {"type": "Unconfined"}}
+
+
+@pytest.mark.parametrize(
+    ("of_pod", "of_container", "expected"),
+    [
+        ({}, {}, None),
+        (RUNTIME, {}, "/usr/share/containers/seccomp.json"),
+        ({}, RUNTIME, "/usr/share/containers/seccomp.json"),
+        (RUNTIME, NONE, None),
+        (RUNTIME, OWN, "/home/alice/.isthmus/seccomp/audit/all.json"),
+        (RUNTIME, {"privileged": True}, None),
+    ],
+)
+def test_seccomp_profile_is_the_containers_before_the_pods(of_pod, of_container, expected):
+    assert first(container(securityContext=of_container), securityContext=of_pod).seccomp == expected
+
+
 def test_capabilities_are_written_as_the_kernel_does():
     asked = {"add": ["CAP_NET_RAW", "chown"], "drop": ["ALL"]}
     found = first(container(securityContext={"capabilities": asked}))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.kubelet.events import Event, Kind, changes
+from isthmus.kubelet.events import Event, Kind, changes, full_name, probes
 from isthmus.kubelet.status import pod_status, refused, unready
 from isthmus.kubelet.unready import Unready, UnreadyError
 from isthmus.model.pod_inputs import ImageState
@@ -10,6 +10,7 @@ from isthmus.model.pod_job import JobState
 from tests.support.pods import pod
 from tests.support.reports import at, ended, job, report, running, waiting
 
+STARTED = [("Normal", "Created", "Container created"), ("Normal", "Started", "Container started")]
 PENDING = job(JobState.PENDING, reason="Priority")
 
 
@@ -33,26 +34,26 @@ def status(told=None, slurm=None, **images):
             status(slurm=job()),
             status(report(app=running()), job()),
             job(),
-            [("Normal", "Started", "Container app started")],
+            STARTED,
         ),
         (status(report(app=running()), job()), status(report(app=running()), job()), job(), []),
         (
             status(report(app=running()), job()),
             status(report(app=running(restarts=1)), job()),
             job(),
-            [("Normal", "Started", "Container app started")],
+            STARTED,
         ),
         (
             status(report(app=running()), job()),
             status(report(app=running(ready=False)), job()),
             job(),
-            [("Warning", "Unhealthy", "Container app is no longer ready")],
+            [],
         ),
         (
             status(report(app=running()), job()),
             status(report(app=waiting("CrashLoopBackOff", message="10s", last=ended(1))), job()),
             job(),
-            [("Warning", "BackOff", "Back-off restarting failed container: 10s")],
+            [("Warning", "BackOff", "Back-off restarting failed container app in pod web_ns(u)")],
         ),
         (
             status(report(app=running()), job()),
@@ -74,6 +75,12 @@ def status(told=None, slurm=None, **images):
         ),
         (
             status(),
+            unready(pod(), UnreadyError(Unready.SANDBOX, "no runtime"), {}, at(60)),
+            None,
+            [("Warning", "FailedCreatePodSandBox", "Failed to create pod sandbox: no runtime")],
+        ),
+        (
+            status(),
             unready(pod(), UnreadyError(Unready.CONFIG, "no map", "app"), {}, at(60)),
             None,
             [("Warning", "Failed", "Error: no map")],
@@ -88,9 +95,44 @@ def status(told=None, slurm=None, **images):
     ],
 )
 def test_change_is_an_event(old, new, slurm, expected):
-    assert [(one.kind, one.reason, one.message) for one in changes(old, new, slurm)] == expected
+    assert [(one.kind, one.reason, one.message) for one in changes(old, new, slurm, "web_ns(u)")] == expected
 
 
 def test_event_names_its_container():
-    [found] = changes(status(slurm=job()), status(report(app=running()), job()), job())
-    assert found == Event(Kind.NORMAL, "Started", "Container app started", "spec.containers{app}")
+    [_, found] = changes(status(slurm=job()), status(report(app=running()), job()), job())
+    assert found == Event(Kind.NORMAL, "Started", "Container started", "spec.containers{app}")
+
+
+def failing(times, killing="", kind="liveness"):
+    return running(failures={kind: {"times": times, "message": "HTTP status 500"}}, killing=killing)
+
+
+KILLED = "Container app failed liveness probe, will be restarted"
+FAILED = ("Warning", "Unhealthy", "Liveness probe failed: HTTP status 500")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (None, running(), []),
+        (None, failing(1), [FAILED]),
+        (running(), failing(2), [FAILED]),
+        (failing(2), failing(2), []),
+        (failing(2), failing(3, KILLED), [FAILED, ("Normal", "Killing", KILLED)]),
+        (failing(3, KILLED), failing(3, KILLED), []),
+        (
+            running(),
+            failing(1, kind="readiness"),
+            [("Warning", "Unhealthy", "Readiness probe failed: HTTP status 500")],
+        ),
+        (running(), failing(1, kind="startup"), [("Warning", "Unhealthy", "Startup probe failed: HTTP status 500")]),
+    ],
+)
+def test_probe_that_failed_is_an_event(old, new, expected):
+    found = probes(pod(), old and report(app=old), report(app=new))
+    assert [(one.kind, one.reason, one.message) for one in found] == expected
+    assert {one.place for one in found} <= {"spec.containers{app}"}
+
+
+def test_pod_is_named_as_the_official_kubelet_does():
+    assert full_name({"metadata": {"name": "web", "namespace": "ns", "uid": "u"}}) == "web_ns(u)"

@@ -25,7 +25,7 @@ def rounds(slurm, use, **parts):
         asked = Jobs(slurm, busy_s=0.001)
         task = asyncio.create_task(asked.run())
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 return await use(asked, **parts)
         finally:
             task.cancel()
@@ -101,7 +101,7 @@ def test_job_is_gone_only_when_accounting_answers(monkeypatch, answer, gone):
         number = await asked.submit(job(), "#!/bin/sh\n")
         slurm.jobs.clear()
         try:
-            async with asyncio.timeout(0.5):
+            async with asyncio.timeout(30 if gone else 0.5):
                 await told(asked, number, JobState.GONE)
         except TimeoutError:
             return False

@@ -38,6 +38,22 @@ def test_allocatable_is_what_works_and_is_allowed(change, allocatable):
     assert sizes(replace(CLUSTER, **change)) == [("48", "12288Mi", "500"), allocatable]
 
 
+@pytest.mark.parametrize(
+    ("change", "capacity", "allocatable"),
+    [
+        ({}, "3", "3"),
+        ({"nodes": (C1, replace(C2, state="DOWN"))}, "3", "2"),
+        ({"nodes": (replace(C1, gres={}), C2)}, "1", "1"),
+        ({"nodes": (replace(C1, gres={}), replace(C2, gres={"fpga": 4}))}, None, None),
+        ({"limits": (Limit(gres={"gpu": 2}),)}, "3", "2"),
+    ],
+)
+@pytest.mark.parametrize("resource", ["nvidia.com/gpu", "amd.com/gpu"])
+def test_gpus_are_those_of_slurm(resource, change, capacity, allocatable):
+    found = node.node_status(SETTINGS, replace(CLUSTER, **change), HOST, None, at(0))
+    assert (found["capacity"].get(resource), found["allocatable"].get(resource)) == (capacity, allocatable)
+
+
 def test_devices_of_all_types_count():
     found = node.node_status(SETTINGS, CLUSTER, HOST, None, at(0))
     assert found["capacity"]["nvidia.com/gpu"] == "3"

@@ -18,7 +18,10 @@ def written(tell, monkeypatch, again_s=0.0):
         made = Recorder(kube, "slurm")
         task = asyncio.create_task(made.run())
         tell(made)
-        await asyncio.sleep(0.05)
+        before = -1
+        while before < len(kube.asked):
+            before = len(kube.asked)
+            await asyncio.sleep(0.05)
         task.cancel()
         return kube
 
@@ -45,10 +48,47 @@ def test_quick_repetition_costs_no_request(monkeypatch):
 
 
 def test_too_many_are_dropped(monkeypatch):
-    monkeypatch.setattr(recorder, "_WAITING", 10)
+    monkeypatch.setattr(recorder, "_WAITING", 5)
 
     def tell(made):
         for number in range(50):
             made.tell(POD, Kind.NORMAL, "Some", str(number))
 
-    assert len(written(tell, monkeypatch).objects) == 10
+    assert len(written(tell, monkeypatch).objects) == 5
+
+
+def test_similar_events_are_bounded_and_others_are_not(monkeypatch):
+    def tell(made):
+        for number in range(30):
+            made.tell(POD, Kind.WARNING, "Unhealthy", str(number), "spec.containers{main}")
+        made.tell(POD, Kind.WARNING, "Unhealthy", "0", "spec.containers{other}")
+
+    found = [one["message"] for one in written(tell, monkeypatch).objects.values()]
+    assert found == [*map(str, range(10)), "0"]
+
+
+def test_equal_words_about_two_containers_are_two_events(monkeypatch):
+    def tell(made):
+        for name in ("a", "b"):
+            made.tell(POD, Kind.NORMAL, "Started", "Container started", f"spec.containers{{{name}}}")
+
+    assert len(written(tell, monkeypatch).objects) == 2
+
+
+def test_events_of_one_moment_are_listed_in_the_order_they_were_told(monkeypatch):
+    monkeypatch.setattr(recorder.time, "time_ns", lambda: 1_800_000_000_000_000_000)
+    reasons = [f"Reason{number}" for number in range(20)]
+
+    def tell(made):
+        for reason in reasons:
+            made.tell(POD, Kind.NORMAL, reason, "some")
+
+    found = written(tell, monkeypatch).objects
+    assert [found[path]["reason"] for path in sorted(found)] == reasons
+
+
+def test_event_of_a_long_name_has_a_name(monkeypatch):
+    long = {"metadata": {**POD["metadata"], "name": "a" * 229 + "." + "b" * 23}}
+    [path] = written(lambda made: made.tell(long, Kind.NORMAL, "Some", "some"), monkeypatch).objects
+    name = path.rpartition("/")[2]
+    assert (len(name) <= 253, name.startswith("a" * 229 + ".1")) == (True, True)

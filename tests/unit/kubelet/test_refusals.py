@@ -30,15 +30,20 @@ def variable(**source):
     return pod(container(env=[{"name": "X", "valueFrom": source}]))
 
 
+FILTERED = {"seccompProfile": {"type": "RuntimeDefault"}}
+
+
 @pytest.mark.parametrize(
     "whole",
     [
         pod(),
-        pod(hostPID=False, hostIPC=False, runtimeClassName="", os={"name": "linux"}, hostUsers=True),
+        pod(hostPID=False, hostIPC=False, runtimeClassName="apptainer", os={"name": "linux"}, hostUsers=True),
         pod(hostNetwork=True),
         pod(tolerations=[{"operator": "Exists"}], schedulerName="x", priority=0, preemptionPolicy="Never"),
         pod(securityContext={"seccompProfile": {"type": "RuntimeDefault"}, "fsGroupChangePolicy": "Always"}),
         security(allowPrivilegeEscalation=False, capabilities={"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}),
+        security(capabilities={"add": ["SYS_PTRACE"]}),
+        security(privileged=True),
         security(privileged=False, procMount="Default", seccompProfile={"type": "Unconfined"}),
         security(runAsUser=65535, readOnlyRootFilesystem=True),
         mounting(mountPropagation="None", recursiveReadOnly="IfPossible"),
@@ -64,7 +69,6 @@ def test_ordinary_pod_has_no_problem(whole):
     [
         (pod(hostPID=True), "spec.hostPID is not offered: it belongs to the node"),
         (pod(hostIPC=True), "spec.hostIPC is not offered"),
-        (pod(runtimeClassName="gvisor"), "spec.runtimeClassName is not offered: containers run by Apptainer"),
         (pod(resourceClaims=[{"name": "x"}]), "spec.resourceClaims is not offered: devices come from Slurm"),
         (pod(os={"name": "windows"}), "spec.os is not offered: nodes run Linux"),
         (pod(somethingNew={"a": 1}), "spec.somethingNew is not known here"),
@@ -72,12 +76,11 @@ def test_ordinary_pod_has_no_problem(whole):
         (pod(securityContext={"seLinuxOptions": {"level": "x"}}), "seLinuxOptions is not offered"),
         (pod(securityContext={"fsGroup": 70000}), "fsGroup 70000 is none of your subordinate ids"),
         (pod(securityContext={"supplementalGroups": [70000]}), "supplementalGroups 70000"),
-        (pod(securityContext={"seccompProfile": {"type": "Localhost"}}), "seccompProfile Localhost"),
+        (pod(securityContext={"appArmorProfile": {"type": "Localhost"}}), "appArmorProfile Localhost"),
         (pod(dnsPolicy="None"), "dnsPolicy None has no nameservers"),
         (pod(setHostnameAsFQDN=True, subdomain="d" * 50), "is longer than 64; shorten it"),
         (pod(container(resources={"limits": {"x.org/y": 1}})), "resource x.org/y is not one of this cluster's"),
         (pod(container(resources={"limits": {"hugepages-2Mi": "2Mi"}})), "resource hugepages-2Mi is not offered"),
-        (security(privileged=True), "container app: privileged is not offered"),
         (security(capabilities={"add": ["SYS_ADMIN", "CAP_NET_ADMIN"]}), "capabilities NET_ADMIN, SYS_ADMIN are"),
         (security(capabilities={"add": ["ALL"]}), "capabilities ALL are not offered"),
         (security(appArmorProfile={"type": "Localhost"}), "appArmorProfile Localhost is not offered"),
@@ -89,7 +92,6 @@ def test_ordinary_pod_has_no_problem(whole):
         (mounting(recursiveReadOnly="Enabled"), "recursiveReadOnly is not offered"),
         (with_volume(nfs={"server": "s"}), "volume v: nfs is not offered; use one of configMap, downwardAPI"),
         (with_volume(csi={"driver": "d"}), "volume v: csi is not offered"),
-        (with_volume(image={"reference": "r"}), "volume v: image is not offered"),
         (with_volume(), "volume v: nothing is not offered"),
         (with_volume(emptyDir={"medium": "HugePages"}), "medium HugePages is not offered"),
         (with_volume(hostPath={"path": "/", "type": "Disk"}), "hostPath type Disk is unknown"),
@@ -117,6 +119,14 @@ def test_ordinary_pod_has_no_problem(whole):
         (pod(annotations={flags.FLAGS: "--wrap=id"}), "'--wrap=id' is not allowed"),
         (pod(annotations={flags.MPI_FLAGS: "--uid=0"}), "'--uid=0' is not allowed"),
         (pod(container(), container("b"), annotations={flags.FLAGS: "-n 2"}), "several tasks has one container"),
+        (
+            pod(container(securityContext=FILTERED), annotations={flags.FLAGS: "-n 2"}),
+            "container app: securityContext.seccompProfile is not offered with several tasks",
+        ),
+        (
+            pod(securityContext=FILTERED, annotations={flags.MPI_FLAGS: ""}),
+            "set its type to Unconfined for this container",
+        ),
         (pod(nodeSelector={"a": "b"}), "no node meets 'a In b'"),
     ],
 )
@@ -127,9 +137,7 @@ def test_problem_is_told_with_its_remedy(whole, problem):
 
 
 def test_all_problems_are_told_at_once():
-    assert (
-        len(problems(pod(container(securityContext={"privileged": True}), hostPID=True, hostIPC=True), SETTINGS)) == 3
-    )
+    assert len(problems(pod(container(securityContext={"procMount": "X"}), hostPID=True, hostIPC=True), SETTINGS)) == 3
 
 
 def test_ids_are_the_users():
@@ -144,6 +152,7 @@ def test_ids_are_the_users():
         ({"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}}, 1),
         ({"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}}, 0),
         ({"topologySpreadConstraints": [{}]}, 1),
+        ({"initContainers": [container("init", securityContext={"privileged": True})]}, 1),
     ],
 )
 def test_what_only_a_scheduler_does_is_told(spec, count):
@@ -152,7 +161,22 @@ def test_what_only_a_scheduler_does_is_told(spec, count):
 
 
 def test_ephemeral_container_is_judged_alone():
-    whole = pod(hostPID=True, ephemeralContainers=[container("d", securityContext={"privileged": True})])
+    whole = pod(hostPID=True, ephemeralContainers=[container("d", securityContext={"procMount": "Unmasked"})])
     assert ephemeral(whole, "d", SETTINGS) == [
-        "container d: privileged is not offered: containers run without root on the node; remove it"
+        "container d: procMount Unmasked is not offered: /proc belongs to the node; remove it"
     ]
+
+
+@pytest.mark.parametrize(
+    "container_",
+    [
+        container(),
+        container(securityContext={"seccompProfile": {"type": "Unconfined"}}),
+        container(securityContext={"privileged": True}),
+    ],
+)
+def test_tasks_without_a_filter_are_well(container_):
+    several = pod(
+        container_, initContainers=[container("i", securityContext=FILTERED)], annotations={flags.FLAGS: "-n 2"}
+    )
+    assert problems(several, SETTINGS) == []

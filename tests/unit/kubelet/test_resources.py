@@ -28,6 +28,7 @@ def needs(found):
         ([asks(memory="100M")], (1, 96)),
         ([asks(memory="1")], (1, 64)),
         ([asks(limits={"memory": "1Gi"}, memory="64Mi")], (1, 1024)),
+        ([asks(limits={"memory": "16Mi"}, memory="1")], (1, 16)),
         ([asks(limits={"cpu": "4"}, cpu="1")], (1, 256)),
         ([asks(limits={"cpu": "3", "memory": "300Mi"})], (3, 300)),
         ([asks("a", memory="300Mi"), container("b")], (1, 556)),
@@ -72,7 +73,8 @@ def test_supervisor_and_apptainer_have_memory_of_their_own(init, expected):
 
 def test_defaults_are_settings():
     settings = replace(SETTINGS, cpus=2, memory_mib=100, least_memory_mib=500)
-    assert needs(demand(pod(), settings)) == (2, 500)
+    assert needs(demand(pod(), settings)) == (2, 100)
+    assert needs(demand(pod(asks(memory="1Mi")), settings)) == (2, 500)
 
 
 def test_gres_are_named_as_slurm_does():
@@ -80,6 +82,22 @@ def test_gres_are_named_as_slurm_does():
     two = pod(asks("a", limits={"nvidia.com/gpu": "1"}), asks("b", limits={"nvidia.com/gpu": 2, "example.org/a100": 1}))
     assert demand(two, settings).gres == {"gpu": 3, "gpu:a100": 1}
     assert demand(pod(asks(limits={"nvidia.com/gpu": "0"})), settings).gres == {}
+
+
+@pytest.mark.parametrize(
+    ("containers", "init", "gres"),
+    [
+        ([asks(limits={"nvidia.com/gpu": "2"})], [], {"gpu": 2}),
+        ([asks(limits={"amd.com/gpu": 1})], [], {"gpu": 1}),
+        ([asks("a", limits={"nvidia.com/gpu": 1}), asks("b", limits={"nvidia.com/gpu": 1})], [], {"gpu": 2}),
+        ([asks("a", limits={"nvidia.com/gpu": 1}), asks("b", limits={"amd.com/gpu": 1})], [], {"gpu": 2}),
+        ([asks(limits={"nvidia.com/gpu": 1})], [asks("i", limits={"nvidia.com/gpu": 3})], {"gpu": 3}),
+        ([asks(limits={"nvidia.com/gpu": 1})], [asks("s", limits={"nvidia.com/gpu": 1}, sidecar=True)], {"gpu": 2}),
+        ([asks(cpu="2")], [], {}),
+    ],
+)
+def test_gpus_are_gres_of_every_site(containers, init, gres):
+    assert demand(pod(*containers, initContainers=init), SETTINGS).gres == gres
 
 
 def test_other_resources_are_listed():

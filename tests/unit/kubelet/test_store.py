@@ -1,8 +1,11 @@
 """The pods' folders."""
 
+import shutil
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
-from isthmus.kubelet import credentials
+from isthmus.kubelet import credentials, store
 from isthmus.kubelet.credentials import Authority
 from isthmus.kubelet.store import Store
 from tests.support import pki
@@ -18,8 +21,13 @@ def folder(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory):
-    return Authority(pki.write(tmp_path_factory.mktemp("keys") / "pki"))
+def keys(tmp_path_factory):
+    return pki.write(tmp_path_factory.mktemp("keys") / "pki")
+
+
+@pytest.fixture(scope="module")
+def authority(keys):
+    return Authority(keys)
 
 
 def modes(folder):
@@ -59,6 +67,37 @@ def test_credential_is_renewed_at_half_its_life(folder, authority, monkeypatch):
     assert certificate.read_text() != first
 
 
+def test_credential_is_renewed_when_another_authority_signs(folder, keys, authority, tmp_path):
+    folder.renew_credential(authority)
+    successor = Authority(pki.succeeded(keys, tmp_path / "pki"))
+    first = (folder.path / "credential/tls.crt").read_text()
+    assert successor.is_due(first, datetime.now(UTC))
+    folder.renew_credential(successor)
+    second = (folder.path / "credential/tls.crt").read_text()
+    assert not successor.is_due(second, datetime.now(UTC))
+    assert (folder.path / "credential/ca.crt").read_text() == successor.certificate
+
+
+def test_pod_believes_a_successor_before_it_signs(folder, keys, authority, tmp_path):
+    folder.renew_credential(authority)
+    before = (folder.path / "credential/tls.crt").read_text()
+    published = pki.succeeded(keys, tmp_path / "pki")
+    both = authority.certificate + (published / "pods-ca.crt").read_text()
+    (published / "pods-ca.crt").write_text(both)
+    (published / "pods-ca.key").write_bytes((keys / "pods-ca.key").read_bytes())
+    folder.renew_credential(Authority(published))
+    assert (folder.path / "credential/tls.crt").read_text() == before
+    assert (folder.path / "credential/ca.crt").read_text() == both
+
+
+def test_credential_that_ends_with_its_authority_is_made_once(folder, authority, monkeypatch):
+    monkeypatch.setattr(credentials, "LIFETIME", timedelta(days=365))
+    folder.renew_credential(authority)
+    first = (folder.path / "credential/tls.crt").read_text()
+    folder.renew_credential(authority)
+    assert (folder.path / "credential/tls.crt").read_text() == first
+
+
 def test_nothing_is_left(folder, authority):
     folder.set_job("12")
     folder.renew_credential(authority)
@@ -68,6 +107,20 @@ def test_nothing_is_left(folder, authority):
         (logs / f"{number}.log").touch()
     assert [path.stem for path in folder.logs("main")] == ["9", "10"]
     folder.remove()
+    folder.remove()
+    assert not folder.path.exists()
+
+
+def test_file_that_goes_by_itself_does_not_keep_the_folder(folder, monkeypatch):
+    (folder.path / "logs").mkdir(parents=True)
+    left = [FileNotFoundError("report.json.part")]
+
+    def rmtree(path):
+        if left:
+            raise left.pop()
+        shutil.rmtree(path)
+
+    monkeypatch.setattr(store, "rmtree", rmtree)
     folder.remove()
     assert not folder.path.exists()
 

@@ -74,6 +74,13 @@ def test_devices_are_gres():
 
 
 @pytest.mark.parametrize(
+    ("limits", "gres"), [({"nvidia.com/gpu": "2"}, "gpu:2"), ({"amd.com/gpu": 1}, "gpu:1"), ({"cpu": "1"}, None)]
+)
+def test_gpus_need_no_settings(limits, gres):
+    assert options(pod(container(resources={"limits": limits}))).get("gres") == gres
+
+
+@pytest.mark.parametrize(
     ("text", "changed", "gone"),
     [
         ("--mem=1G", {"mem": "1G"}, ()),

@@ -91,8 +91,10 @@ def test_update_holds_files_alone():
     assert [(one.name, one.files[0].data) for one in found] == [("b", b"new")]
 
 
-def test_ephemeral_container_is_found_by_name():
-    whole = pod(ephemeralContainers=[container("debug", command=["sh"])])
-    assert translate.ephemeral(whole, "debug", resolved()).argv == ("sh",)
+@pytest.mark.parametrize("kind", ["initContainers", "containers", "ephemeralContainers"])
+def test_single_container_is_found_by_name(kind):
+    whole = pod(container(), **{kind: [container("wanted", command=["sh"])]})
+    found = translate.single(whole, "wanted", resolved())
+    assert (found.argv, found.image_name) == (("sh",), "app")
     with pytest.raises(KeyError):
-        translate.ephemeral(whole, "app", resolved())
+        translate.single(whole, "nobody", resolved())

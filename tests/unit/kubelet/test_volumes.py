@@ -50,6 +50,7 @@ def files(*found):
             Volume("v", VolumeKind.HOST, path="/home/alice/data", host_type="DirectoryOrCreate"),
         ),
         ({"persistentVolumeClaim": {"claimName": "fast"}}, Volume("v", VolumeKind.HOST, path="/scratch/1")),
+        ({"image": {"reference": "app"}}, Volume("v", VolumeKind.IMAGE, path="/images/sha256-1.squashfs")),
     ],
 )
 def test_folder_is_where_the_pod_says(spec, expected):

@@ -35,7 +35,7 @@ class Follower:
             self.known[found["metadata"]["name"]] = found
 
     async def until(self, names):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while {*self.known} != names:
                 await asyncio.sleep(0.001)
 

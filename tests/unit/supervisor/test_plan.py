@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.supervisor import linux, podfiles, sandbox, volumes
 from isthmus.supervisor import plan as plans
-from isthmus.supervisor import podfiles, sandbox, volumes
 from isthmus.supervisor.plan import PlanError
 from tests.support.supervised import action, container, mount, plan, probe, volume
 
@@ -65,11 +65,16 @@ def test_secrets_do_not_stand_in_a_refusal():
     assert "hidden" not in str(caught.value)
 
 
+def test_containers_of_a_pod_with_init_containers_wait_for_these():
+    assert plans.creating({**WHOLE, "init": []}) == "ContainerCreating"
+    assert plans.creating({**WHOLE, "init": WHOLE["containers"]}) == "PodInitializing"
+
+
 def test_hosts_and_resolver():
     made = {**WHOLE, "fqdn": "web-0.web.default.svc", "hosts": [{"address": "10.0.0.9", "names": ["a", "b"]}]}
     assert podfiles.hosts(made, ["10.0.0.1"]).splitlines()[3:] == [
-        "10.0.0.1\tweb-0.web.default.svc web-0",
-        "10.0.0.9\ta b",
+        "10.0.0.1\tweb-0.web.default.svc\tweb-0",
+        "10.0.0.9\ta\tb",
     ]
     assert podfiles.resolv(made) == "nameserver 10.96.0.10\nsearch default.svc.cluster.local\noptions ndots:5\n"
 
@@ -80,6 +85,8 @@ def test_hosts_and_resolver():
         ([], [], sandbox.USUAL),
         (["SYS_TIME"], ["CHOWN"], (sandbox.USUAL | {"SYS_TIME"}) - {"CHOWN"}),
         (["CAP_CHOWN"], ["ALL"], {"CHOWN"}),
+        (["ALL"], [], set(linux.CAPABILITIES)),
+        (["ALL"], ["CHOWN"], set(linux.CAPABILITIES) - {"CHOWN"}),
     ],
 )
 def test_capabilities(add, drop, told):
@@ -98,3 +105,10 @@ def test_command_line_quotes_any_path():
     assert words[words.index("--overlay") + 1] == "/base/roots/main"
     assert "--pid" in words
     assert "--pid" not in sandbox.command({**WHOLE, "share_pid": True}, WHOLE["containers"][0], folders, "", [])
+
+
+def test_plan_of_a_kubelet_of_before_is_read():
+    told = copy.deepcopy(WHOLE)
+    for one in (*told["init"], *told["containers"]):
+        del one["seccomp"]
+    assert plans.read(told)["containers"][0]["seccomp"] is None

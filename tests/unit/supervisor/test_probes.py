@@ -46,7 +46,7 @@ def test_request_with_a_line_break_is_refused():
     ("line", "told"),
     [
         (b"HTTP/1.1 200 OK\r\n", ""),
-        (b"HTTP/1.1 302 Found\r\n", ""),
+        (b"HTTP/1.1 304 Not Modified\r\n", ""),
         (b"HTTP/1.1 404 Not Found\r\n", "HTTP status 404"),
         (b"HTTP/1.1 500\r\n", "HTTP status 500"),
         (b"SSH-2.0-x\r\n", "the answer is no HTTP"),
@@ -132,3 +132,57 @@ def test_no_answer_in_time_is_a_failure():
         return await probes.failure(action("sleep", seconds=5), None, 0.01)
 
     assert asyncio.run(ask()) == "no answer within 0.01 s"
+
+
+def test_first_question_waits_for_its_moment():
+    times = []
+
+    class Asked:
+        async def ask(self, argv, timeout_s):
+            times.append(asyncio.get_running_loop().time())
+            return 1, "no"
+
+    async def watch():
+        told = []
+        first_s = asyncio.get_running_loop().time() + 0.1
+        await probes.watch(
+            probe("exec", failure=2, period_s=0.05, initial_delay_s=60),
+            Asked(),
+            True,
+            first_s,
+            lambda *what: told.append(what) or not what[0],
+        )
+        return first_s, told
+
+    first_s, told = asyncio.run(watch())
+    assert told == [(False, True, "exit code 1: no"), (True, False, "exit code 1: no")]
+    assert 0 <= times[0] - first_s < 0.04
+    assert times[1] - times[0] >= 0.04
+
+
+@pytest.mark.parametrize(
+    ("location", "told"),
+    [
+        ("/well", ""),
+        ("http://127.0.0.1:{port}/well?x=1", ""),
+        ("/ill", "HTTP status 500"),
+        ("ill", "HTTP status 500"),
+        ("http://127.0.0.1:{port}/ill", "HTTP status 500"),
+        # Another host's answer says nothing of this container.
+        ("http://0.0.0.0:{port}/ill", ""),
+        ("/", "more than 10 redirects"),
+        ("ftp://127.0.0.1/ill", ""),
+        ("", ""),
+        ("http://[", "Invalid IPv6 URL"),
+        ("http://127.0.0.1:99999/", "Port out of range 0-65535"),
+    ],
+)
+def test_redirects_are_followed_within_the_host(location, told):
+    async def answer(reader, writer):
+        path = (await reader.readline()).split()[1]
+        port = writer.get_extra_info("sockname")[1]
+        lines = {b"/well": "200 OK", b"/well?x=1": "200 OK", b"/ill": "500 No"}
+        head = lines.get(path, f"302 Found\r\nX: y\r\nlocation: {location.format(port=port)}")
+        await _said(writer, f"HTTP/1.1 {head}\r\n\r\n".encode())
+
+    assert asked("http", answer) == told

@@ -41,6 +41,36 @@ def test_life_of_a_container(report):
     assert (last[0]["exit_code"], last[0]["reason"], last[0]["message"], last[1]) == (137, "OOMKilled", "m", 1)
 
 
+def test_container_that_becomes_another_is_never_seen_as_ended(report, tmp_path):
+    seen = []
+    report.changed = lambda: seen.append(told(report, "state", "killing"))
+    report.running("main")
+    report.killing("main", "changed")
+    report.replaced("main", Exit(143, 15), "ContainerCreating")
+    report.image("main", "new@sha256:1", "new")
+    report.image("main", "new@sha256:1", "new")
+    assert seen == [("running", ""), ("running", "changed"), ("waiting", ""), ("waiting", "")]
+    assert told(report, "image_id", "image_name") == ("new@sha256:1", "new")
+    assert told(report, "last")[0]["exit_code"] == 143
+
+
+def test_container_that_was_to_start_again_is_as_it_ended(report):
+    report.terminated("main", Exit(3))
+    ended = told(report, "finished", "exit_code", "reason")
+    report.waiting("main", "CrashLoopBackOff", "back-off")
+    report.stays("main")
+    assert told(report, "state", "finished", "exit_code", "reason") == ("terminated", *ended)
+    sequence = report.content["sequence"]
+    report.stays("main")
+    assert report.content["sequence"] == sequence
+
+
+def test_container_without_probes_is_ready_with_its_start(report):
+    report.running("main", is_started=True, ready=True)
+    report.health("main", is_started=True, ready=True)
+    assert (*told(report, "state", "ready", "is_started"), report.content["sequence"]) == ("running", True, True, 1)
+
+
 def test_each_change_is_in_the_file_before_it_is_told(report, tmp_path):
     seen = []
     report.changed = lambda: seen.append(json.loads((tmp_path / "report.json").read_text())["sequence"])
@@ -57,3 +87,20 @@ def test_pod_that_cannot_run(report):
     report.refuse("FailedMount", "why")
     content = report.content
     assert (content["phase"], content["error"]) == ("ended", {"reason": "FailedMount", "message": "why"})
+
+
+def test_failures_of_a_probe_are_counted_and_written_once_in_a_while(report, tmp_path):
+    for _ in range(3):
+        report.unhealthy("main", "readiness", "no")
+    report.unhealthy("main", "liveness", "none")
+    on_disk = json.loads((tmp_path / "report.json").read_text())["containers"]["main"]["failures"]
+    assert on_disk == {"readiness": {"times": 3, "message": "no"}, "liveness": {"times": 1, "message": "none"}}
+    assert report.content["sequence"] == 2
+
+
+def test_probe_that_ends_a_container_is_written_at_once(report):
+    report.unhealthy("main", "liveness", "no")
+    report.unhealthy("main", "liveness", "no", "Container main failed liveness probe")
+    assert (report.content["sequence"], *told(report, "killing")) == (2, "Container main failed liveness probe")
+    report.waiting("main", "ContainerCreating")
+    assert told(report, "killing") == ("",)

@@ -1,0 +1,25 @@
+"""RuntimeClasses that pods may name."""
+
+import pytest
+
+from isthmus.kubelet import runtimes
+from isthmus.kubelet.unready import Unready, UnreadyError
+
+
+def test_class_of_this_node_is_well():
+    runtimes.check("containers", {"handler": "apptainer"})
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (None, 'runtimeclass.node.k8s.io "kata" not found'),
+        ({"handler": "kata-qemu"}, 'no runtime for "kata-qemu" is configured'),
+        ({"handler": ""}, 'no runtime for "" is configured'),
+    ],
+)
+def test_other_classes_are_told(found, why):
+    with pytest.raises(UnreadyError) as told:
+        runtimes.check("kata", found)
+    assert told.value.reason is Unready.SANDBOX
+    assert told.value.message.startswith(why)
