@@ -38,6 +38,8 @@ _NEEDS_LEADER = {"Grpc-Metadata-Hasleader": "true"}
 _OLD_TOKEN = ("invalid auth token", "revision of auth store is old", "user name is empty")
 _DENIED = ("permission denied", "authentication failed")
 _COMPACTED = ("has been compacted",)
+# Their answers come in parts, as long as the caller reads.
+_STREAMS = {"watch", "maintenance/snapshot"}
 
 
 class Code(IntEnum):
@@ -168,7 +170,11 @@ class Gateway:
             return self._post(endpoint, path, body, timeout, token)
         except TokenError:
             token = self._login(endpoint, token, timeout)
+        try:
             return self._post(endpoint, path, body, timeout, token)
+        except TokenError as error:
+            # Users were changed, or its time was over, just after it was given: as good as no answer yet.
+            raise UnavailableError(f"a new token is good no longer: {error}") from error
 
     def _login(self, endpoint: str, failed: str, timeout: tuple[float, float]) -> str:
         """Return a token other than the failed one; of several threads one fetches it."""
@@ -190,7 +196,7 @@ class Gateway:
             if answer.status_code != requests.codes.ok:
                 with answer:
                     raise refusal(answer.text, answer.status_code)
-            if path != "watch":
+            if path not in _STREAMS:
                 # Read here, where a stream that breaks off still leads to another endpoint.
                 _ = answer.content
         except requests.RequestException as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from threading import Event as Flag
 from threading import Lock
 from typing import Any
@@ -76,7 +77,7 @@ class Watch:
         self._closed.set()
         with self._lock:
             if self._answer is not None:
-                self._answer.raw.shutdown()
+                _shut(self._answer)
 
     def _listen(self) -> Iterator[Changes]:
         # From what is known already: a watch that begins at a revision still to come gets no progress notifications.
@@ -105,6 +106,11 @@ class Watch:
                     yield line
         except (requests.RequestException, OSError) as error:
             raise UnavailableError(str(error)) from error
+        except (AttributeError, ValueError) as error:
+            # Of a connection that close() shut between two reads of it; ssl and http.client have no error for that.
+            if not self._closed.is_set():
+                raise
+            raise UnavailableError("closed") from error
         raise UnavailableError("etcd ended the stream")
 
     def _read(self, message: Mapping[str, Any]) -> Changes | None:
@@ -127,6 +133,12 @@ class Watch:
     def _check_order(self, revision: int) -> None:
         if revision < self.revision:
             raise CompactedError(f"etcd is at revision {revision}, older than {self.revision}: it was set back")
+
+
+def _shut(answer: requests.Response) -> None:
+    # The listener may be closing its connection just now; urllib3 says so in one of three ways.
+    with suppress(OSError, RuntimeError, ValueError):
+        answer.raw.shutdown()
 
 
 def _reason(result: Mapping[str, Any]) -> EtcdError:

@@ -93,7 +93,7 @@ class Go:
         flags = ["-mod=readonly", "-trimpath", "-buildvcs=false", f"-p={self.limits.jobs}"]
         what = ["-ldflags", " ".join(filter(None, linker)), "-o", str(output), plan.package]
         environment = self._environment(cgo=plan.cgo, arch=arch)
-        verb = ["test", "-c"] if plan.test else ["build"]
+        verb = ["test", "-c", "-vet=off"] if plan.test else ["build"]
         process.run([self.program, *verb, *flags, *what], cwd=module, environment=environment)
 
     @property

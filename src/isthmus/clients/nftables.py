@@ -67,19 +67,29 @@ def timeouts(family: str, table: str, namespace: Path | None = None) -> dict[str
     Raises:
         NftError: nft did not tell.
     """
-    try:
-        told = _nft("-j", "list", "table", family, table, namespace=namespace)
-    except NftError as error:
-        if _ABSENT in str(error) and (namespace is None or namespace.exists()):
-            return {}
-        raise
     found: dict[str, dict[str, int]] = {}
-    for entry in json.loads(told)["nftables"]:
+    for entry in listed(family, table, namespace) or ():
         for each in entry.get("set", {}).get("elem", ()):
             element = each.get("elem", {}) if isinstance(each, dict) else {}
             if "expires" in element:
                 found.setdefault(entry["set"]["name"], {})[_element(element["val"])] = element["expires"]
     return found
+
+
+def listed(family: str, table: str, namespace: Path | None = None) -> list[dict[str, Any]] | None:
+    """Return what a table has, as in libnftables-json(5): sets, maps, chains and rules; None without a table.
+
+    Raises:
+        NftError: nft did not tell.
+    """
+    try:
+        told = _nft("-j", "list", "table", family, table, namespace=namespace)
+    except NftError as error:
+        if _ABSENT in str(error) and (namespace is None or namespace.exists()):
+            return None
+        raise
+    entries: list[dict[str, Any]] = json.loads(told)["nftables"]
+    return entries
 
 
 def _nft(*arguments: str, text: str | None = None, namespace: Path | None = None) -> str:

@@ -17,9 +17,14 @@ from isthmus.clients.process import ProcessError, run
 # squeue(1), JOB STATE CODES: the states in which a job holds its nodes, or its epilog may still run there.
 _HOLDING = "RUNNING,COMPLETING,CONFIGURING,SUSPENDED,STOPPED,RESIZING,SIGNALING,STAGE_OUT"
 # Sections INPUT ENVIRONMENT VARIABLES of their manual pages; options of plugins; and what our own plugin reads.
-_OPTIONS = ("SLURM_", "SBATCH_", "SQUEUE_", "SACCT_", "SCANCEL_", "SPANK_", "_SLURM_SPANK_", "ISTHMUS_RESERVATION")
+# SLURM_CLUSTERS is one: control planes and pod networks are of the cluster whose configuration is found.
+_COMMANDS = ("SLURM_", "SBATCH_", "SRUN_", "SQUEUE_", "SINFO_", "SACCT_", "SCANCEL_")
+_OPTIONS = (*_COMMANDS, "SPANK_", "_SLURM_SPANK_", "ISTHMUS_RESERVATION")
 # How slurmctld is found, and why it believes who asks.
-_WAYS = ("SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT")
+_WAYS = ("SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT", "SLURM_SACK_SOCKET", "SLURM_SACK_KEY")
+# Where a user's jobs go and who pays. Others would make it another job (SBATCH_ARRAY_INX), or never end (SBATCH_WAIT).
+_WISHES = frozenset(f"SBATCH_{name}" for name in ("ACCOUNT", "CONSTRAINT", "PARTITION", "QOS", "RESERVATION"))
+_WISHES |= {"SBATCH_TIMELIMIT", "SBATCH_WCKEY"}
 
 
 class SlurmError(Exception):
@@ -82,7 +87,8 @@ def jobs_on_nodes(prefix: Path = Path("/usr"), timeout_s: float = 10) -> Mapping
     """
     form = Form(("%A", "%U", "%j"))
     try:
-        told = run([prefix / "bin/squeue", *form.words, f"--states={_HOLDING}"], timeout_s=timeout_s).stdout
+        argv = [str(prefix / "bin/squeue"), *form.words, f"--states={_HOLDING}"]
+        told = run(argv, timeout_s=timeout_s, without=options_among(os.environ)).stdout
     except ProcessError as error:
         raise SlurmError(f"slurmctld did not say which jobs run: {error}") from error
     rows = form.rows(told)
@@ -94,10 +100,14 @@ def jobs_on_nodes(prefix: Path = Path("/usr"), timeout_s: float = 10) -> Mapping
 def options_among(names: Iterable[str]) -> frozenset[str]:
     """Return those environment variables that are options of Slurm's commands: a job's own, or its user's wishes.
 
-    Who asks about all jobs, or submits for others, must not have them: a job would get what is another's, or not be
-    listed.
+    None of them may reach a command whose options say all: a job would get what is another's, or not be listed.
     """
     return frozenset(name for name in names if name.startswith(_OPTIONS) and name not in _WAYS)
+
+
+def options_but_wishes_among(names: Iterable[str]) -> frozenset[str]:
+    """Return the options that must not reach a job of the user's own: all but his wishes where it goes and who pays."""
+    return options_among(names) - _WISHES
 
 
 def own() -> tuple[str, ...]:

@@ -1,4 +1,8 @@
-"""A user's own jobs: submit, list, cancel; each is one call of Slurm's own commands."""
+"""A user's own jobs: submit, list, cancel; each is one call of Slurm's own commands.
+
+What stands in the user's environment for his own calls is kept from these, but for where his jobs go and who pays: an
+SQUEUE_PARTITION would hide the control plane, and a second one would be submitted.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +54,7 @@ def submit(options: Sequence[str], script: str, environment: Mapping[str, str] |
         ProcessError: Slurm refused; its words say why.
     """
     command = ["sbatch", "--parsable", *options]
-    # A user's own options hold; those of a job that submits its successor are not for that.
-    without = slurm.options_among(os.environ) if "SLURM_JOB_ID" in os.environ else ()
+    without = slurm.options_but_wishes_among(os.environ)
     told = run(command, timeout_s=TIMEOUT_S, environment=environment, without=without, input_text=script)
     return slurm.job_id(told.stdout)
 
@@ -62,7 +65,8 @@ def try_submit(options: Sequence[str], script: str) -> None:
     Raises:
         ProcessError: it would not be, and why.
     """
-    run(["sbatch", "--test-only", *options], timeout_s=TIMEOUT_S, input_text=script)
+    without = slurm.options_but_wishes_among(os.environ)
+    run(["sbatch", "--test-only", *options], timeout_s=TIMEOUT_S, without=without, input_text=script)
 
 
 def own_jobs() -> list[Job]:
@@ -73,7 +77,8 @@ def own_jobs() -> list[Job]:
     """
     form = slurm.Form(_FIELDS)
     try:
-        told = run(["squeue", *form.words, *slurm.own()], timeout_s=TIMEOUT_S).stdout
+        argv = ["squeue", *form.words, *slurm.own()]
+        told = run(argv, timeout_s=TIMEOUT_S, without=slurm.options_among(os.environ)).stdout
     except ProcessError as error:
         raise SlurmError(f"slurmctld did not say which jobs there are: {error}") from error
     jobs = [Job(*row) for row in form.rows(told)]
@@ -91,4 +96,5 @@ def cancel(jobs: Sequence[str], *, in_order: bool = False) -> None:
         ProcessError: Slurm did not take it.
     """
     if jobs:
-        run(["scancel", *(["--batch", "--signal=TERM"] if in_order else []), *jobs], timeout_s=TIMEOUT_S)
+        argv = ["scancel", *(["--batch", "--signal=TERM"] if in_order else []), *jobs]
+        run(argv, timeout_s=TIMEOUT_S, without=slurm.options_among(os.environ))

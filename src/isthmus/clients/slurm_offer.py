@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import getpass
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from isthmus.clients.process import ProcessError, run
-from isthmus.clients.slurm import SlurmError
+from isthmus.clients.slurm import SlurmError, options_among
 from isthmus.model.slurm_cluster import Limit, Partition, SlurmCluster, SlurmNode
 
 TIMEOUT_S = 30.0
@@ -27,9 +28,9 @@ def offer(prefix: Path = Path("/usr")) -> SlurmCluster:
     Raises:
         SlurmError: slurmctld did not answer.
     """
-    form = "|".join(_SINFO)
+    argv = [str(prefix / "bin/sinfo"), "--noheader", "--Node", f"--format={'|'.join(_SINFO)}"]
     try:
-        told = run([str(prefix / "bin/sinfo"), "--noheader", "--Node", f"--format={form}"], timeout_s=TIMEOUT_S).stdout
+        told = run(argv, timeout_s=TIMEOUT_S, without=options_among(os.environ)).stdout
     except ProcessError as error:
         raise SlurmError(f"slurmctld did not say which nodes there are: {error}") from error
     rows = [line.split("|") for line in told.splitlines() if line.strip()]
@@ -58,8 +59,9 @@ def _partitions(rows: Iterable[list[str]]) -> Iterable[Partition]:
 
 def _associations(prefix: Path) -> tuple[frozenset[str], tuple[Limit, ...]]:
     words = ["--noheader", "--parsable2", "show", "associations", f"user={getpass.getuser()}"]
+    argv = [str(prefix / "bin/sacctmgr"), *words, "format=QOS,GrpTRES,GrpJobs,MaxJobs"]
     try:
-        told = run([str(prefix / "bin/sacctmgr"), *words, "format=QOS,GrpTRES,GrpJobs,MaxJobs"], timeout_s=TIMEOUT_S)
+        told = run(argv, timeout_s=TIMEOUT_S, without=options_among(os.environ))
     except ProcessError:
         return frozenset(), ()
     names: set[str] = set()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import random
 import socket
-from collections.abc import Iterator
 from contextlib import ExitStack
 from ipaddress import IPv4Address
+from itertools import islice
+from pathlib import Path
 
 # Never sent to (RFC 5737): connecting a UDP socket only asks the kernel for a route.
 _ELSEWHERE = ("192.0.2.1", 9)
+_EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
+# Lower ones are root's (ip_unprivileged_port_start).
+_LOWEST = 1024
 
 
 def own_address() -> IPv4Address:
@@ -31,10 +36,22 @@ def address_of(name: str) -> IPv4Address:
     return IPv4Address(socket.gethostbyname(name))
 
 
-def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on; another program may still be faster."""
+def free_ports(count: int, ephemeral: Path = _EPHEMERAL) -> list[int]:
+    """Return ports that nobody listens on, and none that the kernel would give to a connection before they are used.
+
+    Another program that picks a port may still be faster.
+
+    Args:
+        count: how many.
+        ephemeral: tells the first and last port of connections (ip-sysctl).
+    """
+    first = int(ephemeral.read_text(encoding="ascii").split()[0])
+    candidates = range(max(first // 2, _LOWEST), first)
     with ExitStack() as held:
-        return list(_ports(count, held))
+        # Where connections begin at the lowest ports, any is as good as another.
+        free = filter(None, (_hold(port, held) for port in random.sample(candidates, len(candidates))))
+        found = list(islice(free, count))
+        return found + [_hold(0, held) for _ in range(count - len(found))]
 
 
 def listens(address: str, port: int, timeout_s: float = 2) -> bool:
@@ -46,6 +63,9 @@ def listens(address: str, port: int, timeout_s: float = 2) -> bool:
         return False
 
 
-def _ports(count: int, held: ExitStack) -> Iterator[int]:
-    for _ in range(count):
-        yield int(held.enter_context(socket.create_server(("", 0))).getsockname()[1])
+def _hold(port: int, held: ExitStack) -> int:
+    """Listen on a port, 0 for any, so that it is not found twice; return it, or 0 when somebody else does."""
+    try:
+        return int(held.enter_context(socket.create_server(("", port))).getsockname()[1])
+    except OSError:
+        return 0

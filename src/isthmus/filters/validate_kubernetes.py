@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
+from pathlib import PurePosixPath
 from typing import Any
 
 from isthmus.filters.errors import InputError
@@ -16,21 +17,28 @@ PARTITION = "kubernetes_partition"
 TIME = "kubernetes_time"
 MEMORY = "kubernetes_memory_mib"
 HANDOVER = "kubernetes_handover_s"
+DATA_DIR = "kubernetes_data_dir"
+SNAPSHOT = "kubernetes_snapshot_s"
 # The API server: "service-cluster-ip-range" must not be larger.
 PREFIX_MIN, PREFIX_MAX = 12, 28
 # The four programs and the kubelet, idle.
 MEMORY_MIN = 768
 # Less than that, and the programs may not have ended in order before Slurm ends them.
 HANDOVER_MIN = 60
+# A snapshot is the whole database.
+SNAPSHOT_MIN = 5
+_HOMES = PurePosixPath("/home")
 
 
 def kubernetes_problems(site: Site) -> Iterator[str]:
     """Yield what is wrong with the variables of users' clusters."""
     yield from _range(site)
     yield from _partition(site)
+    yield from _data_dir(site)
     for variable, least, why in (
         (MEMORY, MEMORY_MIN, "the programs alone need that much"),
         (HANDOVER, HANDOVER_MIN, "the programs need that long to end in order"),
+        (SNAPSHOT, SNAPSHOT_MIN, "each snapshot is written to the home as a whole"),
     ):
         value = site.shared(variable)
         if isinstance(value, int) and value < least:
@@ -67,6 +75,17 @@ def _partition(site: Site) -> Iterator[str]:
         return
     usual = next((each for each in known.values() if each.get("default")), {})
     yield from _time(site, known.get(str(wanted), usual))
+
+
+def _data_dir(site: Site) -> Iterator[str]:
+    told = site.shared(DATA_DIR)
+    if told is None:
+        return
+    folder = PurePosixPath(str(told))
+    if not folder.is_absolute() or ".." in folder.parts:
+        yield site.problem(f"{DATA_DIR} {told} is no whole path", "write it as /var/tmp", DATA_DIR)
+    elif folder.is_relative_to(_HOMES):
+        yield site.problem(f"{DATA_DIR} {told} is on the homes", "name a folder of each node's own disk", DATA_DIR)
 
 
 def _time(site: Site, partition: Mapping[str, Any]) -> Iterator[str]:

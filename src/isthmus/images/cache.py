@@ -2,21 +2,24 @@
 
 A file of that name is whole: it is written under a name of its own, flushed, then renamed. Whoever makes it holds
 a lock that other nodes see, so a name that is not whole yet and not locked is a leftover.
+
+On a home without locks each pull works for itself, under a name that no other has: what may be lost is work, not an
+image. Whoever is first gives the image its name, and it stays: a node that has it open would lose it to another.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
+from time import time
 
-from filelock import FileLock, Timeout
+from isthmus.support import durable, locks
 
-from isthmus.support import durable
-
-# 20 waiting pulls shall not keep a file server busy.
-_POLL_S = 0.2
+# Nobody writes to a file that is older, s: packing an image takes minutes.
+_LEFT_S = 24 * 3600.0
 
 
 class Cache:
@@ -36,29 +39,57 @@ class Cache:
         return self.folder / f"{digest.replace(':', '-')}.squashfs"
 
     @contextmanager
-    def lock(self, digest: str, wait: Callable[[], None]) -> Iterator[None]:
-        """Hold the lock of an image, on whichever node; `wait` is called when it is another's."""
-        lock = FileLock(self.folder / f".{self.path(digest).stem}.lock", poll_interval=_POLL_S)
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            wait()
-            lock.acquire()
-        try:
-            yield
-        finally:
-            lock.release()
+    def lock(self, digest: str, wait: Callable[[], None]) -> Iterator[bool]:
+        """Hold the lock of an image, on whichever node; False where there are no locks.
+
+        Args:
+            digest: of the image.
+            wait: called when the lock is another's.
+        """
+        # Not removed: who waits for it would not see the next one's.
+        with (self.folder / f".{self.path(digest).stem}.lock").open("a") as file:
+            locked = locks.take(file.fileno())
+            if locked is False:
+                wait()
+                locked = locks.take(file.fileno(), wait=True)
+            yield locked is True
 
     @contextmanager
-    def making(self, digest: str) -> Iterator[Path]:
-        """Give the path to write an image to; it becomes the image at the end, and is gone after an error."""
-        partial = self.folder / f".{self.path(digest).name}.part"
-        partial.unlink(missing_ok=True)
+    def making(self, digest: str, *, alone: bool = True) -> Iterator[Path]:
+        """Give the path to write an image to; it becomes the image at the end, and is gone after an error.
+
+        Args:
+            digest: of the image.
+            alone: whether nobody else makes it now.
+        """
+        partial = self._partial(digest, "" if alone else f".{token_hex(8)}")
+        self._drop_leftovers(digest, alone=alone)
         try:
             yield partial
-            durable.move(partial, self.path(digest))
+            if alone:
+                durable.move(partial, self.path(digest))
+            else:
+                self._name(partial, digest)
         finally:
             partial.unlink(missing_ok=True)
+
+    def _partial(self, digest: str, token: str) -> Path:
+        return self.folder / f".{self.path(digest).name}{token}.part"
+
+    def _name(self, partial: Path, digest: str) -> None:
+        durable.sync(partial)
+        with suppress(FileExistsError):
+            self.path(digest).hardlink_to(partial)
+        durable.sync(self.folder)
+
+    def _drop_leftovers(self, digest: str, *, alone: bool) -> None:
+        if alone:
+            self._partial(digest, "").unlink(missing_ok=True)
+        # Other nodes may be without locks where this one has them.
+        for path in self.folder.glob(self._partial(digest, "*").name):
+            with suppress(FileNotFoundError):
+                if path.stat().st_mtime < time() - _LEFT_S:
+                    path.unlink()
 
 
 @contextmanager

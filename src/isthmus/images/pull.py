@@ -4,7 +4,7 @@
     no -> lock -> is it there now? -> OCI layout -> folder -> squashfs -> rename
 
 The digest comes first, so that a name whose image has changed is a new file, and equal images are one. Of many
-pulls at once, on any nodes, one works and the others wait for it.
+pulls at once, on any nodes, one works and the others wait for it; where the home has no locks, each works.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ def _digest(image: Reference, kept: Cache, place: Place, tell: Tell) -> str:
 
 def _make(image: Reference, digest: str, kept: Cache, place: Place, tell: Tell) -> bool:
     """Make the file; return False when another pull has made it meanwhile."""
-    with kept.lock(digest, lambda: tell("waiting for another pull of")):
+    with kept.lock(digest, lambda: tell("waiting for another pull of")) as alone:
         if kept.path(digest).exists():
             return False
-        with cache.scratch(place.scratch) as folder, kept.making(digest) as partial:
+        with cache.scratch(place.scratch) as folder, kept.making(digest, alone=alone) as partial:
             tell("downloading")
             skopeo.copy(image, folder / "oci", place.authfile)
             tell("unpacking")

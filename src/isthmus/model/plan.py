@@ -35,6 +35,8 @@ class VolumeKind(StrEnum):
     """Given files, in memory, switched all at once."""
     HOST = "host"
     """A path of the node."""
+    IMAGE = "image"
+    """The files of an image, never written."""
 
 
 class ActionKind(StrEnum):
@@ -70,7 +72,7 @@ class Volume:
         name: as the pod names it.
         kind: where its files lie.
         size_bytes: the most it may hold; None for no limit.
-        path: of the node, for `VolumeKind.HOST`.
+        path: of the node, for `VolumeKind.HOST`; of the squashfs file, for `VolumeKind.IMAGE`.
         host_type: what must be at that path, in Kubernetes' words; empty: anything or nothing.
         files: for `VolumeKind.FILES`.
         gid: group that owns it and may write; None leaves it.
@@ -184,6 +186,7 @@ class Container:
         name: unique in the pod.
         image: path of the squashfs file.
         image_id: `NAME@DIGEST`, for the status.
+        image_name: as the pod writes it.
         argv: the image's entrypoint and command already merged in.
         env: in order; the image's come first.
         cwd: None for the image's root.
@@ -206,6 +209,7 @@ class Container:
         mpi_flags: words for srun.
         capabilities: more or fewer than usual.
         escalates: whether set-user-ID programs may give more rights.
+        seccomp: path of the profile that its system calls go through; None for none.
     """
 
     name: str
@@ -233,6 +237,8 @@ class Container:
     mpi_flags: tuple[str, ...] = ()
     capabilities: Capabilities = Capabilities()
     escalates: bool = True
+    seccomp: str | None = None
+    image_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

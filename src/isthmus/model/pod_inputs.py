@@ -28,7 +28,7 @@ class Settings:
         dns: address of the cluster's DNS server; empty for none.
         cpus: of a pod without requests.
         memory_mib: of a container without requests.
-        least_memory_mib: of all containers of a pod: a start of Apptainer fits in.
+        least_memory_mib: of a container that requests memory and sets no limit.
         overhead_mib: of a pod beside its containers: the supervisor.
         container_overhead_mib: beside each container: Apptainer, its file systems, a step of Slurm.
         account: Slurm account; empty for the user's default.
@@ -103,7 +103,7 @@ class Wanted:
     """What must be asked for before a pod can be translated; optional things are in it too.
 
     Attributes:
-        images: as the containers write them.
+        images: as the containers and volumes write them.
         config_maps: names, in the pod's namespace.
         secrets: names, in the pod's namespace; pull secrets are not in it.
         claims: names of PersistentVolumeClaims.
@@ -125,7 +125,7 @@ class Resolved:
 
     Attributes:
         settings: of the cluster.
-        images: as the containers write them -> the image.
+        images: as the containers and volumes write them -> the image.
         config_maps: name -> ConfigMap.
         secrets: name -> Secret.
         volumes: name of a claim -> the PersistentVolume it is bound to.

@@ -17,9 +17,9 @@ def move(temporary: Path, path: Path) -> None:
         temporary: the whole content, on the same file system.
         path: its name; what bears it already is replaced.
     """
-    _sync(temporary)
+    sync(temporary)
     temporary.replace(path)
-    _sync(path.parent)
+    sync(path.parent)
 
 
 def write(path: Path, content: str, mode: int = 0o644) -> None:
@@ -46,7 +46,8 @@ def workspace(parent: Path, name: str) -> Iterator[Path]:
         rmtree(folder, ignore_errors=True)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Bring a file, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -128,24 +128,3 @@ def test_offer_is_read(programs):
 def test_site_without_accounting_has_no_limits(programs):
     programs(sinfo=NODES, sacctmgr=failed("You are not running a supported accounting_storage plugin"))
     assert (slurm_offer.offer().limits, slurm_offer.offer().qos) == ((), frozenset())
-
-
-OWN = ("SLURM_JOB_ID", "SLURM_MEM_PER_NODE", "SBATCH_PARTITION", "SQUEUE_PARTITION", "SCANCEL_INTERACTIVE", "SPANK_X")
-OWN += ("_SLURM_SPANK_OPTION_isthmus_pod_network", "ISTHMUS_RESERVATION")
-KEPT = ("SLURM_CONF", "SLURM_JWT", "ISTHMUS_CLUSTER_DIR")
-
-
-def test_own_jobs_variables_reach_no_command(tmp_path, monkeypatch):
-    for name in (*OWN, *KEPT):
-        monkeypatch.setenv(name, "own")
-    (tmp_path / "bin").mkdir()
-    for name in ("sbatch", "squeue", "sacct", "scancel"):
-        path = tmp_path / "bin" / name
-        path.write_text(f"#!/bin/sh\nenv > {tmp_path}/{name}\n")
-        path.chmod(0o755)
-    slurm = PodJobs(tmp_path)
-    _ = slurm.submit([], ""), slurm.queue(), slurm.accounted(["1"]), slurm.cancel("1")
-    for name in ("sbatch", "squeue", "sacct", "scancel"):
-        seen = {line.partition("=")[0] for line in (tmp_path / name).read_text().splitlines()}
-        assert seen & {*OWN, *KEPT} == {*KEPT}
-        assert "SLURM_TIME_FORMAT" in seen

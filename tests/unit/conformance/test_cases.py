@@ -52,3 +52,8 @@ def test_table_of_the_tree_has_a_reason_for_each():
     table = cases.inapplicable()
     assert table
     assert all(re.compile(row.cases) and len(row.reason) > 20 for row in table)
+
+
+@pytest.mark.parametrize(("name", "alone"), [("[sig-node] A [Serial] case", True), ("[sig-node] Serial", False)])
+def test_case_says_whether_it_wants_the_cluster_alone(name, alone):
+    assert Case(name, "node/pods.go").alone == alone

@@ -1,6 +1,10 @@
 """Pulls against strict fakes of the programs they start; tests/system/apptainer has the same cases live."""
 
+import errno
+import fcntl
+import os
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -75,6 +79,45 @@ def test_other_processes_see_the_lock(tools, place):
     pull.pull(IMAGE, place, quiet)
     assert seen == [1]
     assert subprocess.run(taken, check=False).returncode == 0
+
+
+@pytest.fixture(params=[errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP], ids=errno.errorcode.get)
+def no_locks(monkeypatch, request):
+    """A home, and all else, without locks."""
+
+    def flock(file, how):
+        raise OSError(request.param, os.strerror(request.param))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+
+
+def test_home_without_locks_gets_the_image(tools, place, no_locks):
+    first, second = pull.pull(IMAGE, place, quiet), pull.pull(IMAGE, place, quiet)
+    assert (first.cached, second.cached, second.path.read_text()) == (False, True, "whole")
+    assert left(place) == [first.path.name]
+
+
+def test_image_that_another_made_meanwhile_stays_the_same_file(tools, place, no_locks):
+    path = pull.Cache(place.cache).path(DIGEST)
+    tools.while_packing = lambda: path.write_text("theirs")
+    pull.pull(IMAGE, place, quiet)
+    assert (path.read_text(), left(place)) == ("theirs", [path.name])
+
+
+def test_pulls_at_once_without_locks_do_not_meet(tools, place, no_locks):
+    with ThreadPoolExecutor(8) as pool:
+        pulled = list(pool.map(lambda _: pull.pull(IMAGE, place, quiet), range(8)))
+    assert {each.path.read_text() for each in pulled} == {"whole"}
+    assert left(place) == [pulled[0].path.name]
+
+
+@pytest.mark.parametrize(("age_s", "stays"), [(60, True), (2 * 24 * 3600, False)])
+def test_old_leftover_goes_without_locks(tools, place, no_locks, age_s, stays):
+    other = pull.Cache(place.cache).folder / f".{DIGEST.replace(':', '-')}.squashfs.0123456789abcdef.part"
+    other.write_text("half")
+    os.utime(other, (time.time() - age_s,) * 2)
+    pull.pull(IMAGE, place, quiet)
+    assert other.exists() is stays
 
 
 @pytest.mark.parametrize("program", ["skopeo", "apptainer", "mksquashfs"])
