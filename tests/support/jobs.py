@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from tests.support.cluster import Node
@@ -32,11 +32,13 @@ def submit(login: Node, user: str, options: str, command: str) -> str:
 
 def state(controller: Node, job: str) -> str:
     """Return the state of a job from accounting, which remembers ended jobs."""
-    found = controller.output(f"sacct --noheader --allocations --parsable2 --format=State --jobs={job}").split()
-    return found[0] if found else "UNKNOWN"
+    asked = controller.run(f"sacct --noheader --allocations --parsable2 --format=State --jobs={job}")
+    # Also where slurmdbd does not answer just now: who waits asks again.
+    found = asked.stdout.split() if asked.rc == 0 else []
+    return found[0] if found else f"UNKNOWN {asked.stderr}".strip()
 
 
-def wait_for_job(controller: Node, job: str, *wanted: str, timeout_s: float = 60) -> str:
+def wait_for_job(controller: Node, job: str, *wanted: str, timeout_s: float = 180) -> str:
     """Wait until a job is in one of these states; another end is an error."""
     return wait(
         lambda: state(controller, job),
@@ -79,11 +81,27 @@ def node_states(controller: Node) -> dict[str, str]:
     return dict(line.split() for line in shown.splitlines())
 
 
-def wait_for_nodes(controller: Node, *names: str, timeout_s: float = 90) -> None:
+def wait_for_nodes(controller: Node, *names: str, timeout_s: float = 180) -> None:
     """Wait until these nodes take jobs."""
     wait(
         lambda: {name: found for name, found in node_states(controller).items() if name in names},
         lambda found: set(found) == set(names) and set(found.values()) <= IDLE,
+        timeout_s=timeout_s,
+    )
+
+
+def wait_for_daemons(nodes: Iterable[Node], *, timeout_s: float = 240) -> None:
+    """Wait until Slurm's own daemon runs on each of these nodes.
+
+    States in Slurm do not tell: slurmctld remembers those from before it stopped, and a login node has none.
+    """
+    running = "; ".join(
+        f"! systemctl --quiet is-enabled {unit} 2>/dev/null || systemctl is-active {unit} || exit 1"
+        for unit in ("slurmctld", "slurmd", "sackd")
+    )
+    wait(
+        lambda: [node.name for node in nodes if node.run(running).rc != 0],
+        lambda missing: not missing,
         timeout_s=timeout_s,
     )
 
@@ -94,4 +112,4 @@ def wait_until_saved(controller: Node, job: str) -> None:
     written = f"stat --format=%Y {settings(controller)['StateSaveLocation']}/job_state"
     # It writes when something has changed; a job that was saved a moment ago shall change once more.
     controller.run(f"sleep 1; scontrol update JobId={job} Comment=saved")
-    wait(lambda: int(controller.output(written)) > now, timeout_s=30)
+    wait(lambda: int(controller.output(written)) > now)
