@@ -37,6 +37,19 @@ def pod(name: str, image: str, command: list[str]) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
 
 
+async def connected() -> Kube:
+    """Return the user's API server, where pods can be made in the namespace."""
+    kube = await Kube.connect(Path.home() / ".isthmus/kubeconfig")
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}
+    with suppress(ConflictError):
+        await kube.create("/api/v1/namespaces", space)
+    while True:
+        with suppress(NotFoundError):
+            await kube.get(f"/api/v1/namespaces/{SPACE}/serviceaccounts/default")
+            return kube
+        await asyncio.sleep(0.2)
+
+
 class Watched:
     """When each pod was first seen in each phase, and its last object."""
 
@@ -102,15 +115,7 @@ async def burst(watched: Watched, image: str, count: int) -> dict[str, float]:
 async def main() -> None:
     """Take image, number of single pods and size of the burst from the command line."""
     image, count, many = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    kube = await Kube.connect(Path.home() / ".isthmus/kubeconfig")
-    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}
-    with suppress(ConflictError):
-        await kube.create("/api/v1/namespaces", space)
-    while True:
-        with suppress(NotFoundError):
-            await kube.get(f"/api/v1/namespaces/{SPACE}/serviceaccounts/default")
-            break
-        await asyncio.sleep(0.2)
+    kube = await connected()
     watched = Watched(kube)
     task = asyncio.create_task(watched.run())
     # The image comes into the cache, and the first pod's times count not.

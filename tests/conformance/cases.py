@@ -29,6 +29,11 @@ class Case:
         """An expression for this case alone, in the words that Go and Python share."""
         return re.sub(r"([^A-Za-z0-9 _])", r"\\\1", self.name) + "$"
 
+    @property
+    def alone(self) -> bool:
+        """Whether nothing else may run in the cluster meanwhile."""
+        return "[Serial]" in self.name
+
 
 @dataclass(frozen=True)
 class Inapplicable:

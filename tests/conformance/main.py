@@ -10,6 +10,8 @@ import argparse
 import re
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -45,27 +47,39 @@ def main() -> int:
     table, known = inapplicable(), suite.cases()
     if gone := idle(known, table):
         sys.exit(f"no case is {gone}; correct tests/conformance/inapplicable.yml")
-    counted = _run(suite, chosen(known, arguments.focus), table, kubernetes, console)
+    counted = _run(suite, chosen(known, arguments.focus), table, kubernetes, arguments.at_once, console)
     console.print(", ".join(f"{counted[outcome]} {outcome}" for outcome in Outcome))
     return 1 if counted[Outcome.FAILED] else 0
 
 
 def _run(
-    suite: Suite, cases: list[Case], table: list[Inapplicable], kubernetes: str, console: Console
+    suite: Suite, cases: list[Case], table: list[Inapplicable], kubernetes: str, at_once: int, console: Console
 ) -> Counter[Outcome]:
     counted: Counter[Outcome] = Counter()
-    for number, case in enumerate(cases, 1):
-        with console.status(f"{number} of {len(cases)}: {case.name}"):
-            found = _one(suite, case, reason_against(case, table))
-        counted[found.outcome] += 1
-        said = f"{number}/{len(cases)} {found.outcome}, {found.seconds:.0f} s: {case.name}"
-        console.print(
-            f"{said}{': ' * bool(found.reason)}{found.reason.splitlines()[0] if found.reason else ''}", markup=False
-        )
-        new = results.row(case, found, f"{datetime.now(UTC):%Y-%m-%d}")
-        results.keep(results.merged(results.kept(kubernetes), [new]), kubernetes)
-        _publish(kubernetes)
+    with console.status("") as status:
+        for case, found in _verdicts(suite, cases, table, at_once):
+            counted[found.outcome] += 1
+            done = f"{counted.total()}/{len(cases)}"
+            why = found.reason.splitlines()[0] if found.reason else ""
+            said = f"{done} {found.outcome}, {found.seconds:.0f} s: {case.name}"
+            console.print(f"{said}: {why}" if why else said, markup=False)
+            status.update(f"{done} cases, {counted[Outcome.FAILED]} failed")
+            new = results.row(case, found, f"{datetime.now(UTC):%Y-%m-%d}")
+            results.keep(results.merged(results.kept(kubernetes), [new]), kubernetes)
+            _publish(kubernetes)
     return counted
+
+
+def _verdicts(
+    suite: Suite, cases: list[Case], table: list[Inapplicable], at_once: int
+) -> Iterator[tuple[Case, Verdict]]:
+    """Run the cases, each with its verdict as it comes; those that want the cluster for themselves come last."""
+    for alone in (False, True):
+        with ThreadPoolExecutor(1 if alone else at_once) as pool:
+            some = [case for case in cases if case.alone == alone]
+            running = {pool.submit(_one, suite, case, reason_against(case, table)): case for case in some}
+            for future in as_completed(running):
+                yield running[future], future.result()
 
 
 def _one(suite: Suite, case: Case, against: str) -> Verdict:
@@ -92,6 +106,9 @@ def _arguments() -> argparse.Namespace:
     parser.set_defaults(user="carol")
     parser.add_argument("--focus", default=FOCUS, help="regular expression of cases' names (default: %(default)s)")
     parser.add_argument("--limit", type=int, default=600, help="seconds that a case may take (default: %(default)s)")
+    parser.add_argument(
+        "--at-once", type=int, default=3, help="cases at a time, most of which wait (default: %(default)s)"
+    )
     parser.add_argument("--images", default="ctl:5000/conformance", help="where its images are (default: %(default)s)")
     parser.add_argument("--report", action="store_true", help="only write docs/conformance.md anew")
     return parser.parse_args()

@@ -31,7 +31,7 @@ def page(rows: Sequence[Row], kubernetes: str) -> str:
     parts = [
         "# Conformance",
         f"Kubernetes' own conformance cases, version {kubernetes}, run by `make conformance` as an ordinary user in the"
-        " Kubernetes that\n`isthmus up` gave him, one case after the other. This page is generated from"
+        " Kubernetes that\n`isthmus up` gave him, several at a time. This page is generated from"
         f" results/conformance.json; runs of {span}.\nHow: [testing.md](testing.md#conformance).",
         _table(("group", *Outcome), _counts(rows)),
         *_section("Failed", Outcome.FAILED, rows),

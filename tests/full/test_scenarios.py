@@ -3,9 +3,7 @@ import pytest
 from tests.support import playbooks
 from tests.support.cluster import ROOT
 
-# `make test` has run this one.
-BEFORE = {"alternative"}
-SCENARIOS = sorted({path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml")} - BEFORE)
+SCENARIOS = sorted({path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml")})
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -19,6 +19,7 @@ from isthmus.network.store import Store
 from tests.support import apptainer_host, certificates
 from tests.support.etcd import PREFIX, new_cluster
 from tests.support.supervised import Kubelet
+from tests.support.waiting import wait
 
 # Processes are found by it on the whole machine, so each of pytest's workers has its own.
 POD_UID = str(uuid.uuid4())
@@ -111,7 +112,8 @@ class Supervised:
     def supervisor(self):
         """The pid of the supervisor itself."""
         for pid in self.processes():
-            with suppress(FileNotFoundError):
+            # Also a process that goes meanwhile: ENOENT, or ESRCH.
+            with suppress(OSError):
                 words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
                 parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]
                 if b"isthmus.supervisor" in words and int(parent) not in self.processes():
@@ -124,10 +126,11 @@ class Supervised:
         for each in found:
             with suppress(OSError):
                 for task in Path(f"/proc/{each}/task").iterdir():
-                    found += map(int, (task / "children").read_text().split())
+                    with suppress(OSError):
+                        found += map(int, (task / "children").read_text().split())
         return found
 
-    def exit_status(self, timeout_s=30):
+    def exit_status(self, timeout_s=60):
         return self.process.wait(timeout_s)
 
     def end(self):
@@ -136,13 +139,19 @@ class Supervised:
             with suppress(AssertionError, ProcessLookupError):
                 os.kill(self.supervisor(), signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
-                self.process.wait(15)
+                self.process.wait(30)
         self.kubelet.leave()
-        for pid in self.processes():
-            with suppress(ProcessLookupError, FileNotFoundError):
-                os.kill(pid, signal.SIGKILL)
+        # The next pod's folder is the same one, and a process that still goes may write there.
+        wait(self._kill, lambda left: not left, interval_s=0.1)
         self.log.close()
         print((self.folder / "slurm.log").read_text())
+
+    def _kill(self):
+        found = self.processes()
+        for pid in found:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return found
 
 
 @pytest.fixture

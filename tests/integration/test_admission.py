@@ -19,9 +19,9 @@ PORTS = [{"name": f"p{number}", "port": 80 + number, "targetPort": 8080} for num
 def control(tmp_path_factory):
     with control_planes.running(tmp_path_factory.mktemp("admission"), headless=True) as made:
         # A pod needs its namespace's account; policies are heard of a moment after they were made.
-        wait(lambda: made.kubectl("get", "serviceaccounts", "-o", "name"), bool, timeout_s=30)
+        wait(lambda: made.kubectl("get", "serviceaccounts", "-o", "name"), bool)
         number = iter(range(100))
-        wait(lambda: make(made, POD, f"probe-{next(number)}")["spec"].get("nodeName"), timeout_s=30)
+        wait(lambda: make(made, POD, f"probe-{next(number)}")["spec"].get("nodeName"))
         yield made
 
 
@@ -132,4 +132,4 @@ def test_services_get_addresses_where_they_may(control):
     def address():
         return make(control, SERVICE, f"addressed-{next(number)}", ports=PORTS)["spec"]["clusterIP"]
 
-    assert wait(address, lambda given: given != "None", timeout_s=30).startswith("10.96.")
+    assert wait(address, lambda given: given != "None").startswith("10.96.")

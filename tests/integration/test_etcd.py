@@ -11,7 +11,7 @@ from tests.support.etcd import PASSWORDS, PREFIX, new_cluster
 from tests.support.waiting import wait
 
 # It takes milliseconds; the rest is for a busy machine.
-TIMEOUT_S = 15
+TIMEOUT_S = 60
 
 
 @pytest.fixture(scope="module")
@@ -141,14 +141,14 @@ def test_new_user_changes_nothing_for_those_logged_in(etcd, root):
 
 def test_server_without_the_clusters_certificate_is_refused(cluster, tmp_path):
     other = new_cluster(tmp_path)
-    etcd = Etcd(cluster.access(ca=other.access().ca, timeout_s=1))
+    etcd = Etcd(cluster.access(ca=other.access().ca, timeout_s=3))
     with pytest.raises(UnavailableError, match="certificate verify failed"):
         etcd.get(key("a"))
 
 
 def test_client_without_a_certificate_of_the_cluster_is_refused(cluster, tmp_path):
     other = new_cluster(tmp_path).access()
-    etcd = Etcd(cluster.access(certificate=other.certificate, key=other.key, timeout_s=1))
+    etcd = Etcd(cluster.access(certificate=other.certificate, key=other.key, timeout_s=3))
     with pytest.raises(UnavailableError):
         etcd.get(key("a"))
 
@@ -182,17 +182,17 @@ def test_closed_watch_ends_while_it_waits(etcd):
     watch = etcd.watch(PREFIX, etcd.put(key("a"), ""))
     listener = threading.Thread(target=list, args=[watch])
     listener.start()
-    wait(lambda: watch.connected, timeout_s=5, interval_s=0.01)
+    wait(lambda: watch.connected, timeout_s=TIMEOUT_S, interval_s=0.01)
     watch.close()
-    listener.join(5)
+    listener.join(TIMEOUT_S)
     assert not listener.is_alive()
 
 
 def test_watch_hears_of_etcd_while_nothing_changes(cluster):
     """Etcd says nothing at all to a watch that begins at a revision which is still to come."""
-    etcd, words = Etcd(cluster.access(silence_s=0.5)), []
+    etcd, words = Etcd(cluster.access(silence_s=3)), []
     watch = etcd.watch(PREFIX, etcd.put(key("a"), "1"), words.append)
-    limit = threading.Timer(2, watch.close)
+    limit = threading.Timer(5, watch.close)
     limit.start()
     heard = list(watch)
     assert (words, watch.connected) == ([], False)

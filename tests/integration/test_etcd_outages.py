@@ -12,6 +12,8 @@ from isthmus.clients.etcd_wire import prefix_range
 from tests.support.etcd import PREFIX, new_cluster
 from tests.support.waiting import wait
 
+# Things take milliseconds, elections a second; the rest is for a busy machine.
+TIMEOUT_S = 60
 KEY = f"{PREFIX}a"
 
 
@@ -51,24 +53,29 @@ class Listener(threading.Thread):
         for changes in self.watch:
             self.events.extend(changes.events)
 
+    def until(self, value):
+        """Wait for a value; return all so far."""
+        return wait(lambda: [event.value for event in self.events], lambda got: value in got)
+
     def values(self, *wanted):
         """Wait for these values in this order."""
-        return wait(lambda: [event.value for event in self.events], lambda got: got == list(wanted), timeout_s=20)
+        return wait(lambda: [event.value for event in self.events], lambda got: got == list(wanted))
 
 
 def test_endpoint_that_is_down_is_passed_over(running):
     cluster = running()
     down = "https://127.0.0.1:1"
-    etcd = Etcd(cluster.access(endpoints=(down, cluster.members[0].endpoint)))
+    etcd = Etcd(cluster.access(endpoints=(down, cluster.members[0].endpoint), timeout_s=TIMEOUT_S))
     assert etcd.put(KEY, "x")
     begin = time.monotonic()
     etcd.put(KEY, "y")
-    assert time.monotonic() - begin < 1
+    # Far from the share of the time that one may take which only hangs.
+    assert time.monotonic() - begin < TIMEOUT_S / 4
 
 
 def test_endpoint_that_hangs_leaves_time_for_another(running, silent):
     cluster = running()
-    etcd = Etcd(cluster.access(endpoints=(silent, cluster.members[0].endpoint), timeout_s=3))
+    etcd = Etcd(cluster.access(endpoints=(silent, cluster.members[0].endpoint), timeout_s=8))
     assert etcd.put(KEY, "x")
 
 
@@ -78,7 +85,7 @@ def test_no_endpoint_is_told_in_time(tmp_path, silent, hanging):
     begin = time.monotonic()
     with pytest.raises(UnavailableError, match="no answer in time" if hanging else "refused"):
         Etcd(access).get(KEY)
-    assert 0.3 < time.monotonic() - begin < 2
+    assert 0.3 < time.monotonic() - begin < 4
 
 
 @pytest.mark.parametrize("kill", [False, True], ids=["stop", "kill"])
@@ -90,12 +97,12 @@ def test_watch_goes_on_after_a_restart(running, kill):
     etcd.put(KEY, "1")
     listener.values("1")
     cluster.members[0].stop(kill=kill)
-    wait(lambda: not watch.connected and said, timeout_s=10)
+    wait(lambda: not watch.connected and said, timeout_s=TIMEOUT_S)
     cluster.start()
     etcd.put(KEY, "2")
     listener.values("1", "2")
     watch.close()
-    listener.join(5)
+    listener.join(TIMEOUT_S)
     assert not listener.is_alive()
     assert "broke off at revision" in said[0]
 
@@ -104,14 +111,15 @@ def test_client_logs_in_again_when_its_token_has_ended(running):
     cluster = running()
     cluster.stop()
     tls = cluster.folder / "tls"
-    cluster.start(f"--auth-token=jwt,pub-key={tls}/token.pub,priv-key={tls}/token.key,sign-method=ES256,ttl=1s")
+    # Told in whole seconds, so of one second little may be left.
+    cluster.start(f"--auth-token=jwt,pub-key={tls}/token.pub,priv-key={tls}/token.key,sign-method=ES256,ttl=2s")
     etcd = Etcd(cluster.access())
     watch = etcd.watch(PREFIX, etcd.put(KEY, "0"))
     # A token that is younger than the client's.
     younger = etcd.call("auth/authenticate", {"name": "networkd", "password": "networkds"})["token"]
-    wait(lambda: accepted(cluster, younger), ready=lambda yes: not yes, timeout_s=10)
+    wait(lambda: accepted(cluster, younger), ready=lambda yes: not yes, timeout_s=TIMEOUT_S)
     listener = Listener(watch)
-    wait(lambda: watch.connected, timeout_s=10)
+    wait(lambda: watch.connected, timeout_s=TIMEOUT_S)
     etcd.put(KEY, "1")
     listener.values("1")
     watch.close()
@@ -126,39 +134,42 @@ def accepted(cluster, token):
         headers={"Authorization": token},
         verify=str(access.ca),
         cert=(str(access.certificate), str(access.key)),
-        timeout=5,
+        timeout=TIMEOUT_S,
     )
     return "invalid auth token" not in answer.text
 
 
 def test_of_three_members_one_may_die(running):
     cluster = running(size=3)
-    etcd = Etcd(cluster.access(timeout_s=10))
+    etcd = Etcd(cluster.access(timeout_s=TIMEOUT_S))
     watch = etcd.watch(PREFIX, etcd.put(KEY, "0"))
     listener = Listener(watch)
-    wait(lambda: watch.connected, timeout_s=10)
+    wait(lambda: watch.connected, timeout_s=TIMEOUT_S)
     cluster.members[0].stop(kill=True)
     etcd.put(KEY, "1")
-    listener.values("1")
+    # Once, or twice where the leader died with the first try.
+    got = listener.until("1")
+    assert set(got) == {"1"}
     watch.close()
 
 
 def test_member_that_is_alone_neither_writes_nor_seems_well(running):
     """It has no leader: what it tells may be old."""
     cluster = running(size=3)
-    etcd = Etcd(cluster.access(endpoints=(cluster.members[2].endpoint,), timeout_s=2))
+    endpoints = (cluster.members[2].endpoint,)
+    etcd, hasty = (Etcd(cluster.access(endpoints=endpoints, timeout_s=limit_s)) for limit_s in (TIMEOUT_S, 2))
     watch = etcd.watch(PREFIX, etcd.put(KEY, "0"))
     listener = Listener(watch)
-    wait(lambda: watch.connected, timeout_s=10)
+    wait(lambda: watch.connected, timeout_s=TIMEOUT_S)
     for member in cluster.members[:2]:
         member.stop(kill=True)
     with pytest.raises(UnavailableError):
-        etcd.put(KEY, "lost")
-    wait(lambda: not watch.connected, timeout_s=20)
+        hasty.put(KEY, "lost")
+    wait(lambda: not watch.connected, timeout_s=TIMEOUT_S)
     cluster.members[0].start(cluster.known)
     cluster.wait_for_leader()
     etcd.put(KEY, "1")
-    got = wait(lambda: [event.value for event in listener.events], lambda values: "1" in values, timeout_s=20)
+    got = listener.until("1")
     # The put that failed may have been carried out: nobody was there to say so.
-    assert [value for value in got if value != "lost"] == ["1"]
+    assert set(got) - {"lost"} == {"1"}
     watch.close()

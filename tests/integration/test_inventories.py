@@ -41,7 +41,7 @@ def inventory(tmp_path):
 
 def validate(inventory, *arguments):
     command = [BIN / "ansible-playbook", "-i", inventory, "playbooks/validate.yml", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
 
 
 def test_right_inventory_has_no_problem(inventory):

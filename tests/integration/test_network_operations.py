@@ -221,7 +221,7 @@ def test_reserved_address_is_waited_for_until_its_job_is_released(hosts, reserve
     """A successor starts as soon as Slurm has ended the job before; addresses are given back some seconds later."""
     first, second = hosts
     told = []
-    successor = prepare(8, nodes=("c2",), reservation="api", timeout_s=20)
+    successor = prepare(8, nodes=("c2",), reservation="api", timeout_s=60)
     waiting = threading.Thread(target=lambda: told.append(second.ask(successor)))
     waiting.start()
     first.ask(Reserve("other"), ALICE)

@@ -59,11 +59,11 @@ def test_value_that_cannot_be_read_holds_the_feed_up_until_it_is_gone(store, clu
     feed, seen, said = store.feed(store.load(), lambda line: said.append(line)), [], []
     threading.Thread(target=lambda: seen.extend(at.state.jobs.keys() for at in feed), daemon=True).start()
     etcd.transact({}, [Put(keys.path(JobKey(9)), "{}")])
-    wait(lambda: store.problem, timeout_s=10, interval_s=0.05)
+    wait(lambda: store.problem, interval_s=0.05)
     assert "/network/jobs/9: schema is missing" in store.problem
     etcd.transact({}, [Delete(keys.path(JobKey(9)))])
     store.take(request(1))
-    wait(lambda: [set(jobs) for jobs in seen], lambda got: {1} in got, timeout_s=10, interval_s=0.05)
+    wait(lambda: [set(jobs) for jobs in seen], lambda got: {1} in got, interval_s=0.05)
     assert (store.problem, sum("jobs/9" in line for line in said)) == ("", 1)
     feed.close()
     etcd.close()

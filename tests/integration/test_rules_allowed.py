@@ -121,6 +121,6 @@ def test_what_a_closed_connection_has_left_to_send_still_arrives(world, pod):
         sent = int(world.nodes.places["n1"].run("python3", "-c", sender, user=ALICE).stdout)
         connection, _ = server.accept()
     with connection:
-        connection.settimeout(5)
+        connection.settimeout(30)
         got = sum(map(len, iter(lambda: connection.recv(65536), b"")))
     assert got == sent > 10000

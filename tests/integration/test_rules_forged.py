@@ -13,6 +13,8 @@ from tests.support.pod_networks import ALICE, EVE, PodNetworks, sysctl
 
 pytestmark = needs_root
 PORT = 6000
+# What arrives, arrives at once; on a busy machine later.
+ARRIVES_S = 30
 SEND = """
 import socket, sys
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -76,7 +78,7 @@ def test_forged_vxlan_arrives_from_root_of_members_only(world, filtered, victim,
     forged = frames.vxlan(ALICE, inner(world, b"forged"))
     send(world.nodes.places[who], user, world.nodes.address("n2"), 4789, forged)
     arrives = not filtered or not needs_filter
-    assert received(victim, 2 if arrives else 0.3) == (b"forged" if arrives else b"")
+    assert received(victim, ARRIVES_S if arrives else 0.3) == (b"forged" if arrives else b"")
 
 
 def test_forged_vxlan_to_the_senders_own_node_is_dropped(world, filtered):
@@ -85,18 +87,18 @@ def test_forged_vxlan_to_the_senders_own_node_is_dropped(world, filtered):
         packet = frames.udp(sender, target, PORT, b"forged")
         frame = frames.ethernet(mac(target), mac(sender), frames.IPV4, packet)
         send(world.nodes.places["n1"], EVE, world.nodes.address("n1"), 4789, frames.vxlan(ALICE, frame))
-        assert bool(received(receiver, 0.3 if filtered else 2)) is not filtered
+        assert bool(received(receiver, 0.3 if filtered else ARRIVES_S)) is not filtered
 
 
 def test_forged_vxlan_from_a_pod_is_dropped(world, filtered, victim):
     forged = frames.vxlan(ALICE, inner(world, b"forged"))
     send(world.pods["n1", 2], 0, world.nodes.address("n2"), 4789, forged)
-    assert bool(received(victim, 0.3 if filtered else 2)) is not filtered
+    assert bool(received(victim, 0.3 if filtered else ARRIVES_S)) is not filtered
 
 
 def test_the_kernels_own_vxlan_arrives_from_users(world, victim):
     send(world.nodes.places["n1"], ALICE, world.pod_address("n2", 1), PORT, b"own")
-    assert received(victim, 2) == b"own"
+    assert received(victim, ARRIVES_S) == b"own"
 
 
 @pytest.mark.parametrize("address", ["255.255.255.255", "224.0.0.1"])
@@ -105,7 +107,7 @@ def test_another_uid_that_binds_to_an_interface_reaches_no_pod(world, filtered, 
     with world.pods[node, 1].open(UDP, "", PORT) as receiver:
         for user, expected in ((EVE, b"" if filtered else b"bound"), (0, b"bound")):
             send(world.nodes.places["n1"], user, address, PORT, b"bound", device)
-            assert received(receiver, 2 if expected else 0.3) == expected
+            assert received(receiver, ARRIVES_S if expected else 0.3) == expected
 
 
 def test_forged_vxlan_from_another_network_of_a_node_is_dropped(world, filtered, victim):
@@ -119,7 +121,7 @@ def test_forged_vxlan_from_another_network_of_a_node_is_dropped(world, filtered,
         guest.ip("route add default via 10.244.0.1")
         node.run("nft", "-f", "-", text=TRANSLATE)
         send(guest, 0, world.nodes.address("n2"), 4789, frames.vxlan(ALICE, inner(world, b"forged")))
-        assert bool(received(victim, 0.3 if filtered else 2)) is not filtered
+        assert bool(received(victim, 0.3 if filtered else ARRIVES_S)) is not filtered
         assert guest.asks(world.nodes.address("n2"), 5000, UDP) == str(world.nodes.address("n1"))
 
 

@@ -14,6 +14,8 @@ import isthmus
 from isthmus.clients import nftables
 from isthmus.model.services import rows
 from isthmus.network import service_rules
+from isthmus.network.client import ask
+from isthmus.network.messages import Trace
 from isthmus.network.operations import Operations, Parts
 from isthmus.network.server import Server
 from isthmus.network.services import PodServices
@@ -52,7 +54,7 @@ def world():
 def socket(world):
     """The daemon's of n1, of which only what Services need is there."""
     view = SimpleNamespace(snapshot=SimpleNamespace(state=world.state))
-    converger = SimpleNamespace(last=SimpleNamespace(plan=world.plan("n1")))
+    converger = SimpleNamespace(last=SimpleNamespace(plan=world.plan("n1"), errors={}))
     services = PodServices(IPv4Network("10.96.0.0/16"))
     operations = Operations(Parts("n1", None, view, converger, {}, SETTINGS, "cl", services))
     node = world.nodes.places["n1"]
@@ -103,3 +105,25 @@ def test_another_user_changes_nothing(world, pod, supervise):
 def test_address_that_is_no_services_is_refused(pod, supervise):
     assert "is no address of a Service" in supervise({place("192.0.2.1"): answering("10.64.0.3:8080")})
     assert service_rules.TABLE not in pod.run("nft", "list", "tables").stdout
+
+
+@pytest.mark.parametrize(
+    ("source", "port", "wanted", "by"),
+    [
+        ("1", 80, "passes", f"{WEB} tcp 80 is turned to"),
+        ("1", 81, "refused", "has endpoints for tcp 80 alone"),
+        ("1:n2", 80, "depends", "on n2, `isthmus network trace` tells where to"),
+        ("n1", 80, "missing", "within pods alone"),
+    ],
+)
+def test_trace_tells_what_the_rules_in_the_pod_do(world, supervise, socket, source, port, wanted, by):
+    supervise({place(WEB): answering(f"{world.pod_address('n2', 1)}:8080")})
+    told = ask(Trace(source, WEB, port=port), socket)
+    assert told["verdict"] == wanted
+    assert by in told["steps"][0]["by"]
+
+
+def test_trace_from_a_pod_without_services_leads_outside(pod, socket):
+    told = ask(Trace("1", WEB, port=80), socket)
+    assert "an address as any other" in told["steps"][0]["by"]
+    assert told["steps"][-1]["check"] == "from_pods"

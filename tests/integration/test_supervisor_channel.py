@@ -3,8 +3,16 @@
 import json
 import time
 
+from isthmus.kubelet.parts import Pauses
 from tests.support import certificates
 from tests.support.supervised import Kubelet, container, plan, wait_for_log
+from tests.support.waiting import wait
+
+
+def be_away(kubelet, time_s):
+    kubelet.leave()
+    time.sleep(time_s)
+    kubelet.listen()
 
 
 def test_says_who_it_is(pod):
@@ -19,15 +27,21 @@ def test_says_who_it_is(pod):
 
 
 def test_pod_goes_on_without_the_kubelet_which_moves(pod):
-    kubelet = pod.run(plan(container("main", "echo up; sleep 3; exit 4")))
+    kubelet = pod.run(plan(container("main", "echo up; sleep 8; exit 4")))
     wait_for_log(kubelet, "main", b"up")
-    kubelet.leave()
-    time.sleep(1)
-    kubelet.listen()
+    be_away(kubelet, 1)
     kubelet.wait(lambda: len(kubelet.hellos) == 2)
     assert kubelet.hellos[1]["has_plan"]
     assert kubelet.ended()["containers"]["main"]["exit_code"] == 4
     assert kubelet.report["containers"]["main"]["restarts"] == 0
+
+
+def test_kubelet_that_was_away_for_long_is_found_before_it_gives_up(pod):
+    kubelet = pod.run(plan(container("main", "echo up; sleep 1000")))
+    wait_for_log(kubelet, "main", b"up")
+    # By then it is tried as rarely as ever.
+    be_away(kubelet, 6.5)
+    kubelet.wait(lambda: len(kubelet.hellos) == 2, timeout_s=Pauses().connect)
 
 
 def test_pod_ends_without_the_kubelet_and_leaves_its_report(pod):
@@ -40,7 +54,7 @@ def test_pod_ends_without_the_kubelet_and_leaves_its_report(pod):
 
 
 def test_second_plan_changes_nothing(pod):
-    kubelet = pod.run(plan(container("main", "echo up; sleep 2")))
+    kubelet = pod.run(plan(container("main", "echo up; sleep 8")))
     wait_for_log(kubelet, "main", b"up")
     kubelet.start(plan(container("other", "exit 0", image="none")))
     assert set(kubelet.ended()["containers"]) == {"main"}
@@ -50,9 +64,8 @@ def test_kubelet_of_another_ca_is_not_believed(pod, tmp_path):
     certificates.write_channel(tmp_path / "false", "u")
     false = Kubelet(tmp_path / "false", pod.folder)
     pod.launch()
-    time.sleep(2)
+    wait((pod.folder / "slurm.log").read_text, lambda told: "certificate verify failed" in told)
     assert not false.hellos
-    assert "certificate verify failed" in (pod.folder / "slurm.log").read_text()
     false.leave()
 
 
@@ -65,9 +78,10 @@ def test_stop_before_the_plan_ends_it(pod):
 
 
 def test_words_it_does_not_know_are_left_alone(pod):
-    kubelet = pod.run(plan(container("main", "echo up; sleep 1")))
+    kubelet = pod.run(plan(container("main", "echo up; until test -e /on; do sleep 0.1; done")))
     wait_for_log(kubelet, "main", b"up")
     kubelet.send({"type": "sing"})
     assert kubelet.open("exec").refusal() == "exec: 'container'"
     kubelet.send({"type": "update", "volumes": [{"name": 1}]})
+    kubelet.exec("main", "touch", "/on").finish()
     assert pod.exit_status() == 0

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.support.apptainer_host import UID
 from tests.support.supervised import action, container, mount, plan, volume, wait_for_log
+from tests.support.waiting import wait
 
 
 def log(pod, name="main"):
@@ -30,8 +31,7 @@ def test_variables_are_exact_and_on_no_command_line(pod):
     assert b"odd.name-x=odd\n" in kubelet.exec("main", "env").finish()[1]
     assert {"IP=127.0.0.1", "URL=http://127.0.0.1/$(IP)/$(NONE)", "HOSTNAME=web-0"} <= set(shown)
     assert not [line for line in shown if line.startswith(("APPTAINER", "SINGULARITY", "SLURM"))]
-    words = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in pod.processes()]
-    assert not [word for word in words if b"second line" in word]
+    assert not {*pod.processes(b"second line")} & {*pod.processes()}
 
 
 def test_hosts_resolver_and_host_name(pod):
@@ -41,7 +41,7 @@ def test_hosts_resolver_and_host_name(pod):
     ).ended()
     shown = log(pod)
     assert shown[:2] == ["web-0", "# Kubernetes-managed hosts file."]
-    assert {"127.0.0.1\tweb-0.web.svc web-0", "10.1.2.3\tdb db.local", "nameserver 10.96.0.10"} <= set(shown)
+    assert {"127.0.0.1\tweb-0.web.svc\tweb-0", "10.1.2.3\tdb\tdb.local", "nameserver 10.96.0.10"} <= set(shown)
     assert {"search default.svc.cluster.local", "options ndots:5"} <= set(shown)
 
 
@@ -86,6 +86,20 @@ def test_capabilities_are_added_and_dropped(pod):
     assert log(pod) == ["CapEff:\t0000000002000000", "CapBnd:\t0000000002000000"]
 
 
+def test_all_capabilities_are_those_of_the_pods_own_user_namespace(pod):
+    """What a privileged container has: mounts of its own, and of the node no device, no setting, no network."""
+    own = "grep -E 'Cap(Eff|Bnd)' /proc/self/status; mkdir /m; mount -t tmpfs none /m && touch /m/x && echo mounted"
+    node = "mknod /disk b 8 0 2>&1; echo 1 2>&1 >/proc/sys/kernel/panic; ip link add d type dummy 2>&1"
+    pod.run(plan(container("main", f"{own}; {node}", capabilities={"add": ["ALL"], "drop": []}))).ended()
+    kernel = int(Path("/proc/sys/kernel/cap_last_cap").read_text())
+    mask = f"{(1 << min(kernel + 1, 41)) - 1:016x}"
+    shown = log(pod)
+    assert shown[:3] == [f"CapEff:\t{mask}", f"CapBnd:\t{mask}", "mounted"]
+    assert len(shown) == 6
+    refused = ("Operation not permitted", "Permission denied", "Read-only file system")
+    assert not [line for line in shown[3:] if not line.endswith(refused)]
+
+
 def test_user_without_subordinate_ids_gets_root_alone(supervised):
     pod = supervised("bob")
     user = {"uid": 1234, "gid": 1234, "groups": []}
@@ -127,6 +141,46 @@ def test_containers_may_share_processes(pod):
     found = kubelet.exec("two", "ps", "-o", "pid,comm,args").finish()[1]
     assert b"sleep 1111" in found
     assert b"    1 pause" in found
+
+
+def test_ephemeral_container_sees_the_processes_of_its_target(pod):
+    kubelet = pod.run(plan(container("one", "touch /mark; sleep 1111"), container("two", "sleep 2222")))
+    for name in ("one", "two"):
+        kubelet.until(name, ready=True)
+    debug = container("debug", "sleep 3333", image=str(pod.host.image))
+    kubelet.send({"type": "ephemeral", "container": debug, "target": "one"})
+    kubelet.until("debug", state="running")
+
+    def listed():
+        seen = kubelet.exec("debug", "ps", "-o", "pid,args").finish()[1].decode()
+        return {words[1:]: words[0] for words in (tuple(line.split()) for line in seen.splitlines())}
+
+    # A container is running as soon as its process is there, before its shell has come to the program.
+    pids = wait(listed, lambda found: ("sleep", "3333") in found)
+    assert ("sleep", "2222") not in pids
+    target = pids["sleep", "1111"]
+    assert kubelet.exec("debug", "ls", f"/proc/{target}/root/mark", "/mark").finish()[:2] == (
+        1,
+        f"/proc/{target}/root/mark\n".encode(),
+    )
+    # Its own signal may reach it before it has ended.
+    assert kubelet.exec("debug", "kill", target).finish()[0] in (0, 137)
+    assert kubelet.until("one", state="terminated")["exit_code"] == 143
+    # Its processes are the target's, and end with it, as elsewhere.
+    assert kubelet.until("debug", state="terminated")["exit_code"] == 137
+    assert kubelet.until("two", state="running")["restarts"] == 0
+
+
+def test_ephemeral_container_whose_target_does_not_run(pod):
+    kubelet = pod.run(plan(container("one", "exit 0"), container("two", "sleep 2222")))
+    kubelet.until("one", state="terminated")
+    debug = container("debug", "sleep 3333", image=str(pod.host.image))
+    kubelet.send({"type": "ephemeral", "container": debug, "target": "one"})
+    told = kubelet.until("debug", state="terminated")
+    assert (told["reason"], told["message"]) == (
+        "ContainerCannotRun",
+        "unable to find target container one: it does not run",
+    )
 
 
 def test_hook_after_the_start_runs_in_the_container(pod):

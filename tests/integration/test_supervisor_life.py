@@ -112,7 +112,7 @@ def test_stop_kills_who_does_not_listen_after_the_grace(pod):
     begun = time.monotonic()
     kubelet.send({"type": "stop", "grace_s": 1})
     assert ended_with(kubelet.ended(), "main") == ("Error", 137, 9)
-    assert 0.9 < time.monotonic() - begun < 6
+    assert 0.9 < time.monotonic() - begun < 20
 
 
 def test_sigterm_from_slurm_ends_the_pod_gracefully(pod):
@@ -135,6 +135,20 @@ def test_sigterm_to_every_process_leaves_time_to_end(pod):
     assert ended_with(kubelet.ended(), "main") == ("Error", 6, None)
 
 
+def test_end_is_told_before_apptainer_has_ended(pod):
+    script = "echo up; until [ -e /data/go ]; do sleep 0.05; done; exit 3"
+    kubelet = pod.run(plan(container("main", script, mounts=AT_DATA), volumes=SHARED))
+    wait_for_log(kubelet, "main", b"up")
+    [apptainer] = [pid for pid in pod.below(pod.supervisor()) if pid in pod.processes(b"Apptainer runtime parent")]
+    # It cannot end now; a supervisor that waits for it kills it before it tells.
+    os.kill(apptainer, signal.SIGSTOP)
+    assert kubelet.exec("main", "touch", "/data/go").finish()[0] == 0
+    kubelet.until("main", state="terminated", exit_code=3)
+    assert Path(f"/proc/{apptainer}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    os.kill(apptainer, signal.SIGCONT)
+    assert ended_with(kubelet.ended(), "main") == ("Error", 3, None)
+
+
 def test_nothing_outlives_a_supervisor_that_is_killed(pod):
     kubelet = pod.run(
         plan(container("main", "touch /data/x; chown 5 /data/x; exec sleep 98765", mounts=AT_DATA), volumes=SHARED)
@@ -143,15 +157,15 @@ def test_nothing_outlives_a_supervisor_that_is_killed(pod):
     before = pod.processes() + pod.processes(b"98765")
     assert len(before) > 2
     os.kill(pod.supervisor(), signal.SIGKILL)
-    wait(lambda: [pid for pid in before if Path(f"/proc/{pid}").exists()], lambda left: not left, timeout_s=15)
-    wait(lambda: pod.host.run("ls", "/scratch"), lambda left: pod.folder.name not in left, timeout_s=15)
+    wait(lambda: [pid for pid in before if Path(f"/proc/{pid}").exists()], lambda left: not left)
+    wait(lambda: pod.host.run("ls", "/scratch"), lambda left: pod.folder.name not in left)
 
 
 def test_nothing_is_left_of_a_pod_that_ended(pod):
     pod.run(plan(container("main", "touch /x /data/y; chown 7:7 /x /data/y", mounts=AT_DATA), volumes=SHARED)).ended()
     pod.exit_status()
     assert pod.folder.name not in pod.host.run("ls", "/scratch")
-    assert not pod.processes()
+    wait(pod.processes, lambda left: not left)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.supervised import container, mount, plan, probe, volume
+from tests.support.supervised import container, mount, plan, probe, volume, wait_for_log
 
 HTTP = "mkdir -p /www; echo ok >/www/ok; httpd -p 18232 -h /www; sleep 1000"
 
@@ -37,6 +37,7 @@ def test_container_is_ended_when_it_is_not_alive(pod, asked):
         "main"
     ]
     assert (told["reason"], told["exit_code"]) == ("Error", 143)
+    assert (told["failures"]["liveness"]["times"], told["killing"]) == (1, "Container main failed liveness probe")
 
 
 def test_readiness_comes_and_goes(pod):
@@ -51,7 +52,7 @@ def test_readiness_comes_and_goes(pod):
 
 def test_startup_probe_holds_the_others_back(pod):
     startup = probe("exec", argv=["test", "-e", "/data/up"], failure=100)
-    ill = probe("exec", argv=["test", "-e", "/data/up"])
+    ill = probe("exec", argv=["test", "-e", "/data/up"], timeout_s=30)
     main = container("main", "sleep 2; touch /data/up; sleep 1000", startup=startup, liveness=ill)
     main["mounts"] = [mount("data", "/data")]
     kubelet = pod.run(plan(main, volumes=[volume("data", "dir")]))
@@ -68,4 +69,29 @@ def test_startup_probe_that_fails_ends_the_container(pod):
 def test_container_that_is_not_alive_starts_again(pod):
     asked = probe("exec", argv=["false"], initial_delay_s=1)
     kubelet = pod.run(plan(container("main", "sleep 1000", liveness=asked), restart_policy="Always"))
+    words = "Container main failed liveness probe, will be restarted"
+    assert kubelet.until("main", killing=words)["failures"]["liveness"] == {"times": 1, "message": "exit code 1"}
     assert kubelet.until("main", restarts=1, state="running")["last"]["exit_code"] == 143
+
+
+def test_probes_count_from_the_start_of_the_program(pod):
+    """Also those that wait for the startup probe; and liveness leaves the program a period to begin in."""
+    asked = [
+        probe("exec", argv=["sh", "-c", f"date +%s >>/data/{kind}"], timeout_s=30, **times)
+        for kind, times in (
+            ("readiness", {"initial_delay_s": 8, "period_s": 60}),
+            ("liveness", {"initial_delay_s": 0, "period_s": 8}),
+        )
+    ]
+    startup = probe("exec", argv=["test", "-e", "/data/up"], failure=100)
+    asked_both = "while ! test -e /data/liveness; do sleep 0.1; done; echo alive; sleep 1000"
+    script = f"date +%s >/data/began; sleep 6; touch /data/up; {asked_both}"
+    main = container("main", script, startup=startup, readiness=asked[0], liveness=asked[1])
+    main["mounts"] = [mount("data", "/data")]
+    kubelet = pod.run(plan(main, volumes=[volume("data", "dir")]))
+    kubelet.until("main", ready=True)
+    wait_for_log(kubelet, "main", b"alive")
+    said = kubelet.exec("main", "sh", "-c", "cat /data/began /data/readiness; head -n 1 /data/liveness").finish()[1]
+    began, ready, alive = map(int, said.split())
+    # From the end of the startup probe it would be 14 at least.
+    assert all(8 <= asked - began < 13 for asked in (ready, alive))

@@ -3,6 +3,7 @@
 import os
 import signal
 
+from isthmus.supervisor import steps
 from tests.support.supervised import container, plan, wait_for_log
 from tests.support.waiting import wait
 
@@ -15,7 +16,7 @@ def test_container_with_a_limit_of_its_own_is_a_step(pod):
     assert kubelet.exec("main", "ls", "/x").finish()[1] == b"/x\n"
     stream = kubelet.open("attach", container="main", tty=False, stdin=True)
     stream.send(0, b"typed\n")
-    assert stream.finish()[:2] == (7, b"typed\n")
+    assert stream.finish()[:2] == (0, b"typed\n")
     told = kubelet.ended()["containers"]["main"]
     assert (told["reason"], told["exit_code"]) == ("Error", 7)
     said = (pod.folder / "slurm.log").read_text()
@@ -30,7 +31,22 @@ def test_program_of_a_step_that_is_not_there(pod):
 
 def test_step_that_slurm_refuses(pod):
     told = pod.run(plan(container("main", "exit 0", memory_mib=65))).ended()["containers"]["main"]
-    assert (told["reason"], told["message"]) == ("StartError", "Slurm gave no step of 65 MiB; see the job's log")
+    assert (told["reason"], told["message"]) == ("StartError", steps.refusal(65))
+    assert "no step of 65 MiB in 3 tries" in told["message"]
+    assert (pod.folder / "slurm.log").read_text().count("srun: unrecognized option '--mem=65'") == 3
+
+
+def test_step_that_a_busy_slurm_refuses_once(pod):
+    told = pod.run(plan(container("main", "exit 0", memory_mib=63))).ended()["containers"]["main"]
+    assert (told["reason"], told["exit_code"]) == ("Completed", 0)
+    assert "srun: error: busy" in (pod.folder / "slurm.log").read_text()
+
+
+def test_end_is_told_before_srun_has_ended(pod):
+    kubelet = pod.run(plan(container("main", "exit 3", memory_mib=62)))
+    kubelet.until("main", state="terminated", exit_code=3)
+    wait(lambda: pod.processes(b"6.2"))
+    assert kubelet.ended()["phase"] == "ended"
 
 
 def test_step_ends_with_its_supervisor(pod):
@@ -38,7 +54,7 @@ def test_step_ends_with_its_supervisor(pod):
     kubelet.until("main", ready=True)
     wait(lambda: pod.processes(b"27182"))
     os.kill(pod.supervisor(), signal.SIGKILL)
-    wait(lambda: pod.processes(b"27182") + pod.processes(), lambda left: not left, timeout_s=15)
+    wait(lambda: pod.processes(b"27182") + pod.processes(), lambda left: not left)
 
 
 def test_mpi_program_is_started_by_srun(pod):

@@ -7,7 +7,8 @@ import time
 import pytest
 
 from isthmus.supervisor.frames import RESIZE, STDIN
-from tests.support.supervised import container, plan, wait_for_log
+from tests.support.supervised import container, plan, probe, wait_for_log
+from tests.support.waiting import wait
 
 SERVER = "mkdir -p /www; echo page >/www/index.html; httpd -f -p 127.0.0.1:18231 -h /www"
 
@@ -31,7 +32,7 @@ def test_exec(running):
     begun = time.monotonic()
     stream = running.exec("main", "echo", "fast")
     assert stream.finish()[1] == b"fast\n"
-    assert stream.first_s - begun < 1
+    assert stream.first_s - begun < 10
 
 
 def test_exec_with_input(running):
@@ -55,13 +56,9 @@ def test_exec_with_a_terminal(running):
 
 def test_exec_that_is_cancelled_ends(running, pod):
     stream = running.exec("main", "sleep", "31415")
-    while not pod.processes(b"31415"):
-        time.sleep(0.05)
+    wait(lambda: pod.processes(b"31415"), interval_s=0.05)
     stream.cancel()
-    deadline = time.monotonic() + 5
-    while pod.processes(b"31415"):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait(lambda: pod.processes(b"31415"), lambda left: not left, interval_s=0.05)
 
 
 def test_attach_with_input_that_ends_the_program(running):
@@ -80,8 +77,9 @@ def test_attach_to_a_terminal(pod):
     time.sleep(0.3)
     stream.send(STDIN, b"x\n")
     code, output, _ = stream.finish()
-    assert code == 3
+    assert code == 0
     assert b"20 90" in output
+    assert kubelet.ended()["containers"]["main"]["exit_code"] == 3
 
 
 def test_logs(running):
@@ -98,17 +96,18 @@ def test_logs(running):
 
 
 def test_logs_follow_to_the_end(pod):
-    kubelet = pod.run(plan(container("main", "echo a; sleep 1; echo b >&2; sleep 0.3; printf c")))
+    waits = "until test -e /on; do sleep 0.1; done"
+    kubelet = pod.run(plan(container("main", f"echo a; {waits}; echo b >&2; sleep 0.3; printf c")))
     kubelet.until("main", state="running")
     stream = kubelet.logs("main", follow=True, tail=1)
     stream.wait_for(b"a\n")
+    kubelet.exec("main", "touch", "/on").finish()
     assert stream.finish() == (None, b"a\nb\nc\n", b"")
 
 
 def test_forwarded_port(pod):
-    kubelet = pod.run(plan(container("main", SERVER)))
+    kubelet = pod.run(plan(container("main", SERVER, readiness=probe("tcp", port=18231))))
     kubelet.until("main", ready=True)
-    time.sleep(0.3)
     stream = kubelet.open("forward", port=18231)
     stream.send(STDIN, b"GET /index.html HTTP/1.0\r\n\r\n")
     stream.wait_for(b"page\n")
@@ -120,7 +119,8 @@ def test_figures(pod):
     kubelet = pod.run(plan(container("main", "while :; do :; done"), container("idle", "sleep 1000")))
     for name in ("main", "idle"):
         kubelet.until(name, ready=True)
-    time.sleep(1)
-    told = json.loads(kubelet.open("stats").finish()[1])["containers"]
-    assert told["main"]["cpu_ns"] > told["idle"]["cpu_ns"] + 100_000_000
+    told = wait(
+        lambda: json.loads(kubelet.open("stats").finish()[1])["containers"],
+        lambda told: told["main"]["cpu_ns"] > told["idle"]["cpu_ns"] + 100_000_000,
+    )
     assert 0 < told["idle"]["memory_bytes"] < 50_000_000

@@ -5,6 +5,7 @@ import base64
 import pytest
 
 from tests.support.supervised import container, mount, plan, volume
+from tests.support.waiting import wait
 
 
 def file(path, text, mode=0o644):
@@ -31,7 +32,8 @@ def test_files_are_switched_all_at_once(pod):
     assert said(kubelet, "main", "ls /c; readlink /c/one") == "gone\none\n..data/one\n"
     after = volume("config", "files", files=[file("one", "2"), file("new", "n")])
     kubelet.send({"type": "update", "volumes": [after]})
-    assert said(kubelet, "main", "ls /c; cat /c/one; ls -A /c | wc -l") == "new\none\n24\n"
+    look = "ls /c; cat /c/one; ls -A /c | wc -l"
+    wait(lambda: said(kubelet, "main", look), lambda seen: seen == "new\none\n24\n")
 
 
 def test_memory_has_its_size_and_is_shared(pod):
@@ -96,3 +98,50 @@ def test_path_of_the_node_is_made(pod, kind, made):
     main = container("main", "test -e /h && stat -c %u:%g /h", mounts=[mount("host", "/h")])
     assert pod.run(plan(main, volumes=[wanted])).ended()["containers"]["main"]["exit_code"] == 0
     assert getattr(path, made)()
+
+
+def test_image_is_a_volume(pod):
+    """Whole and in part, for two containers and whoever they run as; the pod's end takes it away."""
+    image = volume("image", "image", path=str(pod.host.image))
+    one = container("one", "sleep 1000", mounts=[mount("image", "/image"), mount("image", "/e", sub_path="etc")])
+    nobody = {"uid": 1000, "gid": 1000, "groups": []}
+    two = container("two", "sleep 1000", mounts=[mount("image", "/image")], user=nobody)
+    kubelet = pod.run(plan(one, two, volumes=[image]))
+    for name in ("one", "two"):
+        kubelet.until(name, ready=True)
+        assert said(kubelet, name, "head -n 1 /image/etc/passwd") == "root:x:0:0:root:/root:/bin/sh\n"
+    assert said(kubelet, "one", "cat /e/group; touch /image/x 2>&1; /image/bin/busybox true 2>&1") == (
+        "root:x:0:\ntouch: /image/x: Read-only file system\nsh: /image/bin/busybox: Permission denied\n"
+    )
+    kubelet.send({"type": "stop", "grace_s": 0})
+    kubelet.ended()
+    pod.exit_status()
+    wait(pod.processes, lambda left: not left)
+
+
+@pytest.mark.parametrize(("name", "path"), [("none.squashfs", None), ("bad.squashfs", "no image")])
+def test_image_that_is_none_is_no_volume(pod, name, path):
+    bad = pod.host.shared / name
+    if path:
+        bad.write_text(path)
+    main = container("main", "sleep 1000", mounts=[mount("image", "/image")])
+    error = pod.run(plan(main, volumes=[volume("image", "image", path=str(bad))])).ended()["error"]
+    assert error["reason"] == "FailedMount"
+    assert error["message"].startswith(f"volume image: {bad} cannot be mounted: ")
+
+
+def test_part_that_an_image_lacks(pod):
+    image = volume("image", "image", path=str(pod.host.image))
+    main = container("main", "sleep 1000", mounts=[mount("image", "/image", sub_path="no/such")])
+    told = pod.run(plan(main, volumes=[image])).ended()["containers"]["main"]
+    assert (told["reason"], told["exit_code"]) == ("ContainerCannotRun", 128)
+    assert told["message"] == "subPath no/such is not in the image of volume image; correct it"
+
+
+def test_image_is_a_volume_for_a_user_without_subordinate_ids(supervised):
+    pod = supervised("bob")
+    image = volume("image", "image", path=str(pod.host.image))
+    pod.run(
+        plan(container("main", "cat /e/group", mounts=[mount("image", "/e", sub_path="etc")]), volumes=[image])
+    ).ended()
+    assert (pod.folder / "logs/main/0.log").read_text().endswith("root:x:0:\n")

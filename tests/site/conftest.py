@@ -25,7 +25,6 @@ ORDER = (
     "test_death",
     "test_stop",
     "test_secrets",
-    "test_cut_off",
     "test_molecule",
 )
 
@@ -55,4 +54,4 @@ def whole(controller, computes):
     names = [node.name for node in computes]
     jobs.wait_for_nodes(controller, *names)
     yield names
-    jobs.wait_for_nodes(controller, *names, timeout_s=120)
+    jobs.wait_for_nodes(controller, *names, timeout_s=240)

@@ -19,14 +19,15 @@ def queue(first_s, login, controller, user, computes, whole):
         jobs.submit(login, user, f"--nodelist={computes[0].name} --exclusive --mem=100", f"sleep {seconds}")
         for seconds in [first_s, *[4] * (QUEUE - 1)]
     ]
-    jobs.wait_for_job(controller, submitted[0], "RUNNING")
+    # On a busy machine it may have ended before anybody looks; the others are the queue.
+    jobs.wait_for_job(controller, submitted[0], "RUNNING", "COMPLETED")
     yield submitted
     jobs.cancel(controller, *submitted)
 
 
 def assert_all_complete(controller, queue):
     for job in queue:
-        jobs.wait_for_job(controller, job, "COMPLETED", timeout_s=120)
+        jobs.wait_for_job(controller, job, "COMPLETED", timeout_s=240)
         restarts = controller.output(f"sacct --noheader --allocations --duplicates --parsable2 --format=JobID -j {job}")
         assert restarts.split() == [job]
 
@@ -34,7 +35,7 @@ def assert_all_complete(controller, queue):
 @pytest.mark.parametrize("daemon", ["munge", "slurmctld", "slurmdbd", "mariadb"])
 def test_queue_survives_a_restart_on_the_controller(daemon, controller, queue):
     controller.output(f"systemctl restart {daemon}")
-    wait(lambda: controller.run("scontrol ping && sacctmgr --noheader show cluster").rc == 0, timeout_s=60)
+    wait(lambda: controller.run("scontrol ping && sacctmgr --noheader show cluster").rc == 0)
     assert_all_complete(controller, queue)
 
 

@@ -56,7 +56,7 @@ def test_new_node_has_users_and_home(added, cluster):
 
 
 def test_removing_waits_for_jobs_of_the_node(added, controller, login, user, job):
-    with jobs.running(login, controller, user, f"--nodelist={NEW} --mem=10", "sleep 10") as leaving:
+    with jobs.running(login, controller, user, f"--nodelist={NEW} --mem=10", "sleep 20") as leaving:
         arguments = ("-i", EXTRA, "-e", f"nodes={NEW}")
         removed = playbooks.succeed("remove_nodes", *arguments, "playbooks/remove_nodes.yml")
         assert jobs.state(controller, leaving) == "COMPLETED"

@@ -30,7 +30,14 @@ def lost(state):
     return held
 
 
-@pytest.mark.parametrize("playbook", ["site.yml", "playbooks/base.yml", "playbooks/slurm.yml"])
+@pytest.mark.parametrize(
+    "playbook",
+    [
+        "site.yml",
+        pytest.param("playbooks/base.yml", marks=pytest.mark.full),
+        pytest.param("playbooks/slurm.yml", marks=pytest.mark.full),
+    ],
+)
 def test_lost_secrets_of_a_live_cluster_are_refused(playbook, lost, controller, nodes):
     before = controller.output("sha256sum /etc/munge/munge.key /etc/slurm/slurmdbd.conf /etc/isthmus/cluster.json")
     refused = playbooks.play(f"lost_{Path(playbook).stem}", playbook)
@@ -49,6 +56,7 @@ def test_adopted_secrets_are_the_lost_ones(lost, state):
     assert not playbooks.succeed("after_adoption", "playbooks/slurm.yml").changed
 
 
+@pytest.mark.full
 def test_cluster_of_another_identity_is_refused(state, nodes):
     (state / "cluster.id").write_text(str(uuid.uuid4()))
     refused = playbooks.play("other_identity", "playbooks/base.yml")

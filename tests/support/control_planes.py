@@ -15,32 +15,34 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
 
-from isthmus.clients import sockets
 from isthmus.clients.apiserver import Access, ApiServer
-from isthmus.controlplane import ownership
+from isthmus.controlplane import ownership, placing
 from isthmus.controlplane.launching import from_folder
 from isthmus.controlplane.layout import Home, Layout
 from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
 from isthmus.controlplane.running import Run, run
-from isthmus.controlplane.settings import Settings
+from isthmus.controlplane.settings import DataPlace, Settings
+from isthmus.controlplane.wishes import Wishes
 from isthmus.model.network import Driver
-from tests.support.etcd import program
+from tests.support.etcd import free_port, program
 from tests.support.waiting import wait
 
 NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "coredns")
+# Beside those that are kept running.
+TOOLS = ("etcdutl",)
 LOOPBACK = IPv4Address("127.0.0.1")
-READY_S = 90
+READY_S = 180
 
 
 def folder_of_programs(folder: Path) -> Path:
     """Return a folder with the programs under their names."""
     folder.mkdir()
-    for name in NAMES:
+    for name in NAMES + TOOLS:
         (folder / name).symlink_to(program(name))
     return folder
 
 
-def serve(home: str, programs: str, job: str, headless: str, ports: str) -> None:
+def serve(home: str, programs: str, job: str, headless: str, ports: str, node: str, snapshot_s: str) -> None:
     """Run one control plane until SIGTERM; what the process of `ControlPlane` does."""
     os.umask(0o077)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
@@ -49,11 +51,16 @@ def serve(home: str, programs: str, job: str, headless: str, ports: str) -> None
         driver=Driver.NONE,
         headless=headless == "headless",
         kubelet=(sys.executable, "-m", "isthmus.no_such_kubelet"),
+        data=DataPlace.NODE if node else DataPlace.HOME,
+        data_dir=Path(node or home),
+        snapshot_s=int(snapshot_s),
     )
-    place = Home(Path(home))
-    site = Site(settings, place.cluster, LOOPBACK, Ports(**json.loads(ports)))
-    owned = ownership.take(place.cluster, job, lambda _: False, wait_s=5)
-    parts = Run(job, "alice", place, site, from_folder(Path(programs)), owned.descriptor)
+    place, launch = Home(Path(home)), from_folder(Path(programs))
+    disk = placing.disk(settings, Wishes(), place.cluster)
+    locks = ownership.take(place.cluster, job, lambda _: False, on_disk=disk and disk.folder, wait_s=5).descriptors
+    settled = placing.settle(place.cluster, settings.data, disk, launch, lambda path: path)
+    site = Site(settings, place.cluster, LOOPBACK, Ports(**json.loads(ports)), data=settled.folder)
+    parts = Run(job, "alice", place, site, launch, locks, (), placing.saver(job, place.cluster, settled, site))
 
     def on_keeper(keeper):
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, keeper.stop)
@@ -63,14 +70,21 @@ def serve(home: str, programs: str, job: str, headless: str, ports: str) -> None
 
 @dataclass
 class ControlPlane:
-    """One user's, in a process of its own."""
+    """One user's, in a process of its own.
+
+    Attributes:
+        node: a folder, the disk of the node that it starts on; None for data on the home.
+        snapshot_s: from one snapshot to the next.
+    """
 
     home: Path
     programs: Path
     headless: bool = False
-    ports: Ports = field(default_factory=lambda: Ports(*sockets.free_ports(len(PORT_NAMES))))
+    ports: Ports = field(default_factory=lambda: Ports(*(free_port() for _ in PORT_NAMES)))
     process: subprocess.Popen[bytes] | None = None
     job: str = ""
+    node: Path | None = None
+    snapshot_s: int = 1
 
     @property
     def layout(self) -> Layout:
@@ -94,10 +108,11 @@ class ControlPlane:
         self.job = job
         shape = "headless" if self.headless else "addresses"
         ports = json.dumps({name: getattr(self.ports, name) for name in PORT_NAMES})
-        words = [str(self.home), str(self.programs), job, shape, ports]
+        words = [str(self.home), str(self.programs), job, shape, ports, str(self.node or ""), str(self.snapshot_s)]
         code = "import sys; from tests.support.control_planes import serve; serve(*sys.argv[1:])"
         log = (self.home / "run.log").open("ab")
-        self.process = subprocess.Popen([sys.executable, "-c", code, *words], stdout=log, stderr=log)
+        named = os.environ | {"SLURMD_NODENAME": self.node.name if self.node else "c1"}
+        self.process = subprocess.Popen([sys.executable, "-c", code, *words], stdout=log, stderr=log, env=named)
 
     def ready_job(self) -> str:
         """Return the job that said it is ready last; one that was killed cannot take that back."""
@@ -113,7 +128,17 @@ class ControlPlane:
         """End it in order; return its exit status."""
         assert self.process is not None
         self.process.terminate()
-        return self.process.wait(60)
+        return self.process.wait(120)
+
+    def kill(self) -> None:
+        """End it without any order, and its programs with it."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def told(self) -> dict[str, object]:
+        """Return what it tells of data on a node's disk."""
+        return json.loads(self.layout.data.read_text())
 
     def conditions(self) -> dict[str, dict[str, object]]:
         """Return what it tells of its programs."""
@@ -122,7 +147,7 @@ class ControlPlane:
     def kubectl(self, *words: str, text: str = "") -> str:
         """Run kubectl as the user; it must succeed."""
         command = [program("kubectl"), "--kubeconfig", str(Home(self.home).kubeconfig), *words]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 

@@ -6,7 +6,7 @@ import sys
 
 HEADER = struct.pack(">6H", 7, 0x0100, 1, 0, 0, 0)
 A_IN_INTERNET = struct.pack(">2H", 1, 1)
-TIMEOUT_S = 5
+TIMEOUT_S = 20
 
 
 def ask(server: str, name: str) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 import requests
@@ -29,16 +31,25 @@ GRANTS = {"networkd": PREFIX, "flannel": FLANNEL_PREFIX}
 @cache
 def program(name: str) -> str:
     """Return the path of a program of the artifacts table; obtained as the deployer does."""
-    wanted = arguments(ROOT / "artifacts.yml", CACHE, programs=[name], order=ORDER, memory_mib=6144)
+    wanted = arguments(ROOT / "artifacts.yml", CACHE, programs=[name], order=ORDER, jobs=0, memory_mib=6144)
     result = obtain(wanted, print)
     assert not result.get("failed"), result
     return result["programs"][name]["path"]
 
 
+# Each of pytest's workers hands out ports of its own, and none that the kernel would give to a client meanwhile: below
+# net.ipv4.ip_local_port_range. Where two runs share a machine, they begin at different places.
+_FIRST_PORT, _PORTS = 20_000, 2_000
+_WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+_places = count(os.getpid())
+
+
 def free_port() -> int:
-    """Return a port that nobody listened on a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+    """Return a port that nobody listens on, and that no other call is given."""
+    while True:
+        port = _FIRST_PORT + _WORKER * _PORTS + next(_places) % _PORTS
+        with suppress(OSError), socket.create_server(("", port)):
+            return port
 
 
 @dataclass
@@ -127,7 +138,7 @@ class Cluster:
 
     def wait_for_leader(self) -> None:
         """Wait until a member may write."""
-        wait(lambda: any(map(self._is_healthy, self.members)), timeout_s=30, interval_s=0.05)
+        wait(lambda: any(map(self._is_healthy, self.members)), timeout_s=90, interval_s=0.05)
 
     def _is_healthy(self, member: Member) -> bool:
         access = self.access()

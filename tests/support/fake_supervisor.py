@@ -34,6 +34,8 @@ class FakeSupervisor:
         self.stops: list[int] = []
         self.updates: list[list[Any]] = []
         self.ephemeral: list[dict[str, Any]] = []
+        # Names of containers with their new plan; None: there is no image yet.
+        self.replaced: list[tuple[str, dict[str, Any] | None]] = []
         # The table as it was when the plan came, and as it is.
         self.first_services: dict[str, list[Any]] | None = None
         self.services: dict[str, list[Any]] = {}
@@ -45,6 +47,7 @@ class FakeSupervisor:
         self._kinds: dict[int, dict[str, Any]] = {}
         self.on_plan: Any = None
         self.on_stop: Any = None
+        self.on_replace: Any = None
         self.closed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -135,7 +138,11 @@ class FakeSupervisor:
         elif kind == "update":
             self.updates.append(item["volumes"])
         elif kind == "ephemeral":
-            self.ephemeral.append(item["container"])
+            self.ephemeral.append(item["container"] | {"target": item["target"]})
+        elif kind == "replace":
+            self.replaced.append((item["name"], item["container"]))
+            if self.on_replace:
+                await self.on_replace(item["name"], item["container"])
         elif kind == "services":
             self._take_services(item)
         elif kind in ("exec", "attach", "forward", "logs", "stats"):

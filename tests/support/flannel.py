@@ -77,18 +77,18 @@ class FlannelNodes:
             run = lambda: subprocess.Popen(words, env=environment, stdout=log, stderr=log)  # noqa: E731
             self.daemons[name] = self.nodes.places[name].do(run)
         self.stack.callback(self.stop, name)
-        wait((own / "subnet.env").exists, timeout_s=60)
+        wait((own / "subnet.env").exists, timeout_s=120)
 
     def stop(self, name: str, *, kill: bool = False) -> None:
         """Stop flanneld, or let it die."""
         if daemon := self.daemons.pop(name, None):
             (daemon.kill if kill else daemon.terminate)()
             try:
-                daemon.wait(20)
+                daemon.wait(30)
             except subprocess.TimeoutExpired:
                 # Flanneld may miss SIGTERM while it waits for etcd; systemd ends such a one too.
                 daemon.kill()
-                daemon.wait(20)
+                daemon.wait(30)
 
     def attachments(self, name: str) -> Attachments:
         """Return what makes pods on a machine; its methods must run there (`Place.do`)."""
@@ -125,11 +125,19 @@ def bring_port(stack: ExitStack, place: Place, port: int) -> None:
             target.shutdown(socket.SHUT_WR)
 
     def accept() -> None:
-        with suppress(OSError):
-            while True:
-                near = server.accept()[0]
-                far = socket.create_connection(("127.0.0.1", port))
-                for pair in ((near, far), (far, near)):
-                    Thread(target=pump, args=pair, daemon=True).start()
+        near = server.accept()[0]
+        try:
+            far = socket.create_connection(("127.0.0.1", port))
+        except OSError:
+            near.close()
+            raise
+        for pair in ((near, far), (far, near)):
+            Thread(target=pump, args=pair, daemon=True).start()
 
-    Thread(target=accept, daemon=True).start()
+    def accept_all() -> None:
+        while server.fileno() >= 0:
+            # Also while the server does not run.
+            with suppress(OSError):
+                accept()
+
+    Thread(target=accept_all, daemon=True).start()

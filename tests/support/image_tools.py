@@ -98,6 +98,7 @@ class FakeTools:
         self._fail_when_full(words, "FATAL: error writing layer: no space left on device")
 
     def _pack(self, words: list[str]) -> None:
+        assert not Path(words[2]).exists(), "mksquashfs would append"
         Path(words[2]).write_text("half")
         self.while_packing()
         self._fail_when_full(words, "Write failed because No space left on device")

@@ -56,7 +56,7 @@ class ApiServer:
         """Start both and wait until the API server is ready."""
         self._start("etcd", self._etcd_flags())
         self._start("kube-apiserver", self._apiserver_flags())
-        wait(self._is_ready, timeout_s=60, interval_s=0.1)
+        wait(self._is_ready, timeout_s=180, interval_s=0.1)
         self.grant()
 
     def grant(self) -> None:
@@ -77,7 +77,7 @@ class ApiServer:
         """Stop both."""
         for process in reversed(self.processes):
             process.kill()
-            process.wait(10)
+            process.wait(60)
 
     def session(self, name: str = "admin") -> requests.Session:
         """Return an HTTP session as one of those the CA has signed."""
@@ -107,13 +107,13 @@ class ApiServer:
     def kubectl(self, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run kubectl as the administrator."""
         command = [program("kubectl"), f"--kubeconfig={self.kubeconfig('admin')}", *words]
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=30, **options)
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options)
 
     def _is_ready(self) -> bool:
         ended = [process.args for process in self.processes if process.poll() is not None]
         assert not ended, (ended, (self.folder / "kube-apiserver.log").read_text()[-2000:])
         try:
-            return self.session().get(f"{self.url}/readyz", timeout=2).ok
+            return self.session().get(f"{self.url}/readyz", timeout=10).ok
         except requests.RequestException:
             return False
 
@@ -153,6 +153,7 @@ class ApiServer:
             "service-cluster-ip-range": "10.96.0.0/16",
             "authorization-mode": "Node,RBAC",
             "anonymous-auth": "false",
+            "allow-privileged": "true",
             # Its controller, which makes each namespace's account, does not run here.
             "disable-admission-plugins": "ServiceAccount",
         }

@@ -9,7 +9,7 @@ from typing import Any
 from tests.support.kube import NODE, ApiServer
 from tests.support.waiting import wait
 
-SOON: dict[str, Any] = {"timeout_s": 60, "interval_s": 0.05}
+SOON: dict[str, Any] = {"timeout_s": 120, "interval_s": 0.05}
 _PODS = "/api/v1/namespaces/default/pods"
 
 

@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from tests.support.waiting import wait
 
 DIGEST = "sha256:" + "a" * 64
 FINISHED = "2026-01-01T00:00:09Z"
-FAST = Pauses(retry=(0.1, 0.5), refused=(0.2, 0.5), connect=0.5, margin=1.0)
+FAST = Pauses(retry=(0.1, 0.5), refused=(0.2, 0.5), connect=4.0, margin=1.0)
 
 
 def pull(image: Reference, place: Place) -> Pulled:
@@ -89,13 +90,17 @@ class Bed:
     def supervisor(self, pod: dict[str, Any]) -> FakeSupervisor:
         """Return a pod's supervisor, with its plan, as soon as it has one."""
         uid = pod["metadata"]["uid"]
-        wait(lambda: uid in self.supervisors and bool(self.supervisors[uid].plans), timeout_s=10, interval_s=0.02)
+        wait(lambda: uid in self.supervisors and bool(self.supervisors[uid].plans), timeout_s=60, interval_s=0.02)
         return self.supervisors[uid]
 
     def report(self, pod: dict[str, Any], phase: str, **state: Any) -> None:
         """Have a pod's containers be in a state."""
         names = [one["name"] for one in pod["spec"]["containers"]]
         self._run(self.supervisor(pod).report(phase, {name: container(**state) for name in names}))
+
+    def hang_up(self, pod: dict[str, Any]) -> None:
+        """Break a supervisor's connection; it comes back."""
+        self._loop.call_soon_threadsafe(self.supervisor(pod).writer.close)
 
     def exit(self, pod: dict[str, Any], code: int = 0) -> None:
         """Have a pod's containers, and then its job, end."""
@@ -104,7 +109,7 @@ class Bed:
         self.slurm.end(self.supervisor(pod).job, JobState.FAILED if code else JobState.COMPLETED)
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
     async def _started(self) -> None:
         kubelet = Kubelet(self._told, self.slurm, lambda: OFFER, pull, FAST)
@@ -130,8 +135,8 @@ class Bed:
         self.supervisors.setdefault(uid, supervisor)
 
         async def planned() -> None:
-            names = [one["name"] for one in supervisor.plans[-1]["containers"]]
-            await supervisor.report("running", {name: container() for name in names})
+            known = {one["name"]: container(image_name=one["image_name"]) for one in supervisor.plans[-1]["containers"]}
+            await supervisor.report("running", known)
 
         async def stopped() -> None:
             names = [one["name"] for one in supervisor.plans[-1]["containers"]] if supervisor.plans else []
@@ -141,6 +146,7 @@ class Bed:
             self.slurm.end(number)
 
         supervisor.on_plan, supervisor.on_stop = planned, stopped
+        supervisor.on_replace = partial(replace, supervisor)
         while not supervisor.stops:
             with suppress(OSError):
                 await supervisor.connect()
@@ -152,6 +158,18 @@ class Bed:
 
     def _job_cancelled(self, number: str) -> None:
         self.slurm.end(number, JobState.CANCELLED)
+
+
+async def replace(supervisor: FakeSupervisor, name: str, told: dict[str, Any] | None) -> None:
+    """Report what becomes of a container that gets another image, or waits for one."""
+    known = supervisor.last["containers"]
+    restarts = known[name]["restarts"]
+    if told:
+        now = container(image_name=told["image_name"], restarts=restarts + 1)
+    else:
+        last = known[name] | {"exit_code": 143}
+        now = container(image_name="", image_id="", state="waiting", last=last, restarts=restarts)
+    await supervisor.report("running", {**known, name: now})
 
 
 def container(**changes: Any) -> dict[str, Any]:

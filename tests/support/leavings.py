@@ -18,7 +18,7 @@ find /run/netns /run/isthmus/spank /run/isthmus/dns -mindepth 1 -printf 'file %p
 for family in inet bridge; do nft --stateless list table $family isthmus | sed "s/^/$family /"; done
 """
 # Two answers of Slurm that lack a job lie between its end and its addresses' return.
-FREED_S = 60
+FREED_S = 180
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ class Place:
         self, *argv: str, user: int | None = None, check: bool = True, text: str = ""
     ) -> subprocess.CompletedProcess:
         """Run a program here, as another user if told to."""
-        more = {"input": text, "timeout": 20, "cwd": "/", "check": check}
+        more = {"input": text, "timeout": 120, "cwd": "/", "check": check}
         if user is not None:
             more |= {"user": user, "group": user, "extra_groups": []}
         return self.do(lambda: subprocess.run(argv, capture_output=True, text=True, **more))
@@ -109,7 +109,13 @@ class Place:
         return server
 
     def asks(
-        self, address: object, port: int, kind: int = TCP, user: int | None = None, bind: object = "", wait_s: float = 3
+        self,
+        address: object,
+        port: int,
+        kind: int = TCP,
+        user: int | None = None,
+        bind: object = "",
+        wait_s: float = 15,
     ) -> str:
         """Return what a server tells a process of this place: where it seems to be; nothing when it is not reached."""
         script = [sys.executable, "-ISc", PROBE, str(int(kind)), str(address), str(port), str(bind), str(wait_s)]
@@ -119,7 +125,7 @@ class Place:
         """Tell whether a server cannot be reached; what may be lost only is waited for shortly."""
         return not self.asks(address, port, kind, user, bind, wait_s=0.5)
 
-    def pings(self, address: object, wait_s: float = 2) -> bool:
+    def pings(self, address: object, wait_s: float = 15) -> bool:
         """Tell whether an address answers an ICMP echo request, sent as ordinary users may."""
         with self.do(socket.socket, socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP) as probe:
             probe.settimeout(wait_s)
@@ -131,19 +137,26 @@ class Place:
 
 
 def _answer_all(server: socket.socket, kind: int, name: bytes) -> None:
-    with suppress(OSError):
-        while True:
-            if kind == UDP:
-                _, (asked,), _, client = server.recvmsg(99, 99)
-                # A machine with many addresses answers from the one that was asked.
-                answer_from = (*asked[:2], bytes(4) + asked[2][8:] + bytes(4))
-                server.sendmsg([name or client[0].encode()], [answer_from], 0, client)
-            else:
-                connection, client = server.accept()
-                with connection:
-                    connection.settimeout(1)
-                    connection.recv(99)
-                    connection.send(name or client[0].encode())
+    answer = _answer_packet if kind == UDP else _answer_connection
+    while server.fileno() >= 0:
+        # A client that went away, or that a filter keeps from its answer, is no reason to leave the others alone.
+        with suppress(OSError):
+            answer(server, name)
+
+
+def _answer_packet(server: socket.socket, name: bytes) -> None:
+    _, (asked,), _, client = server.recvmsg(99, 99)
+    # A machine with many addresses answers from the one that was asked.
+    answer_from = (*asked[:2], bytes(4) + asked[2][8:] + bytes(4))
+    server.sendmsg([name or client[0].encode()], [answer_from], 0, client)
+
+
+def _answer_connection(server: socket.socket, name: bytes) -> None:
+    connection, client = server.accept()
+    with connection:
+        connection.settimeout(5)
+        connection.recv(99)
+        connection.send(name or client[0].encode())
 
 
 @dataclass

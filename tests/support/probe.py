@@ -1,7 +1,7 @@
 """One end of a connection, as a program of the standard library alone: tests bring it to nodes and into pods.
 
 probe.py serve PORT            answer TCP and UDP on all addresses
-probe.py tcp|udp HOST PORT     print what the server says, within two seconds
+probe.py tcp|udp HOST PORT     print what the server says, within four seconds
 probe.py connect HOST PORT     whether TCP connects; the server need not speak first
 probe.py icmp HOST             an echo, without rights (ping_group_range)
 """
@@ -12,7 +12,7 @@ import struct
 import sys
 import threading
 
-TIMEOUT_S = 2
+TIMEOUT_S = 4
 
 
 def serve(port):

@@ -42,6 +42,7 @@ def container(name, script, **rest):
             "mpi_flags": [],
             "capabilities": {"add": [], "drop": []},
             "escalates": True,
+            "seccomp": None,
         },
         **rest,
     }
@@ -101,16 +102,16 @@ class Stream:
     def cancel(self):
         self._kubelet.send({"type": "cancel", "stream": self.number})
 
-    def wait_for(self, text, channel=frames.STDOUT, timeout_s=20):
+    def wait_for(self, text, channel=frames.STDOUT, timeout_s=60):
         self._kubelet.wait(lambda: text in self.got.get(channel, b""), timeout_s, lambda: self.got)
 
-    def finish(self, timeout_s=20):
+    def finish(self, timeout_s=60):
         """Wait for the end; return (exit code, stdout, stderr)."""
         self._kubelet.wait(lambda: self.end is not None, timeout_s, lambda: self.got)
         assert self.end["error"] is None, self.end["error"]
         return self.end["exit_code"], self.got.get(frames.STDOUT, b""), self.got.get(frames.STDERR, b"")
 
-    def refusal(self, timeout_s=20):
+    def refusal(self, timeout_s=60):
         """Wait for an end that is an error; return its text."""
         self._kubelet.wait(lambda: self.end is not None, timeout_s, lambda: self.got)
         return self.end["error"]
@@ -148,7 +149,7 @@ class Kubelet:
             with suppress(OSError):
                 self._peer.shutdown(socket.SHUT_RDWR)
 
-    def wait(self, ready, timeout_s=20, shown=lambda: ""):
+    def wait(self, ready, timeout_s=60, shown=lambda: ""):
         """Wait until something is so."""
         deadline = time.monotonic() + timeout_s
         with self._changed:
@@ -180,13 +181,13 @@ class Kubelet:
         usual = {"follow": False, "tail": None, "since": None, "timestamps": False, "previous": False}
         return self.open("logs", container=container, **{**usual, "limit_bytes": None, **rest})
 
-    def until(self, name, timeout_s=20, **wanted):
+    def until(self, name, timeout_s=60, **wanted):
         """Wait until a container's report has these values; return it."""
         told = lambda: ((self.report or {}).get("containers") or {}).get(name, {})  # noqa: E731
         self.wait(lambda: told() and all(told()[key] == value for key, value in wanted.items()), timeout_s)
         return told()
 
-    def ended(self, timeout_s=30):
+    def ended(self, timeout_s=60):
         self.wait(lambda: self.report and self.report["phase"] == "ended", timeout_s)
         return self.report
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +16,9 @@ from tests.support.cluster import Node, succeeded
 from tests.support.waiting import wait
 
 # Of `isthmus up`, cold; kubectl and squeue take moments.
-UP_S = 100
+UP_S = 200
 # Of a pod on a busy test bed, until it is ready or has ended.
-POD_S = 90
+POD_S = 180
 
 
 FETCH = """
@@ -128,3 +130,35 @@ class Space:
     def events(self, pod: str) -> list[dict[str, Any]]:
         """Return what was told of a pod."""
         return self.get(f"events --field-selector involvedObject.name={pod}")["items"]
+
+
+@contextmanager
+def fresh(login: Node, user: str) -> Iterator[UserCluster]:
+    """Bring a user's cluster up from nothing; purge it at the end."""
+    found = UserCluster(login, user)
+    found.down("--purge --yes")
+    try:
+        found.up()
+        yield found
+    finally:
+        found.down("--purge --yes")
+
+
+def site_images(controller: Node) -> dict[str, str]:
+    """Return short names with the images of the site's registry."""
+    known = json.loads(controller.output("cat /etc/isthmus/images.json"))["images"]
+    return {name: image["reference"] for name, image in known.items()}
+
+
+@contextmanager
+def namespace(cluster: UserCluster, name: str, images: dict[str, str], manifest: str) -> Iterator[Space]:
+    """Make a namespace with all that a manifest says; remove it at the end."""
+    cluster.kubectl(f"create namespace {name}")
+    found = Space(cluster, name, images)
+    try:
+        wait(lambda: found.try_kubectl("get serviceaccount default").rc == 0)
+        found.apply(manifest)
+        yield found
+    finally:
+        # The cluster goes at the end anyway; a namespace of pods with a grace period takes a quarter of a minute.
+        cluster.kubectl(f"delete namespace {name} --wait=false")

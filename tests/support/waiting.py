@@ -20,7 +20,7 @@ def wait(
     ready: Callable[[State], bool] = bool,
     error: Callable[[State], bool] = lambda state: False,
     *,
-    timeout_s: float = 60,
+    timeout_s: float = 120,
     interval_s: float = 0.5,
 ) -> State:
     """Return the first observed state that is ready.

@@ -15,7 +15,10 @@ def test_node_is_registered(bed, api):
     )
     assert node["status"]["capacity"]["cpu"] == "64"
     assert "ExtendWebSocketsToKubelet" in node["status"]["declaredFeatures"]
-    lease = wait(lambda: api.get(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NODE}"))
+    lease = wait(
+        lambda: api.get(f"/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/{NODE}"),
+        lambda found: "spec" in found,
+    )
     assert lease["spec"]["holderIdentity"] == NODE
 
 
@@ -37,11 +40,12 @@ def test_pod_runs_ends_and_goes(bed, api):
 def test_running_pod_is_stopped_in_order(bed, api):
     pod = api.pod()
     api.wait_phase(pod, "Running")
-    api.delete(pod, grace=7)
+    api.delete(pod, grace=60)
     api.wait_gone(pod)
-    assert bed.supervisor(pod).stops[0] in (6, 7)
-    assert bed.slurm.of(pod["metadata"]["uid"])[0].state is JobState.COMPLETED
-    assert not bed.folder(pod).exists()
+    # What is left of it when the supervisor is told.
+    assert 40 < bed.supervisor(pod).stops[0] <= 60
+    wait(lambda: bed.slurm.of(pod["metadata"]["uid"])[0].state, lambda state: state is JobState.COMPLETED, **SOON)
+    wait(lambda: not bed.folder(pod).exists(), **SOON)
 
 
 def test_pod_is_stopped_in_order_seconds_after_its_deadline(bed, api):
@@ -50,7 +54,7 @@ def test_pod_is_stopped_in_order_seconds_after_its_deadline(bed, api):
     status = api.wait_phase(pod, "Failed")
     assert (status["reason"], bed.supervisor(pod).stops) == ("DeadlineExceeded", [7])
     (job,) = bed.slurm.of(pod["metadata"]["uid"])
-    assert (job.state, 3 <= (job.ended - job.started).total_seconds() < 30) == (JobState.COMPLETED, True)
+    assert (job.state, 3 <= (job.ended - job.started).total_seconds() < 60) == (JobState.COMPLETED, True)
 
 
 def test_files_of_a_pod_are_its_owners(bed, api):
@@ -107,7 +111,7 @@ def test_death_on_slurms_side_is_told(bed, api):
     bed.slurm.end(bed.supervisor(pod).job, JobState.NODE_FAIL)
     status = api.wait_phase(pod, "Failed")
     assert status["reason"] == "NODE_FAIL"
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 30
 
 
 def scheduled(status):
@@ -123,7 +127,7 @@ def test_waiting_job_tells_why(bed, api):
         assert "Resources" in told["message"]
         api.delete(pod)
         api.wait_gone(pod)
-        assert bed.slurm.of(pod["metadata"]["uid"])[0].state is JobState.CANCELLED
+        wait(lambda: bed.slurm.of(pod["metadata"]["uid"])[0].state, lambda state: state is JobState.CANCELLED, **SOON)
     finally:
         bed.slurm.full = False
 

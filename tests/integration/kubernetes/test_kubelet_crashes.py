@@ -117,7 +117,7 @@ def test_pod_being_deleted_when_the_kubelet_dies_goes(bed, api):
     api.delete(pod, grace=30)
     bed.start()
     api.wait_gone(pod)
-    assert not bed.folder(pod).exists()
+    wait(lambda: not bed.folder(pod).exists(), **SOON)
     assert len(bed.supervisor(pod).stops) == 1
 
 
@@ -128,6 +128,6 @@ def test_pod_whose_supervisor_is_silent_is_cancelled(bed, api):
         wait(lambda: jobs(bed, pod), **SOON)
         api.delete(pod, grace=1)
         api.wait_gone(pod)
-        assert jobs(bed, pod)[0].state is JobState.CANCELLED
+        wait(lambda: jobs(bed, pod)[0].state, lambda state: state is JobState.CANCELLED, **SOON)
     finally:
         bed.autorun = True

@@ -60,7 +60,7 @@ class Process:
 
     def kill(self):
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(60)
 
     def memory_mib(self):
         with open(f"/proc/{self.process.pid}/status") as file:
@@ -111,7 +111,7 @@ def test_sigterm_ends_the_kubelet_and_no_pod(kubelet, api):
     pod = api.pod(container={"image": IMAGE})
     wait(lambda: slurm_programs.jobs(kubelet.slurm), **SOON)
     kubelet.process.send_signal(signal.SIGTERM)
-    assert kubelet.process.wait(20) == 0
+    assert kubelet.process.wait(120) == 0
     assert [job["state"] for job in slurm_programs.jobs(kubelet.slurm)] == ["RUNNING"]
     assert api.now(pod)
 
@@ -120,7 +120,7 @@ def test_unusable_settings_are_told(kubelet):
     kubelet.kill()
     (kubelet.home / "kubernetes.json").write_text("{}")
     done = subprocess.run(
-        [sys.executable, "-c", START], env=kubelet.environment, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", START], env=kubelet.environment, capture_output=True, text=True, check=False, timeout=120
     )
     assert (done.returncode, "playbooks/kubernetes.yml" in done.stderr) == (2, True)
 
@@ -144,4 +144,4 @@ def test_real_supervisor_takes_the_plan(bed, api):
     finally:
         bed.slurm.started = before
         for process in processes:
-            process.wait(20)
+            process.wait(120)

@@ -68,9 +68,9 @@ def loop_thread():
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    yield lambda work: asyncio.run_coroutine_threadsafe(work, loop).result(20)
+    yield lambda work: asyncio.run_coroutine_threadsafe(work, loop).result(60)
     loop.call_soon_threadsafe(loop.stop)
-    thread.join(5)
+    thread.join(60)
 
 
 def register(api_server, port):
@@ -118,7 +118,7 @@ def served(api_server, tmp_path_factory):
         kept.set_address("127.0.0.1", channel_port)
         supervisor = FakeSupervisor(kept.path, "1")
         run(supervisor.connect())
-        wait(lambda: pods.channel.connection(kept.uid), timeout_s=5, interval_s=0.02)
+        wait(lambda: pods.channel.connection(kept.uid), interval_s=0.02)
         yield f"https://127.0.0.1:{port}", supervisor, run
         assert not supervisor.unknown
         run(supervisor.leave())
@@ -189,14 +189,14 @@ def forwarded(api_server, port):
         yield int(line.split(" -> ")[0].rpartition(":")[2]), process
     finally:
         process.send_signal(signal.SIGINT)
-        process.wait(5)
+        process.wait(60)
         process.stdout.close()
 
 
 def test_forwarded_port_answers(api_server, served):
     with forwarded(api_server, OPEN_PORT) as (local, _):
         for text in (b"hello", os.urandom(300_000).hex().encode()):
-            with socket.create_connection(("127.0.0.1", local), timeout=5) as client:
+            with socket.create_connection(("127.0.0.1", local), timeout=60) as client:
                 threading.Thread(target=client.sendall, args=(text,), daemon=True).start()
                 got = b""
                 while len(got) < len(text):
@@ -206,9 +206,11 @@ def test_forwarded_port_answers(api_server, served):
 
 def test_closed_port_is_told(api_server, served):
     with forwarded(api_server, 9) as (local, process):
-        with socket.create_connection(("127.0.0.1", local), timeout=5) as client:
+        with socket.create_connection(("127.0.0.1", local), timeout=60) as client:
             client.sendall(b"x")
-            assert client.recv(10) == b""
+            # An end; told by a reset, where kubectl had not yet read what came.
+            with contextlib.suppress(ConnectionResetError):
+                assert client.recv(10) == b""
         process.send_signal(signal.SIGINT)
         assert "nothing listens on port 9" in process.stdout.read()
 
@@ -217,11 +219,11 @@ def test_nobody_gets_in(api_server, served):
     url = served[0]
     ca = str(api_server.pki / "ca.crt")
     routes = ("pods", "healthz", "metrics", "stats/summary", "exec/default/web/main", "none")
-    unknown = {path: requests.get(f"{url}/{path}", verify=ca, timeout=5).status_code for path in routes}
+    unknown = {path: requests.get(f"{url}/{path}", verify=ca, timeout=60).status_code for path in routes}
     assert set(unknown.values()) == {401}, unknown
     named = {path: api_server.session("nobody").get(f"{url}/{path}").status_code for path in routes}
     assert set(named.values()) == {403}, named
-    forged = requests.get(f"{url}/pods", verify=ca, timeout=5, headers={"Authorization": "Bearer nothing"})
+    forged = requests.get(f"{url}/pods", verify=ca, timeout=60, headers={"Authorization": "Bearer nothing"})
     assert forged.status_code == 401
 
 

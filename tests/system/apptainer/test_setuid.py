@@ -101,8 +101,8 @@ def test_container_reaches_other_hosts(login, controller, user, setuid, image):
 
 def test_address_is_given_back(login, computes, user, setuid, image):
     login.run_as(user, f"srun --nodelist={computes[0].name} {inside(image, 'true')}")
-    wait(lambda: leases(computes[0]), lambda left: not left, timeout_s=20)
-    assert computes[0].output("ip -o link show master apptainer0") == ""
+    wait(lambda: leases(computes[0]), lambda left: not left)
+    wait(lambda: computes[0].output("ip -o link show master apptainer0"), lambda shown: shown == "")
 
 
 def test_containers_of_two_nodes_meet_in_flannels_network(login, controller, user, setuid, image, two_computes):
@@ -114,11 +114,11 @@ def test_containers_of_two_nodes_meet_in_flannels_network(login, controller, use
     try:
         wait(lambda: addresses(jobs.output(login, user, job)), lambda seen: "eth0" in seen)
         address = addresses(jobs.output(login, user, job))["eth0"]
-        ask = inside(image, f"sh -c 'sleep 1; nc -w 5 {address} 5000'", FLANNEL)
+        ask = inside(image, f"sh -c 'until nc -w 5 {address} 5000; do sleep 1; done'", FLANNEL)
         assert login.run_as(user, f"srun --nodelist={near.name} {ask} </dev/null") == "met"
     finally:
         jobs.cancel(controller, job)
-    assert near.run("find /run/isthmus/cni/networks -name '*.*.*.*'").stdout == ""
+    wait(lambda: near.run("find /run/isthmus/cni/networks -name '*.*.*.*'").stdout, lambda shown: shown == "")
 
 
 def test_user_stays_himself_inside(login, user, setuid, image):

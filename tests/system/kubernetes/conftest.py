@@ -1,13 +1,11 @@
 """Clusters of two users, side by side, each up when a test asks for it; left as they were found: none."""
 
 import json
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.support.user_clusters import Space, UserCluster
-from tests.support.waiting import wait
+from tests.support.user_clusters import fresh, namespace, site_images
 
 MANIFESTS = Path(__file__).parent / "manifests"
 
@@ -30,49 +28,29 @@ def settings(login):
     return json.loads(login.output("cat /etc/isthmus/kubernetes.json"))
 
 
-@contextmanager
-def up(login, name):
-    """A user's cluster, up from nothing; purged at the end."""
-    found = UserCluster(login, name)
-    found.down("--purge --yes")
-    try:
-        found.up()
-        yield found
-    finally:
-        found.down("--purge --yes")
-
-
 @pytest.fixture(scope="session")
 def mine(login, user):
     """The first user's."""
-    with up(login, user) as found:
+    with fresh(login, user) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
 def theirs(login, other_user):
     """The other's."""
-    with up(login, other_user) as found:
+    with fresh(login, other_user) as found:
         yield found
 
 
 @pytest.fixture(scope="session")
 def images(controller):
     """Short name -> an image of the site's registry."""
-    known = json.loads(controller.output("cat /etc/isthmus/images.json"))["images"]
-    return {name: image["reference"] for name, image in known.items()}
+    return site_images(controller)
 
 
 @pytest.fixture(scope="module")
 def space(mine, images, request):
     """A namespace of the first user's, with all that the manifest of the module's name says; gone at the end."""
     name = request.module.__name__.rpartition(".")[2].removeprefix("test_").replace("_", "-")
-    mine.kubectl(f"create namespace {name}")
-    found = Space(mine, name, images)
-    try:
-        wait(lambda: found.try_kubectl("get serviceaccount default").rc == 0)
-        found.apply((MANIFESTS / f"{name}.yml").read_text())
+    with namespace(mine, name, images, (MANIFESTS / f"{name}.yml").read_text()) as found:
         yield found
-    finally:
-        # The cluster goes at the end anyway; a namespace of pods with a grace period takes a quarter of a minute.
-        mine.kubectl(f"delete namespace {name} --wait=false")

@@ -40,7 +40,7 @@ def settled(space, pod):
         told = reasons(status)
         return status["phase"] == phase and any(each[0] == reason and words in each[1] for each in told)
 
-    return wait(lambda: space.status(pod), so, timeout_s=90, interval_s=1)
+    return wait(lambda: space.status(pod), so, timeout_s=180, interval_s=1)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -79,6 +79,6 @@ def test_other_pods_and_the_kubelet_go_on(space, restarts):
 
 
 def test_bad_pods_can_be_deleted(space):
-    space.kubectl(f"delete pod {' '.join(BAD)} --timeout=60s")
+    space.kubectl(f"delete pod {' '.join(BAD)} --timeout=120s")
     left = json.loads(space.kubectl("get pods --output json"))["items"]
     assert {pod["metadata"]["name"] for pod in left} == {"good", "odd"}

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.support.waiting import wait
+
 CHART = {
     "Chart.yaml": "apiVersion: v2\nname: page\nversion: 0.1.0\n",
     "values.yaml": "text: hello\nreplicas: 2\n",
@@ -54,7 +56,7 @@ def helm(mine, login, images):
 
     def run(command):
         set_up = f"cd {folder}; export KUBECONFIG=$HOME/.isthmus/kubeconfig"
-        return login.run_as(mine.user, f"{set_up}; helm --namespace charts {command} --timeout 100s")
+        return login.run_as(mine.user, f"{set_up}; helm --namespace charts {command} --timeout 200s")
 
     try:
         run(f"install page . --create-namespace --wait --set image={images['busybox']}")
@@ -76,6 +78,8 @@ def test_chart_is_tested(helm):
 
 def test_chart_is_upgraded_and_removed(helm, mine):
     helm("upgrade page . --reuse-values --wait --set replicas=1")
-    assert mine.kubectl("--namespace charts get deploy page -o jsonpath={.status.readyReplicas}") == "1"
+    # Helm waits for pods that come, not for those that go.
+    ready = "--namespace charts get deploy page -o jsonpath={.status.readyReplicas}"
+    wait(lambda: mine.kubectl(ready), lambda count: count == "1")
     helm("uninstall page --wait")
     assert mine.kubectl("--namespace charts get deploy/page configmap/page --ignore-not-found -o name") == ""

@@ -38,7 +38,7 @@ def test_logs_of_the_previous_run_are_kept(space):
         lambda told: told.get("restartCount") and told["state"].get("running"),
     )
     assert space.kubectl("logs crasher --previous") == "this is run 1"
-    assert space.kubectl("logs crasher") == "this is run 2"
+    wait(lambda: space.kubectl("logs crasher"), lambda said: said == "this is run 2")
 
 
 def test_exec_tells_the_exit_code_and_both_streams(web):
@@ -95,7 +95,7 @@ def test_users_have_pods_of_the_same_name(web, theirs, images):
     wait(
         lambda: theirs.kubectl("get pod web -o jsonpath={.status.phase}"),
         lambda phase: phase == "Succeeded",
-        timeout_s=90,
+        timeout_s=180,
     )
     assert theirs.kubectl("logs web") == f"of {theirs.user}"
     assert web.kubectl("exec web -- cat /www/index.html") == "hello"

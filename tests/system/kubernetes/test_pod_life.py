@@ -40,7 +40,7 @@ def test_hooks_run_around_the_container(space):
     space.ready("pod/hooked pod/listener")
     read = "exec listener -- cat /told/text"
     wait(lambda: space.kubectl(read), lambda text: text == "postStart")
-    space.kubectl("delete pod hooked --timeout=60s")
+    space.kubectl("delete pod hooked --timeout=120s")
     assert space.kubectl(read).split() == ["postStart", "preStop", "SIGTERM"]
 
 

@@ -38,7 +38,7 @@ def create(space, name, label):
 
 
 def test_pod_is_asked(judge):
-    refused = wait(lambda: create(judge, "asked", "yes"), lambda done: "a pod says no" in done.stderr, timeout_s=30)
+    refused = wait(lambda: create(judge, "asked", "yes"), lambda done: "a pod says no" in done.stderr)
     assert refused.rc == 1
     assert judge.try_kubectl("get configmap asked").rc == 1
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.waiting import wait
 
-JOB_S = 100
+JOB_S = 200
 
 
 @pytest.fixture(scope="module")
@@ -21,10 +21,11 @@ def completed(space, job):
 
 def test_stateful_set_has_stable_names(space, database, settings):
     assert space.kubectl("exec db-1 -- cat /data/names") == "db-1"
-    # By the name of the other, from one to the other.
-    assert space.kubectl("exec db-1 -- wget -q -O - http://db-0.db:8080/names") == "db-0"
+    # By the name of the other, from one to the other, as soon as DNS has heard that they are ready.
     full = f"db-1.db.{space.name}.svc.{settings['domain']}"
-    assert space.kubectl(f"exec db-0 -- wget -q -O - http://{full}:8080/names") == "db-1"
+    for asks, name, told in (("db-1", "db-0.db", "db-0"), ("db-0", full, "db-1")):
+        command = f"exec {asks} -- wget -q -O - http://{name}:8080/names"
+        wait(lambda command=command: space.try_kubectl(command).stdout.strip(), told.__eq__)
 
 
 def test_stateful_set_has_a_claim_per_pod(space, database):

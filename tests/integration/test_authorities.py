@@ -1,0 +1,112 @@
+"""A control plane of the real programs whose authorities are succeeded: who gets in, before, meanwhile and after."""
+
+import json
+import ssl
+import subprocess
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
+
+import pytest
+from cryptography import x509
+
+from isthmus.controlplane import authorities, certificates, kubeconfig, pki
+from isthmus.controlplane.authorities import LIFE, OVERLAP, WINDOW
+from isthmus.controlplane.layout import Home
+from tests.support import control_planes
+from tests.support.etcd import program
+from tests.support.waiting import wait
+
+NAMES = pki.Names("alice", "slurm", "cluster.local", IPv4Address("10.96.0.1"), (), (IPv4Address("127.0.0.1"),))
+NOW = datetime.now(UTC)
+OLD = "isthmus ca"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A cluster's home whose authorities end in less than two years."""
+    made = Home(tmp_path_factory.mktemp("authorities") / "home")
+    pki.ensure(made.cluster, NAMES, NOW - LIFE + WINDOW - timedelta(days=1))
+    pki.ensure(made.cluster, NAMES, NOW)
+    return made
+
+
+@pytest.fixture(scope="module")
+def control(home, tmp_path_factory):
+    programs = control_planes.folder_of_programs(tmp_path_factory.mktemp("authorities") / "programs")
+    made = control_planes.ControlPlane(home.home, programs)
+    copy(made, "old")
+    made.start()
+    try:
+        made.wait_until_ready()
+        copy(made, "both")
+        yield made
+    finally:
+        if made.process.poll() is None:
+            made.stop()
+
+
+def copy(control, name):
+    """Keep a kubeconfig as a user does who copies it."""
+    text = kubeconfig.of_user(control.layout, f"https://127.0.0.1:{control.ports.api}")
+    (control.home / name).write_text(text)
+
+
+def ask(control, name):
+    command = [program("kubectl"), "--kubeconfig", str(control.home / name), "get", "namespace", "default"]
+    done = subprocess.run([*command, "-o", "name"], capture_output=True, text=True, timeout=60)
+    return done.stdout.strip() or done.stderr
+
+
+def published(control):
+    """Return what pods are told to believe."""
+    found = json.loads(control.kubectl("get", "configmap", "kube-root-ca.crt", "-o", "json"))
+    return [each.subject for each in x509.load_pem_x509_certificates(found["data"]["ca.crt"].encode())]
+
+
+def server_issuer(control):
+    text = ssl.get_server_certificate(("127.0.0.1", control.ports.api))
+    return x509.load_pem_x509_certificate(text.encode()).issuer
+
+
+def successor():
+    return certificates.subject(f"{OLD} {NOW:%Y-%m-%d}")
+
+
+def test_successor_is_believed_and_old_one_signs(control):
+    wait(lambda: published(control), lambda told: told == [certificates.subject(OLD), successor()])
+    assert server_issuer(control) == certificates.subject(OLD)
+    assert [ask(control, name) for name in ("old", "both")] == ["namespace/default"] * 2
+
+
+def test_aggregated_servers_are_told_both(control):
+    text = control.kubectl("get", "configmap", "extension-apiserver-authentication", "-n", "kube-system", "-o", "json")
+    told = json.loads(text)["data"]
+    files = {key: x509.load_pem_x509_certificates(told[key].encode()) for key in told if key.endswith("client-ca-file")}
+    assert {key: len(known) for key, known in files.items()} == {
+        "client-ca-file": 2,
+        "requestheader-client-ca-file": 2,
+    }
+
+
+def test_successor_signs_a_year_later_and_who_knew_it_gets_in(control):
+    control.kubectl("create", "configmap", "kept")
+    assert control.stop() == 0
+    assert len(list(authorities.advance(control.layout, NOW + OVERLAP + timedelta(days=1)))) == len(authorities.NAMES)
+    control.start("2")
+    control.wait_until_ready()
+    assert server_issuer(control) == successor()
+    wait(lambda: published(control), lambda told: told == [successor(), certificates.subject(OLD)])
+    assert control.kubectl("get", "configmap", "kept", "-o", "name") == "configmap/kept"
+    # Its key was signed by the old one.
+    assert ask(control, "both") == "namespace/default"
+    assert "certificate signed by unknown authority" in ask(control, "old")
+
+
+def test_old_one_is_believed_no_longer_after_its_end(control):
+    assert control.stop() == 0
+    assert list(authorities.advance(control.layout, NOW + WINDOW)) == []
+    control.start("3")
+    control.wait_until_ready()
+    wait(lambda: published(control), lambda told: told == [successor()])
+    assert "Unauthorized" in ask(control, "both") or "must be logged in" in ask(control, "both")
+    assert {each["state"] for name, each in control.conditions().items() if name != "kubelet"} == {"ready"}
