@@ -76,18 +76,19 @@ unit: test-packages ## Tests without root, network or nodes
 	$(PYTEST) tests/unit tests/repo -n 2
 
 integration: test-packages ## Tests against one real dependency at a time
-	$(PYTEST) tests/integration -n 2 --dist loadfile
+	$(PYTEST) tests/integration -n 3 --dist loadfile
 
 system: venv ## Tests on the running test bed
 	$(PYTEST) tests/system
 
 site-tests: venv ## Second run, day-2 playbooks, faults, and the alternative site in molecule
-	$(PYTEST) -s tests/site
+	$(PYTEST) -s -m "not full" tests/site
 
 test: ## All of the above in turn; needs nothing done before
-	@tests/run lint unit integration testbed system site-tests
+	@tests/run lint unit artifacts integration testbed system site-tests
 
 test-full: test ## Also the molecule scenarios that `make test` leaves out
+	$(PYTEST) -s -m full tests/site
 	$(PYTEST) -s tests/full
 
 bench: venv ## Take the figures in docs/testing.md (results/*.json)
@@ -101,6 +102,7 @@ bench: venv ## Take the figures in docs/testing.md (results/*.json)
 	$(BIN)/python -m tests.bench.pod_networks
 	$(BIN)/python -m tests.bench.pod_hpl
 	$(BIN)/python -m tests.bench.pods
+	$(BIN)/python -m tests.bench.pod_streams
 
 conformance: venv ## Run Kubernetes' own conformance cases on the running test bed (FOCUS=regex, ARGS=--help)
 	$(BIN)/ansible-playbook playbooks/conformance.yml
