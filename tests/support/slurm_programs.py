@@ -40,7 +40,7 @@ def shown(words: Sequence[str], jobs: Iterable[Mapping[str, str]]) -> str:
         words: squeue's options.
         jobs: letter of a field -> its text; one that is asked for and missing here fails.
     """
-    assert "--noheader" in words
+    assert {"--all", "--noheader"} <= set(words)
     assert f"--user={os.getuid()}" in words
     (form,) = [word.partition("=")[2] for word in words if word.startswith("--format=")]
     return "".join(re.sub("%(.)", lambda found, job=job: job[found[1]], form) + "\n" for job in jobs)  # type: ignore[misc]

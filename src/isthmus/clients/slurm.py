@@ -58,8 +58,8 @@ class Form:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The options that make squeue answer in this form."""
-        return "--noheader", f"--format={self.mark}{self.mark.join(self.fields)}{self.mark}"
+        """The options that make squeue answer in this form, of jobs in hidden partitions too."""
+        return "--all", "--noheader", f"--format={self.mark}{self.mark.join(self.fields)}{self.mark}"
 
     def rows(self, told: str) -> list[list[str]]:
         """Return the fields of each job, as squeue writes them.

@@ -5,8 +5,8 @@ import pytest
 from isthmus.clients.slurm import Form, Holding, SlurmError, jobs_on_nodes
 
 SQUEUE = """#!/bin/sh
-[ "$1" = --noheader ] && [ "${3%%=*}" = --states ] || exit 2
-form=${2#--format=}
+[ "$1 $2" = "--all --noheader" ] && [ "${4%%=*}" = --states ] || exit 2
+form=${3#--format=}
 mark=${form%%[%]*}
 [ "$form" = "$mark%A$mark%U$mark%j$mark" ] || exit 2
 job() { printf '%s%s%s%s%s%b%s\\n' $mark "$1" $mark "$2" $mark "$3" $mark; }
