@@ -6,7 +6,7 @@ from tests.support import playbooks
 SAMPLE = """
 tests/system/base tests/system/slurm/test_cluster.py tests/system/slurm/test_limits.py tests/system/apptainer
 tests/system/network/test_flannel.py tests/system/network/test_names.py tests/system/kubernetes/test_hosts.py
-tests/system/kubernetes/test_up.py
+tests/system/kubernetes/test_up.py tests/system/kubernetes/test_gpus.py
 """
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from isthmus.filters.accounting import slurm_accounting_plan
 from isthmus.filters.accounting_state import slurm_accounting_queries
 from isthmus.filters.slurm_conf import slurm_conf, slurm_settings
+from isthmus.filters.slurm_gres import slurm_gres, slurm_gres_types
 from isthmus.filters.slurm_nodes import slurm_fold, slurm_hardware, slurm_nodes
 from isthmus.filters.slurm_partitions import slurm_partitions
 from isthmus.filters.slurm_site import (
@@ -26,6 +27,8 @@ FILTERS: dict[str, Callable[..., object]] = {
     "slurm_conf": slurm_conf,
     "slurm_fair_memory": slurm_fair_memory,
     "slurm_fold": slurm_fold,
+    "slurm_gres": slurm_gres,
+    "slurm_gres_types": slurm_gres_types,
     "slurm_hardware": slurm_hardware,
     "slurm_missing": slurm_missing,
     "slurm_nodes": slurm_nodes,

@@ -108,6 +108,11 @@ def slurm_nodes(hosts: Sequence[Mapping[str, Any]]) -> str:
     return "".join(_node_lines(names, addresses, hardware) for hardware, names in groups)
 
 
+def words(value: str | Iterable[str]) -> tuple[str, ...]:
+    """Return a list of words, which an inventory may also write as one text with commas."""
+    return tuple(value.split(",")) if isinstance(value, str) else tuple(map(str, value))
+
+
 def _node_set(names: Iterable[str]) -> NodeSet:
     plain = [str(name) for name in names]
     for name in plain:
@@ -150,12 +155,8 @@ def _check_numbers(known: Mapping[str, Any]) -> None:
 
 def _hardware(host: Mapping[str, Any]) -> Hardware:
     known = slurm_hardware({}, {key: value for key, value in host.items() if key not in ("name", "address")})
-    gres, features = _words(known.pop("gres", ())), _words(known.pop("features", ()))
+    gres, features = words(known.pop("gres", ())), words(known.pop("features", ()))
     return Hardware(**known, gres=gres, features=features)
-
-
-def _words(value: str | Iterable[str]) -> tuple[str, ...]:
-    return tuple(value.split(",")) if isinstance(value, str) else tuple(map(str, value))
 
 
 def _node_lines(names: Iterable[str], addresses: Mapping[str, str], hardware: Hardware) -> str:

@@ -34,6 +34,7 @@ _SHAPES: dict[str, Any] = {
     "network_user_drivers": {},
     "slurm_accounts": _LIMITED,
     "slurm_conf_extra": {},
+    "slurm_gres_conf": [{}],
     "slurm_partitions": [{"name": str, "nodes": [str], "options": {}}],
     "slurm_qos": _LIMITED,
     "slurm_users": _LIMITED,

@@ -9,6 +9,7 @@ from typing import Any
 from ClusterShell.NodeSet import NodeSetException
 
 from isthmus.filters.errors import InputError
+from isthmus.filters.slurm_gres import slurm_gres
 from isthmus.filters.slurm_nodes import slurm_expand, slurm_hardware
 from isthmus.filters.slurm_partitions import slurm_partitions
 from isthmus.filters.slurm_time import time_minutes
@@ -23,6 +24,7 @@ _LIMITED = ("slurm_accounts", "slurm_qos", "slurm_users")
 def slurm_problems(site: Site) -> Iterator[str]:
     """Yield what is wrong with nodes, partitions and limits."""
     yield from _nodes(site)
+    yield from _gres(site)
     yield from _partitions(site)
     yield from _default_memory(site)
     yield from _times(site)
@@ -36,6 +38,20 @@ def _nodes(site: Site) -> Iterator[str]:
                 slurm_hardware({}, declared)
             except InputError as error:
                 yield site.problem(f"host {host}: {error.problem}", error.remedy, "slurm_node")
+
+
+def _gres(site: Site) -> Iterator[str]:
+    said = site.shared_list("slurm_gres_conf")
+    try:
+        slurm_gres([], said)
+    except InputError as error:
+        yield site.problem_of(error, "slurm_gres_conf")
+        return
+    for host in site.group("compute"):
+        try:
+            slurm_gres([{"name": host, **_declared(site, host)}], said)
+        except InputError as error:
+            yield site.problem(f"host {host}: {error.problem}", error.remedy, "slurm_node")
 
 
 def _partitions(site: Site) -> Iterator[str]:

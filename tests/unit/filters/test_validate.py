@@ -10,7 +10,7 @@ from isthmus.filters.validate import cluster_problems, cluster_role_specs
 
 OPTIONS = {
     "base": ("base_users", "base_address"),
-    "slurm": ("slurm_partitions", "slurm_node", "slurm_conf_extra", "slurm_qos"),
+    "slurm": ("slurm_partitions", "slurm_node", "slurm_conf_extra", "slurm_gres_conf", "slurm_qos"),
     "provider_local": (),
     "cluster": ("cluster_name",),
 }
@@ -136,11 +136,19 @@ def test_hashes_and_locks_are_passwords(given):
         ({"slurm_partitions": 2 * partition()["slurm_partitions"]}, "partition 'batch' exists twice"),
         ({"slurm_qos": [{"name": "q", "limits": {"MaxWall": "1h"}}]}, "MaxWall of slurm_qos, q is no time: '1h'"),
         (partition(options={"DefMemPerNode": 257}), "DefMemPerNode of partition batch is 257 MiB, but node c1 has 256"),
+        ({"slurm_gres_conf": [{"Name": ""}]}, "Name has no value"),
+        ({"slurm_gres_conf": ["Name=gpu"]}, "slurm_gres_conf[0] is text; write a dict"),
         ({"slurm_conf_extra": {"defmempercpu": 257}}, "is 257 MiB, but node c1 has 256; lower it, or raise"),
     ],
 )
 def test_wrong_slurm_is_refused(shared, message):
     assert message in "\n".join(problems(shared=shared, c1={"slurm_node": {"cpus": 4, "memory_mib": 256}}))
+
+
+def test_generic_resource_without_a_count_is_refused_where_nothing_else_tells():
+    host = {"slurm_node": {"gres": ["gpu"]}}
+    assert "host c1: slurm_node.gres has 'gpu'; write name:count" in "\n".join(problems(c1=host))
+    assert problems(shared={"slurm_gres_conf": [{"AutoDetect": "nvml"}]}, c1=host) == []
 
 
 @pytest.mark.parametrize(

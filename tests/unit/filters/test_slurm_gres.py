@@ -1,0 +1,44 @@
+"""Generic resources: what nodes declare, or an admin writes, becomes gres.conf."""
+
+import pytest
+
+from isthmus.filters.errors import InputError
+from isthmus.filters.slurm_gres import slurm_gres, slurm_gres_types
+
+HOSTS = [
+    {"name": "c1", "gres": ["gpu:a100:2", "fast:1"]},
+    {"name": "c2", "gres": "gpu:a100:2"},
+    {"name": "c3", "gres": ["gpu:4"]},
+    {"name": "c4"},
+]
+
+
+def test_names_are_each_once():
+    assert slurm_gres_types(HOSTS) == ["fast", "gpu"]
+    assert slurm_gres_types(HOSTS[3:]) == []
+
+
+def test_nodes_have_as_many_as_they_declare():
+    assert slurm_gres(HOSTS, []).splitlines() == [
+        "NodeName=c1 Name=fast Count=1",
+        "NodeName=c3 Name=gpu Count=4",
+        "NodeName=c[1-2] Name=gpu Type=a100 Count=2",
+    ]
+    assert slurm_gres(HOSTS[3:], []) == ""
+
+
+def test_lines_of_an_admin_replace_them():
+    said = [{"AutoDetect": "nvml"}, {"NodeName": "c[1-3]", "Name": "gpu", "File": "/dev/nvidia[0-3]"}]
+    assert slurm_gres(HOSTS, said) == "AutoDetect=nvml\nNodeName=c[1-3] Name=gpu File=/dev/nvidia[0-3]\n"
+
+
+@pytest.mark.parametrize("gres", ["gpu", "gpu:", "gpu:a100", "gpu:many:x:1", "gpu:1 Name=x", ""])
+def test_without_a_count_it_is_refused(gres):
+    with pytest.raises(InputError, match="write name:count or name:type:count"):
+        slurm_gres([{"name": "c1", "gres": [gres]}], [])
+
+
+@pytest.mark.parametrize("said", [{"File path": "x"}, {"Name": ""}, {"Name": {"a": 1}}, {"File": "a\nb"}])
+def test_line_that_slurm_cannot_read_is_refused(said):
+    with pytest.raises(InputError):
+        slurm_gres([], [said])
