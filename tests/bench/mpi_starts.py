@@ -30,6 +30,8 @@ SHAPES = {"1x2": (1, 2), "2x2": (2, 2)}
 MPIS = {"openmpi": "pmix", "mpich": "pmi2"}
 PLACES = {"host": "--pod-network=none", "pod": "--pod-network=private"}
 REASONS_KEPT = 10
+# In a log, which has no progress bar.
+TOLD_EVERY = 50
 
 
 def prepare(cluster: testbed.TestBed) -> None:
@@ -71,7 +73,10 @@ def measure(outcomes: Iterable[str], total: int, kind: Kind, progress: Progress)
             clean += 1
         else:
             reasons.append(outcome)
-        progress.update(bar, advance=1, description=f"{kind}: {clean} clean, {len(reasons)} failed")
+        told = f"{kind}: {clean} clean, {len(reasons)} failed"
+        progress.update(bar, advance=1, description=told)
+        if not progress.console.is_terminal and (clean + len(reasons)) % TOLD_EVERY == 0:
+            print(told, flush=True)
     return {
         "runs": clean + len(reasons),
         "clean": clean,
