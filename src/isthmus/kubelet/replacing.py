@@ -7,35 +7,15 @@ image that cannot be had is told too: the container ends, as with the official k
 from __future__ import annotations
 
 import asyncio
-import logging
-from typing import Any, Protocol
 
-from isthmus.clients.kube import KubeError, Object
-from isthmus.kubelet import translate
+from isthmus.clients.kube import Object
+from isthmus.kubelet import late
 from isthmus.kubelet.channel import Connection
-from isthmus.kubelet.events import Kind
-from isthmus.kubelet.images import ImageWaitError
 from isthmus.kubelet.parts import Parts
-from isthmus.kubelet.pulls import Pulls, needs
-from isthmus.kubelet.unready import UnreadyError
 from isthmus.model.plan import Container, Plan, to_json
-from isthmus.model.pod_inputs import ImageState
 
 _KINDS = ("initContainers", "containers")
 _LIVING = ("waiting", "running")
-
-_log = logging.getLogger(__name__)
-
-
-class Pod(Protocol):
-    """What is known of the pod."""
-
-    pod: Object
-    report: dict[str, Any] | None
-    states: dict[str, ImageState]
-
-    def wake(self) -> None:
-        """Have the worker look."""
 
 
 def changed(pod: Object, report: Object | None) -> dict[str, str]:
@@ -67,7 +47,7 @@ class Replacing:
         worker: the pod's.
     """
 
-    def __init__(self, parts: Parts, worker: Pod) -> None:
+    def __init__(self, parts: Parts, worker: late.Pod) -> None:
         self._parts, self._worker = parts, worker
         self._tasks: dict[str, tuple[Connection, str, asyncio.Task[None]]] = {}
 
@@ -88,42 +68,8 @@ class Replacing:
             task.cancel()
 
     async def _replace(self, connection: Connection, name: str) -> None:
-        pause_s, longest_s = self._parts.pauses.retry
-        while not connection.is_closed:
-            wait_s, pause_s = pause_s, min(pause_s * 2, longest_s)
-            try:
-                made = await self._made(name)
-                await connection.send({"type": "replace", "name": name, "container": to_json(made)})
-                return
-            except ImageWaitError as error:
-                wait_s = error.retry_s
-                await self._hold(connection, name, error.state)
-            except UnreadyError as error:
-                await self._hold(connection, name, ImageState(error.reason, error.message))
-            except KubeError as error:
-                _log.info("container %s of pod %s keeps its image for now: %s", name, connection.uid, error)
-            except Exception as error:
-                _log.exception("image of pod %s", connection.uid)
-                self._parts.recorder.tell(self._worker.pod, Kind.WARNING, "KubeletError", repr(error))
-            await asyncio.sleep(wait_s)
+        async def send(made: Container | None) -> None:
+            told = None if made is None else to_json(made)
+            await connection.send({"type": "replace", "name": name, "container": told})
 
-    async def _made(self, name: str) -> Container:
-        pod = self._worker.pod
-        [need] = [one for one in needs(pod) if one.own == name]
-        pulls = Pulls(self._parts, pod, await self._parts.config.pull_secrets(pod), [need])
-        try:
-            await pulls.are_late()
-            images, states, waits = await pulls.answers()
-        finally:
-            pulls.end()
-        if waits:
-            raise waits[0]
-        made = translate.single(pod, name, await self._parts.config.resolve(pod, images))
-        self._worker.states.update(states)
-        return made
-
-    async def _hold(self, connection: Connection, name: str, state: ImageState) -> None:
-        """Have a container end, and show what it waits for."""
-        self._worker.states[name] = state
-        await connection.send({"type": "replace", "name": name, "container": None})
-        self._worker.wake()
+        await late.provide(self._parts, self._worker, connection, name, send)

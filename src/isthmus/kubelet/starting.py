@@ -127,16 +127,6 @@ async def submit(parts: Parts, pod: Object, prepared: Prepared) -> str:
     return number
 
 
-async def find_images(parts: Parts, pod: Object) -> tuple[dict[str, Image], dict[str, ImageState]]:
-    """Return the images of all containers, as they write them, and where each container's stands.
-
-    Raises:
-        NotYetError: one is not there.
-    """
-    _, images, states = await _find_images(parts, pod, None)
-    return images, states
-
-
 async def _find_images(
     parts: Parts, pod: Object, show: Show | None
 ) -> tuple[Object, dict[str, Image], dict[str, ImageState]]:

@@ -11,7 +11,7 @@ import logging
 from typing import Any, Protocol
 
 from isthmus.clients.kube import KubeError
-from isthmus.kubelet import refusals_containers, replacing, starting, translate
+from isthmus.kubelet import joining, late, replacing, starting, translate
 from isthmus.kubelet.channel import Connection
 from isthmus.kubelet.events import Kind
 from isthmus.kubelet.parts import Parts
@@ -22,7 +22,7 @@ from isthmus.model.plan import Plan, to_json
 _log = logging.getLogger(__name__)
 
 
-class Pod(replacing.Pod, Protocol):
+class Pod(late.Pod, Protocol):
     """What is known of the pod that is talked about."""
 
     number: str | None
@@ -43,8 +43,8 @@ class Talk:
         self._waiting: Connection | None = None
         self._planning: asyncio.Task[None] | None = None
         self._volumes: Any = None
-        self._ephemeral: set[str] = set()
         self._replacing = replacing.Replacing(parts, worker)
+        self._joining = joining.Joining(parts, worker)
 
     async def begin(self, connection: Connection) -> None:
         """Take a supervisor that says hello."""
@@ -76,6 +76,7 @@ class Talk:
     def end(self) -> None:
         """Say nothing more."""
         self._replacing.end()
+        self._joining.end()
         if self._planning:
             self._planning.cancel()
         if self.connection:
@@ -101,33 +102,14 @@ class Talk:
             await connection.send({"type": "update", "volumes": volumes})
         self._volumes = volumes
 
-    async def catch_up(self) -> None:
+    def catch_up(self) -> None:
         """Forget a supervisor that has gone; send changed images, and ephemeral containers that are new."""
         if self.connection and self.connection.is_closed:
             self.connection = None
         if self.connection is None or not self._worker.report:
             return
         self._replacing.look(self.connection)
-        known = self._ephemeral | self._worker.report.get("containers", {}).keys()
-        for one in self._worker.pod["spec"].get("ephemeralContainers") or ():
-            if one["name"] not in known:
-                await self._add(self.connection, one["name"])
-
-    async def _add(self, connection: Connection, name: str) -> None:
-        pod = self._worker.pod
-        if problems := refusals_containers.ephemeral(pod, name, self._parts.settings):
-            self._ephemeral.add(name)
-            self._parts.recorder.tell(pod, Kind.WARNING, "UnsupportedPod", "; ".join(problems))
-            return
-        try:
-            images, _ = await starting.find_images(self._parts, pod)
-            made = translate.single(pod, name, await self._parts.config.resolve(pod, images))
-        except (NotYetError, UnreadyError, KubeError) as error:
-            self._parts.recorder.tell(pod, Kind.WARNING, "Failed", f"ephemeral container {name}: {error}")
-            return
-        target = translate.target(pod, name)
-        await connection.send({"type": "ephemeral", "container": to_json(made), "target": target})
-        self._ephemeral.add(name)
+        self._joining.look(self.connection)
 
     async def _plan(self, connection: Connection) -> None:
         """Send the plan, made anew where it is not known any more, as soon as it can be made."""

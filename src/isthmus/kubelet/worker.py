@@ -198,7 +198,7 @@ class Worker:
                 break
             if self.job or self.report:
                 await self._show()
-            await self.talk.catch_up()
+            self.talk.catch_up()
             wait_s = min(await self._stop(number), self._overdue_in_s())
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):

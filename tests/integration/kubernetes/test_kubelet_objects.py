@@ -109,17 +109,33 @@ def test_claim_of_a_nodes_disk_ties_its_pods_to_the_node(bed, api):
     assert "--nodelist=c1" in bed.slurm.submissions[-1]
 
 
+def join(api, pod, **added):
+    path = f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}/ephemeralcontainers"
+    api.patch(path, {"spec": {"ephemeralContainers": [added]}}, "strategic-merge-patch")
+
+
 def test_ephemeral_container_is_sent_once(bed, api):
     pod = api.pod()
     api.wait_phase(pod, "Running")
-    path = f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}/ephemeralcontainers"
-    added = [{"name": "debug", "image": "tools", "targetContainerName": "main"}]
-    api.patch(path, {"spec": {"ephemeralContainers": added}}, "strategic-merge-patch")
+    join(api, pod, name="debug", image="tools", targetContainerName="main")
     supervisor = bed.supervisor(pod)
     wait(lambda: supervisor.ephemeral, **SOON)
     bed.report(pod, "running")
     time.sleep(0.5)
     assert [(one["name"], one["target"]) for one in supervisor.ephemeral] == [("debug", "main")]
+
+
+def test_ephemeral_container_without_image_holds_up_nobody(bed, api):
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    join(api, pod, name="first", image="missing")
+    waits = wait(lambda: api.status(pod).get("ephemeralContainerStatuses"), **SOON)[0]["state"]["waiting"]
+    assert (waits["reason"], "there is no image" in waits["message"]) == ("ErrImagePull", True)
+    join(api, pod, name="second", image="tools")
+    supervisor = bed.supervisor(pod)
+    wait(lambda: [one["name"] for one in supervisor.ephemeral], lambda found: found == ["second"], **SOON)
+    bed.exit(pod)
+    api.wait_phase(pod, "Succeeded")
 
 
 def test_many_pods_at_once_run_once(bed, api):
