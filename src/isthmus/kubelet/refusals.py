@@ -100,5 +100,5 @@ def _tasks(pod: Object) -> Iterator[str]:
     for container in pod["spec"]["containers"] if flags.mpi(pod) is not None else ():
         if identity.seccomp(pod, container, "") is not None:
             where = f"container {container['name']}: securityContext.seccompProfile"
-            why = "Apptainer, which begins each task, takes no such profile"
+            why = "Apptainer, which begins each task, can only answer EPERM, which breaks threads"
             yield f"{where} is not offered with several tasks: {why}; set its type to Unconfined for this container"
