@@ -11,6 +11,8 @@ from isthmus.filters.errors import InputError
 from isthmus.filters.slurm_conf import conf_key, conf_value
 from isthmus.filters.slurm_nodes import slurm_fold, words
 
+# slurmd does not count these where they have no files.
+_DEVICES = ("gpu", "mps", "shard")
 _GRES = re.compile(r"(?P<name>\w+)(:(?P<type>[A-Za-z_][\w.-]*))?:(?P<count>[0-9]+[KMGTP]?)")
 
 
@@ -28,7 +30,8 @@ def slurm_gres(hosts: Sequence[Mapping[str, Any]], said: Sequence[Mapping[str, o
             devices: Slurm counts them, and neither hides nor names one.
 
     Raises:
-        InputError: for a key or a value that Slurm cannot read, or a generic resource without a count.
+        InputError: for a key or a value that Slurm cannot read, a generic resource without a count, or GPUs
+            without devices, which slurmd leaves out.
     """
     if said:
         return "".join(map(_line, said))
@@ -47,5 +50,8 @@ def _counted(gres: str) -> str:
     found = _GRES.fullmatch(gres)
     if found is None:
         raise InputError(f"slurm_node.gres has {gres!r}", "write name:count or name:type:count, e.g. gpu:a100:2")
+    if found["name"] in _DEVICES:
+        remedy = 'write slurm_gres_conf, e.g. [{Name: gpu, File: "/dev/nvidia[0-1]"}] or [{AutoDetect: nvml}]'
+        raise InputError(f"slurm_node.gres has {gres!r}, and nobody says which devices these are", remedy)
     kind = f" Type={found['type']}" if found["type"] else ""
     return f"Name={found['name']}{kind} Count={found['count']}"

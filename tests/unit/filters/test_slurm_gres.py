@@ -6,25 +6,30 @@ from isthmus.filters.errors import InputError
 from isthmus.filters.slurm_gres import slurm_gres, slurm_gres_types
 
 HOSTS = [
-    {"name": "c1", "gres": ["gpu:a100:2", "fast:1"]},
-    {"name": "c2", "gres": "gpu:a100:2"},
-    {"name": "c3", "gres": ["gpu:4"]},
+    {"name": "c1", "gres": ["licence:a100:2", "fast:1"]},
+    {"name": "c2", "gres": "licence:a100:2"},
+    {"name": "c3", "gres": ["licence:4"]},
     {"name": "c4"},
 ]
 
 
 def test_names_are_each_once():
-    assert slurm_gres_types(HOSTS) == ["fast", "gpu"]
+    assert slurm_gres_types(HOSTS) == ["fast", "licence"]
     assert slurm_gres_types(HOSTS[3:]) == []
 
 
 def test_nodes_have_as_many_as_they_declare():
     assert slurm_gres(HOSTS, []).splitlines() == [
         "NodeName=c1 Name=fast Count=1",
-        "NodeName=c3 Name=gpu Count=4",
-        "NodeName=c[1-2] Name=gpu Type=a100 Count=2",
+        "NodeName=c3 Name=licence Count=4",
+        "NodeName=c[1-2] Name=licence Type=a100 Count=2",
     ]
     assert slurm_gres(HOSTS[3:], []) == ""
+
+
+def test_gpus_want_devices():
+    with pytest.raises(InputError, match="nobody says which devices these are; write slurm_gres_conf"):
+        slurm_gres([{"name": "c1", "gres": ["gpu:a100:2"]}], [])
 
 
 def test_lines_of_an_admin_replace_them():
