@@ -23,7 +23,7 @@ export PIP_NO_INDEX := 1
 export PIP_FIND_LINKS := $(ISTHMUS_BUNDLE)/wheels
 endif
 
-.PHONY: help venv testbed teardown ssh lock format lint unit integration system site-tests test test-full bench conformance verify artifacts bundle
+.PHONY: help venv testbed teardown ssh lock format lint unit integration system molecule site-tests test test-full bench conformance verify artifacts bundle
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -81,11 +81,14 @@ integration: test-packages ## Tests against one real dependency at a time
 system: venv ## Tests on the running test bed
 	$(PYTEST) tests/system
 
-site-tests: venv ## Second run, day-2 playbooks, faults, and the alternative site in molecule
-	$(PYTEST) -s -m "not full" tests/site
+molecule: venv ## The alternative site, on nodes of its own
+	$(PYTEST) -s -m "not full" tests/site/test_molecule.py
 
-test: ## All of the above in turn; needs nothing done before
-	@tests/run lint unit artifacts integration testbed system site-tests
+site-tests: venv ## Second run, day-2 playbooks, faults
+	$(PYTEST) -s -m "not full" tests/site --ignore=tests/site/test_molecule.py
+
+test: ## All of the above; needs nothing done before
+	@tests/run lint unit artifacts integration testbed system+molecule site-tests
 
 test-full: test ## Also the molecule scenarios that `make test` leaves out
 	$(PYTEST) -s -m full tests/site
