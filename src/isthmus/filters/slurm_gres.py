@@ -39,7 +39,7 @@ def slurm_gres(hosts: Sequence[Mapping[str, Any]], said: Sequence[Mapping[str, o
     for host in hosts:
         for each in words(host.get("gres", ())):
             alike[_counted(each)].append(str(host["name"]))
-    return "".join(f"NodeName={slurm_fold(names)} {words}\n" for words, names in sorted(alike.items()))
+    return "".join(f"NodeName={slurm_fold(names)} {resource}\n" for resource, names in sorted(alike.items()))
 
 
 def _line(settings: Mapping[str, object]) -> str:
