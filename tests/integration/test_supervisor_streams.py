@@ -7,6 +7,7 @@ import time
 import pytest
 
 from isthmus.supervisor.frames import RESIZE, STDIN
+from isthmus.supervisor.main import LAST_WORD_S
 from tests.support.supervised import container, plan, probe, wait_for_log
 from tests.support.waiting import wait
 
@@ -103,6 +104,21 @@ def test_logs_follow_to_the_end(pod):
     stream.wait_for(b"a\n")
     kubelet.exec("main", "touch", "/on").finish()
     assert stream.finish() == (None, b"a\nb\nc\n", b"")
+
+
+def test_slow_reader_gets_the_whole_log_of_a_pod_that_ends(pod):
+    waits = "until test -e /on; do sleep 0.1; done"
+    # More than sockets hold, less than a log may have.
+    kubelet = pod.run(plan(container("main", f"{waits}; yes {'x' * 1000} | head -n 8000; echo over")))
+    kubelet.until("main", state="running")
+    stream = kubelet.logs("main", follow=True)
+    kubelet.exec("main", "touch", "/on").finish()
+    with kubelet.held():
+        wait(lambda: json.loads((pod.folder / "report.json").read_text()), lambda told: told["phase"] == "ended")
+        # A supervisor that waits for its last report alone has gone by then.
+        time.sleep(LAST_WORD_S + 1)
+    lines = stream.finish()[1].splitlines()
+    assert (len(lines), lines[-1]) == (8001, b"over")
 
 
 def test_forwarded_port(pod):

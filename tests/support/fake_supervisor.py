@@ -48,6 +48,8 @@ class FakeSupervisor:
         self.on_plan: Any = None
         self.on_stop: Any = None
         self.on_replace: Any = None
+        # Where it hangs up instead of answering.
+        self.leaves_at = ""
         self.closed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -126,7 +128,9 @@ class FakeSupervisor:
 
     async def _take(self, item: dict[str, Any]) -> None:
         kind = item["type"]
-        if kind == "plan":
+        if kind == self.leaves_at:
+            await self.leave()
+        elif kind == "plan":
             self.plans.append(item["plan"])
             self.first_services = dict(self.services)
             if self.on_plan:

@@ -10,7 +10,7 @@ import socket
 import ssl
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from isthmus.supervisor import frames
 
@@ -103,17 +103,20 @@ class Stream:
         self._kubelet.send({"type": "cancel", "stream": self.number})
 
     def wait_for(self, text, channel=frames.STDOUT, timeout_s=60):
-        self._kubelet.wait(lambda: text in self.got.get(channel, b""), timeout_s, lambda: self.got)
+        self._kubelet.wait(lambda: text in self.got.get(channel, b""), timeout_s, self._shown)
+
+    def _shown(self):
+        return {channel: (len(got), got[-200:]) for channel, got in self.got.items()}
 
     def finish(self, timeout_s=60):
         """Wait for the end; return (exit code, stdout, stderr)."""
-        self._kubelet.wait(lambda: self.end is not None, timeout_s, lambda: self.got)
+        self._kubelet.wait(lambda: self.end is not None, timeout_s, self._shown)
         assert self.end["error"] is None, self.end["error"]
         return self.end["exit_code"], self.got.get(frames.STDOUT, b""), self.got.get(frames.STDERR, b"")
 
     def refusal(self, timeout_s=60):
         """Wait for an end that is an error; return its text."""
-        self._kubelet.wait(lambda: self.end is not None, timeout_s, lambda: self.got)
+        self._kubelet.wait(lambda: self.end is not None, timeout_s, self._shown)
         return self.end["error"]
 
 
@@ -157,6 +160,12 @@ class Kubelet:
                 assert self._wrong is None, self._wrong
                 assert self._changed.wait(deadline - time.monotonic()), f"not so: {shown()} {self.report}"
             assert self._wrong is None, self._wrong
+
+    @contextmanager
+    def held(self):
+        """Take nothing that comes, as one whose readers are slow."""
+        with self._changed:
+            yield
 
     def send(self, message):
         self.write(frames.message(message))

@@ -31,12 +31,17 @@ class StreamEnded(Exception):  # noqa: N818  an end, good or bad
     Attributes:
         exit_code: of the program that was run; None where there was none.
         error: why it broke off; None for a good end.
+        is_gone: it broke off with the connection.
     """
 
-    def __init__(self, exit_code: int | None, error: str | None) -> None:
+    def __init__(self, exit_code: int | None, error: str | None, *, is_gone: bool = False) -> None:
         self.exit_code = exit_code
         self.error = error
+        self.is_gone = is_gone
         super().__init__(error or f"exit code {exit_code}")
+
+
+GONE = StreamEnded(None, "the pod's supervisor went away", is_gone=True)
 
 
 class Stream:
@@ -67,15 +72,27 @@ class Stream:
 
     async def feed(self, item: Data) -> None:
         """Take what the pod has sent."""
+        if self.end is None and not await self._put(item):
+            await self.cancel()
+
+    async def over(self, end: StreamEnded) -> None:
+        """Take the end; the reader gets all that came before it."""
         if self.end is None:
-            try:
-                async with asyncio.timeout(_STUCK_S):
-                    await self._queue.put(item)
-            except TimeoutError:
-                await self.cancel()
+            self.end = end
+            if not await self._put(None):
+                self.end = StreamEnded(None, "cancelled")
+                self.finish(self.end)
+
+    async def _put(self, item: Data | None) -> bool:
+        try:
+            async with asyncio.timeout(_STUCK_S):
+                await self._queue.put(item)
+        except TimeoutError:
+            return False
+        return True
 
     def finish(self, end: StreamEnded) -> None:
-        """Wake the reader: nothing more comes."""
+        """Wake the reader: nothing more comes, and what he has not taken may be lost."""
         self.end = self.end or end
         if self._queue.full():
             self._queue.get_nowait()
@@ -111,8 +128,11 @@ class Connection:
             _log.debug("pod %s went away: %s", self.uid, error)
 
     async def open(self, request: dict[str, Any]) -> Stream:
-        """Ask for a stream: exec, attach, logs, forward or stats."""
+        """Ask for a stream: exec, attach, logs, forward or stats; of one that has gone it is at its end."""
         stream = Stream(self, next(self._numbers))
+        if self.is_closed:
+            stream.finish(GONE)
+            return stream
         self._streams[stream.number] = stream
         await self.send({**request, "stream": stream.number})
         return stream
@@ -130,13 +150,13 @@ class Connection:
         if item["type"] != "end":
             return False
         if stream := self._streams.pop(item.get("stream", 0), None):
-            stream.finish(StreamEnded(item.get("exit_code"), item.get("error")))
+            await stream.over(StreamEnded(item.get("exit_code"), item.get("error")))
         return True
 
     def close(self) -> None:
         """End all streams and the connection."""
         for stream in self._streams.values():
-            stream.finish(StreamEnded(None, "the pod's supervisor went away"))
+            stream.finish(GONE)
         self._streams.clear()
         self.is_closed = True
         self._writer.close()

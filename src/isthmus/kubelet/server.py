@@ -19,10 +19,11 @@ from isthmus.clients.kube import KubeError, Object
 from isthmus.kubelet import exec as remote
 from isthmus.kubelet import forward, logs, stats
 from isthmus.kubelet.access import Access
-from isthmus.kubelet.channel import Connection
+from isthmus.kubelet.channel import GONE, Connection, Stream, StreamEnded
 from isthmus.kubelet.store import PodFolder
 
 _TRUE = ("1", "true")
+_OVER = ("Failed", "Succeeded")
 _KEPT_KINDS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
 _log = logging.getLogger(__name__)
@@ -112,26 +113,20 @@ class Server:
         wanted = logs.Wanted.read(request.query, datetime.now(UTC))
         uid = pod["metadata"]["uid"]
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
-        connection = self._pods.connection(uid)
-        if connection is None:
-            _must_have_run(pod, container)
-            await response.prepare(request)
-            for piece in logs.kept(self._pods.folder(uid).logs(container), wanted):
-                await response.write(piece)
+        end = GONE
+        if connection := self._pods.connection(uid):
+            stream = await connection.open({"type": "logs", "container": container, **wanted.to_json()})
+            end = await _pass_on(stream, request, response)
+        if response.prepared:
             return response
-        stream = await connection.open({"type": "logs", "container": container, **wanted.to_json()})
-        try:
-            async for item in stream:
-                if not response.prepared:
-                    await response.prepare(request)
-                if item.body:
-                    await response.write(item.body)
-            if stream.end and stream.end.error and not response.prepared:
-                raise web.HTTPBadRequest(text=stream.end.error)
-            if not response.prepared:
-                await response.prepare(request)
-        finally:
-            await stream.cancel()
+        if end.error:
+            must_have_run(pod, container)
+        if end.error and not end.is_gone:
+            raise web.HTTPBadRequest(text=end.error)
+        await response.prepare(request)
+        # A supervisor that left just now has said nothing; the file it leaves says all.
+        for piece in logs.kept(self._pods.folder(uid).logs(container), wanted) if end.is_gone else ():
+            await response.write(piece)
         return response
 
     async def _exec(self, request: web.Request) -> web.WebSocketResponse:
@@ -191,6 +186,19 @@ class Server:
         return connection
 
 
+async def _pass_on(stream: Stream, request: web.Request, response: web.StreamResponse) -> StreamEnded:
+    """Answer with what a stream sends, from the first byte on; return how it ended."""
+    try:
+        async for item in stream:
+            if not response.prepared:
+                await response.prepare(request)
+            if item.body:
+                await response.write(item.body)
+    finally:
+        await stream.cancel()
+    return stream.end or GONE
+
+
 async def _healthy(request: web.Request) -> web.Response:
     return web.Response(text="ok")
 
@@ -205,13 +213,16 @@ async def _upgrade(request: web.Request, protocols: tuple[str, ...]) -> web.WebS
     return socket
 
 
-def _must_have_run(pod: Object, container: str) -> None:
+def must_have_run(pod: Object, container: str) -> None:
     """Tell as the kubelet of Kubernetes does when there can be no log yet."""
-    statuses = [one for kind in _KEPT_KINDS for one in pod.get("status", {}).get(kind, ())]
-    found: Object = next((one for one in statuses if one["name"] == container), {})
-    if waiting := found.get("state", {}).get("waiting"):
-        if found.get("lastState", {}).get("terminated"):
-            return
-        name = pod["metadata"]["name"]
-        reason = waiting.get("reason", "PodInitializing")
-        raise web.HTTPBadRequest(text=f'container "{container}" in pod "{name}" is waiting to start: {reason}')
+    told = pod.get("status", {})
+    statuses = [one for kind in _KEPT_KINDS for one in told.get(kind, ())]
+    found: Object | None = next((one for one in statuses if one["name"] == container), None)
+    name = f'container "{container}" in pod "{pod["metadata"]["name"]}"'
+    if found is None:
+        # It waits for Slurm, or was refused.
+        why = "is not available" if told.get("phase") in _OVER else "is waiting to start: ContainerCreating"
+        raise web.HTTPBadRequest(text=f"{name} {why}")
+    waiting = found.get("state", {}).get("waiting")
+    if waiting and not found.get("lastState", {}).get("terminated"):
+        raise web.HTTPBadRequest(text=f"{name} is waiting to start: {waiting.get('reason', 'PodInitializing')}")

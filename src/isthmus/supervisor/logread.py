@@ -13,6 +13,8 @@ from typing import Any
 from . import clock
 from .logs import LogWriter
 
+_CHUNK_BYTES = 1 << 15
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -82,11 +84,11 @@ async def _pieces(log: LogWriter, wanted: Wanted) -> AsyncIterator[bytes]:
         place = _Place(log.path)
         records: Iterable[bytes] = (record for path in log.files[:-1] for record in path.read_bytes().splitlines())
         chosen = _shown(lines, (*records, *place.more()))
-        for piece in chosen if wanted.tail is None else _last(chosen, wanted.tail):
+        for piece in _joined(chosen if wanted.tail is None else _last(chosen, wanted.tail)):
             yield piece
         while wanted.follow:
             closed = log.closed
-            for piece in _shown(lines, place.more()):
+            for piece in _joined(_shown(lines, place.more())):
                 yield piece
             if closed:
                 return
@@ -101,6 +103,20 @@ def _shown(lines: Lines, records: Iterable[bytes]) -> Iterator[bytes]:
         text = lines.shown(record)
         if text is not None:
             yield text
+
+
+def _joined(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Join lines, so that a long log is not a frame for each."""
+    gathered: list[bytes] = []
+    size = 0
+    for piece in pieces:
+        gathered.append(piece)
+        size += len(piece)
+        if size >= _CHUNK_BYTES:
+            yield b"".join(gathered)
+            gathered, size = [], 0
+    if gathered:
+        yield b"".join(gathered)
 
 
 def _last(pieces: Iterable[bytes], count: int) -> Iterable[bytes]:

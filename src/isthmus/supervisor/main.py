@@ -27,7 +27,7 @@ from .report import Report
 from .services import Services
 from .streams import Streams
 
-# How long the last report may take to reach the kubelet; the file is there anyway.
+# How long the last report may take to reach the kubelet, and what somebody still reads him; the files are there anyway.
 LAST_WORD_S = 5.0
 # How long the first container waits for the cluster's Services to be reachable.
 SERVICES_S = 10.0
@@ -66,6 +66,7 @@ class Supervisor:
         finally:
             await self._services.end()
             await self._channel.settled(LAST_WORD_S)
+            await self._streams.settled(LAST_WORD_S)
             channel.cancel()
             await asyncio.gather(channel, return_exceptions=True)
 

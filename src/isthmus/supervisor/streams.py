@@ -91,6 +91,11 @@ class Streams:
         if task is not None:
             task.cancel()
 
+    async def settled(self, timeout_s: float) -> None:
+        """Let the streams there are come to their end, or the time."""
+        if self._tasks:
+            await asyncio.wait(list(self._tasks.values()), timeout=timeout_s)
+
     async def close(self) -> None:
         """End all streams."""
         tasks = list(self._tasks.values())

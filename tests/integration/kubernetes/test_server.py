@@ -15,6 +15,7 @@ import uuid
 import aiohttp
 import pytest
 import requests
+from aiohttp import web
 
 from isthmus.clients.kube import Kube
 from isthmus.kubelet import server
@@ -89,8 +90,9 @@ def register(api_server, port):
     assert made.ok, made.text
     running = {"phase": "Running", "containerStatuses": [running_status()]}
     path = f"{api_server.url}/api/v1/namespaces/default/pods/web/status"
-    session.patch(path, data=json.dumps({"status": running}), headers=kind).raise_for_status()
-    return made.json()
+    patched = session.patch(path, data=json.dumps({"status": running}), headers=kind)
+    assert patched.ok, patched.text
+    return patched.json()
 
 
 def running_status():
@@ -134,6 +136,34 @@ async def connect(kubeconfig):
 def test_logs_are_shown(api_server, served):
     assert api_server.kubectl("logs", "web").stdout == "one\ntwo\nthree\n"
     assert api_server.kubectl("logs", "web", "--tail=1").stdout == "three\n"
+
+
+def test_logs_of_a_pod_that_leaves_at_that_moment_come_from_its_file(api_server, served):
+    _, supervisor, run = served
+    kept = supervisor.folder / "logs" / "main" / "0.log"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("2026-01-01T00:00:00.5Z stdout F kept\n")
+    supervisor.leaves_at = "logs"
+    try:
+        done = api_server.kubectl("logs", "web")
+    finally:
+        supervisor.leaves_at = ""
+        run(supervisor.connect())
+    assert (done.stdout, done.stderr) == ("kept\n", "")
+
+
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [
+        ({"phase": "Pending"}, "is waiting to start: ContainerCreating"),
+        ({"phase": "Failed"}, "is not available"),
+        ({"containerStatuses": [{"name": "main", "state": {"waiting": {"reason": "X"}}}]}, "is waiting to start: X"),
+    ],
+)
+def test_log_that_cannot_be_there_yet_is_told(status, told):
+    with pytest.raises(web.HTTPBadRequest) as refused:
+        server.must_have_run({"metadata": {"name": "web"}, "status": status}, "main")
+    assert refused.value.text == f'container "main" in pod "web" {told}'
 
 
 def test_exec_tells_streams_and_status(api_server, served):

@@ -187,3 +187,57 @@ def test_reader_who_takes_nothing_loses_his_stream_only(keys, tmp_path, monkeypa
         assert stream.end.error == "cancelled"
 
     served(keys, tmp_path, use)
+
+
+def test_slow_reader_gets_all_that_came_before_the_end(keys, tmp_path, monkeypatch):
+    monkeypatch.setattr(channel, "_QUEUE", 4)
+    sent = [b"%d" % number for number in range(5)]
+
+    async def use(listener, supervisors):
+        await supervisors[0].connect()
+        await until(lambda: listener.there)
+        connection = listener.there[UIDS[0]]
+        stream = await connection.open({"type": "forward", "port": 8080})
+        ended = asyncio.create_task(end(connection, stream))
+        # The queue is full before anything is read.
+        await asyncio.sleep(0)
+        read = [item.body async for item in stream]
+        await ended
+        assert (read, stream.end.exit_code) == (sent, 0)
+
+    async def end(connection, stream):
+        for body in sent:
+            await connection.take(frames.Data(stream.number, Channel.STDOUT, body))
+        await connection.take({"type": "end", "stream": stream.number, "exit_code": 0})
+
+    served(keys, tmp_path, use)
+
+
+def test_end_that_nobody_takes_holds_up_the_pod_for_a_time_only(keys, tmp_path, monkeypatch):
+    monkeypatch.setattr(channel, "_QUEUE", 1)
+    monkeypatch.setattr(channel, "_STUCK_S", 0.1)
+
+    async def use(listener, supervisors):
+        await supervisors[0].connect()
+        await until(lambda: listener.there)
+        connection = listener.there[UIDS[0]]
+        stream = await connection.open({"type": "forward", "port": 8080})
+        await connection.take(frames.Data(stream.number, Channel.STDOUT, b"x"))
+        await connection.take({"type": "end", "stream": stream.number, "exit_code": 0})
+        assert [item async for item in stream] == []
+        assert stream.end.error == "cancelled"
+
+    served(keys, tmp_path, use)
+
+
+def test_stream_to_one_that_has_gone_is_at_its_end(keys, tmp_path):
+    async def use(listener, supervisors):
+        await supervisors[0].connect()
+        await until(lambda: listener.there)
+        await supervisors[0].leave()
+        await until(lambda: listener.gone)
+        stream = await listener.there[UIDS[0]].open({"type": "exec", "argv": ["true"]})
+        assert [item async for item in stream] == []
+        assert stream.end.is_gone
+
+    served(keys, tmp_path, use)
