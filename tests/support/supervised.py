@@ -215,7 +215,7 @@ class Kubelet:
 
     def _listen(self, peer):
         decoder, greeted = frames.Decoder(), False
-        with suppress(OSError):
+        with suppress(OSError), peer:
             while received := peer.recv(65536):
                 for frame in decoder.feed(received):
                     with self._changed:

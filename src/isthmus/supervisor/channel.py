@@ -23,6 +23,7 @@ SERVER_NAME = "isthmus-kubelet"
 # A kubelet that comes back waits 5 s for the supervisors of pods that shall stop, then Slurm ends these without a hook.
 FIRST_S, LONGEST_S = 0.2, 2.0
 CONNECT_S = 15.0
+FLUSH_S = 5.0
 
 
 class Listener(Protocol):
@@ -69,6 +70,9 @@ class Channel:
                 self._writer = writer
                 pause_s, told = FIRST_S, ""
                 await self._serve(reader, writer)
+            except asyncio.CancelledError:
+                await self._flush()
+                raise
             except (OSError, ssl.SSLError, ValueError, asyncio.TimeoutError, EOFError, FrameError) as error:
                 why = f"the kubelet is not there: {error or type(error).__name__}"
                 if why != told:
@@ -129,6 +133,13 @@ class Channel:
             await writer.drain()
             if not self._changed.is_set():
                 self._sent.set()
+
+    async def _flush(self) -> None:
+        """Hang up when what was written is with the kubelet; drain lets some of it wait."""
+        if self._writer is not None:
+            self._writer.close()
+            with suppress(OSError, ssl.SSLError, asyncio.TimeoutError):
+                await asyncio.wait_for(self._writer.wait_closed(), FLUSH_S)
 
     async def _drop(self) -> None:
         writer, self._writer = self._writer, None
