@@ -26,20 +26,24 @@ def slurm_gres(hosts: Sequence[Mapping[str, Any]], said: Sequence[Mapping[str, o
 
     Args:
         hosts: as for `slurm_nodes`.
-        said: lines of an admin, keys as in gres.conf(5); without any, nodes have as many as they declare, without
-            devices: Slurm counts them, and neither hides nor names one.
+        said: lines of an admin, keys as in gres.conf(5). Of resources that they do not name, nodes have as many as
+            they declare, without devices: Slurm counts them, and neither hides nor names one.
 
     Raises:
         InputError: for a key or a value that Slurm cannot read, a generic resource without a count, or GPUs
             without devices, which slurmd leaves out.
     """
-    if said:
-        return "".join(map(_line, said))
+    lines = "".join(map(_line, said))
+    keys = [(key.lower(), str(value)) for line in said for key, value in line.items()]
+    named = {value for key, value in keys if key == "name"}
+    if any(key == "autodetect" for key, _ in keys):
+        named.update(_DEVICES)
     alike: defaultdict[str, list[str]] = defaultdict(list)
     for host in hosts:
         for each in words(host.get("gres", ())):
-            alike[_counted(each)].append(str(host["name"]))
-    return "".join(f"NodeName={slurm_fold(names)} {resource}\n" for resource, names in sorted(alike.items()))
+            if each.partition(":")[0] not in named:
+                alike[_counted(each)].append(str(host["name"]))
+    return lines + "".join(f"NodeName={slurm_fold(names)} {resource}\n" for resource, names in sorted(alike.items()))
 
 
 def _line(settings: Mapping[str, object]) -> str:

@@ -32,9 +32,15 @@ def test_gpus_want_devices():
         slurm_gres([{"name": "c1", "gres": ["gpu:a100:2"]}], [])
 
 
-def test_lines_of_an_admin_replace_them():
-    said = [{"AutoDetect": "nvml"}, {"NodeName": "c[1-3]", "Name": "gpu", "File": "/dev/nvidia[0-3]"}]
-    assert slurm_gres(HOSTS, said) == "AutoDetect=nvml\nNodeName=c[1-3] Name=gpu File=/dev/nvidia[0-3]\n"
+FAST = "NodeName=c1 Name=fast Count=1\n"
+
+
+def test_lines_of_an_admin_come_before_what_they_do_not_name():
+    said = [{"NodeName": "c[1-3]", "Name": "licence", "Count": 9}]
+    assert slurm_gres(HOSTS, said) == "NodeName=c[1-3] Name=licence Count=9\n" + FAST
+    # What Slurm finds by itself is named with it.
+    hosts = [{"name": "c1", "gres": ["gpu:a100:2", "shard:8", "fast:1"]}]
+    assert slurm_gres(hosts, [{"AutoDetect": "nvml"}]) == "AutoDetect=nvml\n" + FAST
 
 
 @pytest.mark.parametrize("gres", ["gpu", "gpu:", "gpu:a100", "gpu:many:x:1", "gpu:1 Name=x", ""])
