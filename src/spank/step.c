@@ -17,7 +17,7 @@
 #include "record.h"
 
 /* Where the prolog has waited for the daemon in vain, a step does not wait as long again. */
-enum { POLL_PAUSE_MS = 100, AGAIN_S = 5 };
+enum { FIRST_PAUSE_MS = 5, LONGEST_PAUSE_MS = 100, AGAIN_S = 5 };
 
 static struct step step = {.netns = -1};
 
@@ -54,11 +54,13 @@ static void enter_later(const struct network *network)
     }
 }
 
-/* The daemon does not know the job: the prolog could not ask it, or had no reason to. */
-static void judge_absent(const struct problem *earlier, bool certain)
+/* The daemon does not know the job: the prolog could not ask it, or had no reason to, or it has forgotten. */
+static void judge_absent(const struct problem *earlier, bool asked, bool certain)
 {
     if (*earlier->text) {
         step.problem = *earlier;
+    } else if (asked) {
+        (void)problem_set(&step.problem, "the network daemon began again before it was made; requeue the job");
     } else if (certain) {
         (void)problem_set(&step.problem, "none was made for it when it began; give --pod-network to sbatch or salloc, "
                                          "not to a step alone (administrators: is PrologFlags=Alloc set?)");
@@ -68,16 +70,18 @@ static void judge_absent(const struct problem *earlier, bool certain)
     }
 }
 
-static void find_network(const struct settings *settings, bool certain)
+static void find_network(const struct settings *settings, bool asked, bool certain)
 {
     struct problem earlier = {""};
     bool in_vain = record_read_error(settings, step.job, &earlier), known;
     struct deadline deadline = deadline_in(in_vain && settings->timeout_s > AGAIN_S ? AGAIN_S : settings->timeout_s);
     struct network network = {.state = NETWORK_PREPARING};
+    int pause_ms = FIRST_PAUSE_MS;
 
     do {
         known = daemon_get(settings, step.job, &deadline, &network, &step.problem);
-    } while (known && network.state == NETWORK_PREPARING && deadline_pause(&deadline, POLL_PAUSE_MS));
+        pause_ms = pause_ms * 2 < LONGEST_PAUSE_MS ? pause_ms * 2 : LONGEST_PAUSE_MS;
+    } while (known && network.state == NETWORK_PREPARING && deadline_pause(&deadline, pause_ms));
     if (!known && in_vain) {
         step.problem = earlier;
     } else if (known) {
@@ -86,7 +90,7 @@ static void find_network(const struct settings *settings, bool certain)
             enter_later(&network);
             break;
         case NETWORK_ABSENT:
-            judge_absent(&earlier, certain);
+            judge_absent(&earlier, asked, certain);
             break;
         case NETWORK_FAILED:
             step.problem = network.error;
@@ -117,7 +121,7 @@ static void start(const struct settings *settings, const struct problem *off)
         (void)problem_set(&step.problem, "its network is %s, and a step cannot have %s; leave the option out",
                           driver_name(noted), driver_name(driver));
     } else if (step.wanted) {
-        find_network(settings, choice->given || is_noted);
+        find_network(settings, noted != DRIVER_NONE, choice->given || is_noted);
     }
 }
 

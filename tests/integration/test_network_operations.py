@@ -1,19 +1,12 @@
 """Two nodes that are asked for jobs, over a real etcd; only their kernels are not."""
 
-import json
 import threading
-from ipaddress import IPv4Address, IPv4Network
-from pathlib import Path
+from ipaddress import IPv4Address
 
 import pytest
 
-from isthmus.clients.etcd import Etcd
-from isthmus.clients.etcd_wire import prefix_range
-from isthmus.model.network import Driver, Node, Ranges
-from isthmus.network.converge import Converger
-from isthmus.network.dns import DnsSettings
-from isthmus.network.drivers import PrivateNetwork
-from isthmus.network.keys import JobKey, Keys
+from isthmus.model.network import Driver
+from isthmus.network.keys import JobKey
 from isthmus.network.messages import (
     JobGet,
     JobPrepare,
@@ -26,72 +19,15 @@ from isthmus.network.messages import (
     Status,
     Trace,
 )
-from isthmus.network.names import NodeNames
-from isthmus.network.operations import Operations, Parts
-from isthmus.network.protocol import encode_request
-from isthmus.network.rules import Settings
-from isthmus.network.services import PodServices
-from isthmus.network.store import Store
-from isthmus.network.view import View
-from tests.support.etcd import PREFIX
-from tests.support.kernel import FakeFollower, FakeKernel
+from tests.support.network_hosts import ALICE, BOB, code, prepare, two_hosts
 from tests.support.services import answering, place
 from tests.support.waiting import wait
-
-ALICE, BOB = 2001, 2002
-RANGES = Ranges(IPv4Network("10.64.0.0/16"))
-
-
-class Host:
-    """A node's daemon without a socket and a kernel."""
-
-    def __init__(self, cluster, name, folder: Path):
-        self.kernel = FakeKernel()
-        self.store = Store(Etcd(cluster.access()), Keys("test"), RANGES)
-        self.view = View(self.store.load())
-        self.feed = self.store.feed(self.view.snapshot)
-        converger = Converger(name, self.kernel, FakeFollower([], "filter"), FakeFollower([], "names"))
-        names = NodeNames(DnsSettings("cl", folder=folder), lambda: None)
-        networks = {Driver.PRIVATE: PrivateNetwork(self.view, converger, names)}
-        services = PodServices(IPv4Network("10.96.0.0/16"))
-        self.operations = Operations(
-            Parts(name, self.store, self.view, converger, networks, Settings(RANGES.pods), "cl", services)
-        )
-        self.thread = threading.Thread(target=self._watch)
-        self.thread.start()
-
-    def _watch(self):
-        for snapshot in self.feed:
-            self.view.set(snapshot)
-
-    def ask(self, request, uid=0):
-        return json.loads(self.operations.answer(encode_request(request), uid))
-
-    def close(self):
-        self.feed.close()
-        self.thread.join()
 
 
 @pytest.fixture
 def hosts(cluster, tmp_path):
-    etcd = Etcd(cluster.access())
-    etcd.call("kv/deleterange", prefix_range(PREFIX))
-    names = ("c1", "c2")
-    for number, name in enumerate(names, 1):
-        Store(etcd, Keys("test"), RANGES).announce(Node(name, IPv4Address(f"10.0.0.{number}")))
-    made = [Host(cluster, name, tmp_path) for name in names]
-    yield made
-    for host in made:
-        host.close()
-
-
-def prepare(job=7, uid=ALICE, nodes=("c1", "c2"), **changes):
-    return JobPrepare(job, uid, "alice", "run", nodes, Driver.PRIVATE, **changes)
-
-
-def code(reply):
-    assert not reply["ok"]
-    return reply["error"]["code"]
+    with two_hosts(cluster, tmp_path) as made:
+        yield made
 
 
 def test_each_node_gets_its_address_whoever_is_asked_first(hosts):

@@ -50,7 +50,7 @@ class TraceProtocol(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobPrepare:
-    """Make a job's network on this node, and wait until it is there.
+    """Make a job's network on this node, and answer when it is there, or earlier that it is being made.
 
     Attributes:
         job: Slurm's job id.
@@ -60,7 +60,8 @@ class JobPrepare:
         nodes: the job's, in Slurm's order.
         driver: which network it gets.
         reservation: whose address its first pod gets; empty for none.
-        timeout_s: after this the client is told that it failed.
+        timeout_s: after this it has failed, and the client is told so.
+        answer_s: after this the client is told that it is being made; None where he wants to know how it ends.
     """
 
     job: int
@@ -71,6 +72,7 @@ class JobPrepare:
     driver: Driver
     reservation: str = ""
     timeout_s: float = PREPARE_TIMEOUT_S
+    answer_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,9 @@ import pwd
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
 from dataclasses import asdict, dataclass
+from threading import Thread
 from typing import Any
 
 from isthmus.clients.etcd import EtcdError
@@ -27,6 +29,7 @@ from isthmus.network.protocol import RequestError
 from isthmus.network.service_trace import PodTable, ToService
 from isthmus.network.services import PodServices
 from isthmus.network.store import Store, StoreError
+from isthmus.network.underway import Underway
 from isthmus.network.view import View
 
 # How long a node waits for a job's first node to take the addresses.
@@ -68,6 +71,7 @@ class Operations:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._failures: OrderedDict[int, str] = OrderedDict()
+        self._underway = Underway()
 
     def answer(self, line: bytes, peer: int) -> bytes:
         """Return the reply to a request; never raises."""
@@ -122,21 +126,44 @@ class Operations:
         raise RequestError(ErrorCode.UNKNOWN_OP, f"{type(request).__name__} is not done here")
 
     def _prepare(self, request: messages.JobPrepare) -> Mapping[str, Any]:
-        deadline = time.monotonic() + request.timeout_s
-        self._failures.pop(request.job, None)
+        if request.answer_s is None:
+            return self._finish(request)
+        ending: Future[Mapping[str, Any]] = Future()
+        Thread(target=_settle, args=(ending, self._finish, request), name=f"job {request.job}", daemon=True).start()
+        if not wait([ending], request.answer_s).done:
+            return {"state": JobState.PREPARING}
+        return ending.result()
+
+    def _finish(self, request: messages.JobPrepare) -> Mapping[str, Any]:
+        """Make it, and keep why that failed for who asks later."""
+        job, deadline = request.job, time.monotonic() + request.timeout_s
+        if not self._underway.begin(job, request.timeout_s):
+            raise RequestError(ErrorCode.UNAVAILABLE, f"job {job} is still being prepared as it was before")
+        self._failures.pop(job, None)
+        why = "the daemon failed; an admin finds why in its log"
         try:
-            if request.driver not in self._parts.networks:
-                there = " or ".join(self._parts.networks)
-                raise RequestError(ErrorCode.INVALID, f"this cluster has no pod network {request.driver}; use {there}")
-            if self._parts.node not in request.nodes:
-                raise RequestError(ErrorCode.INVALID, f"node {self._parts.node} is none of the job's")
-            self._take(request, deadline)
-            return self._made(request.job, request.driver)
+            made = self._make(request, deadline)
+            why = ""
+            return made
         except (RequestError, ipam.AllocationError, EtcdError, StoredError, StoreError) as error:
-            self._failures[request.job] = str(error)
+            why = str(error)
+            raise
+        finally:
+            if why:
+                self._failures[job] = why
             while len(self._failures) > FAILURES_MAX:
                 self._failures.popitem(last=False)
-            raise
+            if self._underway.end(job):
+                self._release(job)
+
+    def _make(self, request: messages.JobPrepare, deadline: float) -> Mapping[str, Any]:
+        if request.driver not in self._parts.networks:
+            there = " or ".join(self._parts.networks)
+            raise RequestError(ErrorCode.INVALID, f"this cluster has no pod network {request.driver}; use {there}")
+        if self._parts.node not in request.nodes:
+            raise RequestError(ErrorCode.INVALID, f"node {self._parts.node} is none of the job's")
+        self._take(request, deadline)
+        return self._made(request.job, request.driver)
 
     def _take(self, request: messages.JobPrepare, deadline: float) -> None:
         parts = self._parts
@@ -184,6 +211,8 @@ class Operations:
         for network in self._parts.networks.values():
             if found := network.ready(job):
                 return {"state": JobState.READY, **found}
+        if self._underway.has(job):
+            return {"state": JobState.PREPARING}
         if job in self._failures:
             return {"state": JobState.FAILED, "error": self._failures[job]}
         if self._parts.node in _nodes(self._parts.view.state().jobs.get(job)):
@@ -191,6 +220,7 @@ class Operations:
         return {"state": JobState.ABSENT}
 
     def _release(self, job: int) -> Mapping[str, Any]:
+        self._underway.release(job)
         self._failures.pop(job, None)
         self._parts.view.release(job)
         return {}
@@ -287,6 +317,19 @@ class Operations:
                 for name, address in sorted(user.reserved.items())
             ],
         }
+
+
+def _settle(
+    ending: Future[Mapping[str, Any]],
+    work: Callable[[messages.JobPrepare], Mapping[str, Any]],
+    request: messages.JobPrepare,
+) -> None:
+    # Whoever still waits raises what it ends in; the job's steps are told anyway.
+    try:
+        ending.set_result(work(request))
+    except Exception as error:
+        _log.warning("job %d has no network here: %s", request.job, error)
+        ending.set_exception(error)
 
 
 def _is_taken(request: messages.JobPrepare) -> Callable[[State], bool]:

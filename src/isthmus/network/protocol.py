@@ -177,6 +177,7 @@ def _job_prepare(given: Fields) -> JobPrepare:
         given.choice("driver", Driver),
         _reservation(given, "reservation") if given.has("reservation") else "",
         given.number("timeout_s", PREPARE_TIMEOUT_MAX_S) if given.has("timeout_s") else PREPARE_TIMEOUT_S,
+        given.number("answer_s", PREPARE_TIMEOUT_MAX_S) if given.has("answer_s") else None,
     )
     if request.driver == Driver.NONE:
         raise BoundError("driver cannot be none; such a job has nothing to prepare")

@@ -41,7 +41,13 @@ def test_request_tells_all_that_slurm_tells(plugin, daemon):
     fake = daemon(job_prepare=READY)
     plugin.run("prolog", HOST_OPTION="", HOST_JOB="4294967293", HOST_UID="4294967294", **JOB)
     told = {"job": 4294967293, "uid": 4294967294, "user": "alice", "nodes": "c[1-4000]", "name": ""}
-    assert fake.requests == [{"version": 1, "op": "job_prepare", "driver": "private", "timeout_s": LIMIT_S - 1, **told}]
+    times = {"timeout_s": LIMIT_S - 1, "answer_s": 0.05}
+    assert fake.requests == [{"version": 1, "op": "job_prepare", "driver": "private", **times, **told}]
+
+
+def test_network_that_is_being_made_is_left_to_the_steps(plugin, daemon):
+    daemon(job_prepare=ok(state="preparing"))
+    assert plugin.run("prolog", HOST_OPTION="", **JOB).logged == ""
 
 
 def test_request_tells_the_nodes_by_slurms_older_name_too(plugin, daemon):

@@ -71,12 +71,19 @@ def test_absent_network_by_default_means_did_not_ask(plugin, daemon):
     assert result.errors == []
 
 
-@pytest.mark.parametrize(("option", "note"), [("", None), (None, "private"), ("", "none")])
-def test_absent_network_of_a_step_that_asks_fails(plugin, daemon, option, note):
+NEVER_ASKED = "none was made for it when it began; give --pod-network to sbatch or salloc"
+FORGOTTEN = "the network daemon began again before it was made; requeue the job"
+
+
+@pytest.mark.parametrize(
+    ("option", "note", "why"),
+    [("", None, NEVER_ASKED), ("", "none", NEVER_ASKED), (None, "private", FORGOTTEN), ("", "private", FORGOTTEN)],
+)
+def test_absent_network_of_a_step_that_asks_fails(plugin, daemon, option, note, why):
     daemon(job_get=ok(state="absent"))
     result = step(plugin, "", option, note)
     assert FAILED in result.told
-    assert "none was made for it when it began; give --pod-network to sbatch or salloc" in result.errors[-1]
+    assert why in result.errors[-1]
 
 
 @pytest.mark.parametrize("words", ["", "default=private"])
