@@ -1,7 +1,8 @@
 """How long until a pod runs, until its end is seen, and how fast do many short ones go?
 
-The many are compared with as many plain jobs in the same run: sbatch, the same resources, the same kind of network, and
-Apptainer starting the same image.
+The many are compared, in the same run, with as many jobs of the same resources, the same kind of network and the same
+image: jobs in which the same supervisor runs, told by a script instead of a kubelet, and plain ones, in which Apptainer
+starts it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from rich.console import Console
 
 from tests.bench import testbed
 from tests.bench.results import quantile, save
+from tests.support import supervised as plans
 
+SUPERVISED = Path(__file__).with_name("supervised_rounds.py")
 SCRIPT = Path(__file__).with_name("pod_rounds.py")
 FOLDER = "isthmus-bench"
 IMAGE = "busybox"
@@ -41,6 +44,21 @@ def plain(cluster: testbed.TestBed, reference: str, count: int) -> float:
     return time.monotonic() - begin
 
 
+def supervised(cluster: testbed.TestBed, reference: str, count: int) -> dict[str, Any]:
+    """Run jobs with a supervisor each; return the seconds until the last has ended, and how many ended badly."""
+    folder = f"{FOLDER}/supervised"
+    image = cluster.run(f"isthmus pull docker://{reference}").strip()
+    plan = plans.plan(plans.container("main", "", argv=["true"], image=image))
+    cluster.run(f"rm -rf {folder} && mkdir -p {folder} && cat > {folder}/plan.json", stdin=json.dumps(plan))
+    cluster.run(f"cat > {folder}/rounds.py", stdin=SUPERVISED.read_text())
+    told = cluster.run(
+        f"srun --quiet --pod-network --mem=600 /opt/isthmus/bin/python {folder}/rounds.py {folder} {count}"
+    )
+    found: dict[str, Any] = json.loads(told.splitlines()[-1])
+    cluster.run(f"rm -rf {folder}")
+    return found
+
+
 def pods(cluster: testbed.TestBed, reference: str, count: int, many: int) -> dict[str, Any]:
     """Run the pods; return their figures."""
     cluster.run(f"mkdir -p {FOLDER} && cat > {FOLDER}/pod_rounds.py", stdin=SCRIPT.read_text())
@@ -60,6 +78,8 @@ def measure(cluster: testbed.TestBed, count: int, many: int) -> dict[str, object
             taken = pods(cluster, reference, count, many)
         with console.status(f"{many} plain jobs"):
             baseline_s = plain(cluster, reference, many)
+        with console.status(f"{many} jobs with a supervisor"):
+            alike = supervised(cluster, reference, many)
     finally:
         cluster.run("isthmus down")
     summary = {
@@ -69,10 +89,12 @@ def measure(cluster: testbed.TestBed, count: int, many: int) -> dict[str, object
     burst_s = taken["burst"]["seconds"]
     rates = {
         "pods_per_s": round(many / burst_s, 2),
+        "supervised_jobs_per_s": round(many / alike["seconds"], 2),
         "plain_jobs_per_s": round(many / baseline_s, 2),
-        "ratio": round(baseline_s / burst_s, 2),
+        "ratio": round(alike["seconds"] / burst_s, 2),
+        "ratio_to_plain": round(baseline_s / burst_s, 2),
     }
-    return {"up_s": up["took_s"], "summary": summary, "rates": rates, **taken}
+    return {"up_s": up["took_s"], "summary": summary, "rates": rates, "supervised": alike, **taken}
 
 
 def main() -> int:
