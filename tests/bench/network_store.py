@@ -21,7 +21,7 @@ from isthmus.network.store import Store
 from isthmus.network.view import View
 from tests.bench import results
 from tests.bench.network_state import KEYS, RANGES, cluster, fill
-from tests.support.etcd import Cluster, new_cluster
+from tests.support.etcd import Cluster, running
 
 USERS = 1000
 UID, JOB = 100_000, 1_000_000
@@ -62,22 +62,16 @@ class Clients:
 
 
 @contextmanager
-def running() -> Iterator[Cluster]:
+def durable() -> Iterator[Cluster]:
     """Run an etcd that waits for its disk."""
-    with tempfile.TemporaryDirectory() as folder:
-        etcd = new_cluster(Path(folder))
-        try:
-            etcd.start("--unsafe-no-fsync=false")
-            etcd.enable_auth()
-            yield etcd
-        finally:
-            etcd.stop()
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder), "--unsafe-no-fsync=false") as etcd:
+        yield etcd
 
 
 def figures(nodes: int, repetitions: int) -> dict[str, object]:
     """Measure jobs on all nodes of a cluster, and on two."""
     state = cluster(nodes, USERS)
-    with running() as etcd:
+    with durable() as etcd:
         fill(Etcd(etcd.access()), state)
         with closing(Clients(etcd)) as clients:
             begin = time.perf_counter()

@@ -17,7 +17,7 @@ from isthmus.model.network import Ranges
 from isthmus.network.keys import Keys
 from isthmus.network.store import Store
 from tests.support import apptainer_host, certificates
-from tests.support.etcd import PREFIX, new_cluster
+from tests.support.etcd import PREFIX, running
 from tests.support.supervised import Kubelet
 from tests.support.waiting import wait
 
@@ -28,13 +28,8 @@ POD_UID = str(uuid.uuid4())
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """An etcd with TLS and users."""
-    cluster = new_cluster(tmp_path_factory.mktemp("etcd"))
-    try:
-        cluster.start()
-        cluster.enable_auth()
+    with running(tmp_path_factory.mktemp("etcd")) as cluster:
         yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from isthmus.clients.etcd import CompactedError, Delete, DeniedError, Entry, Etcd, EtcdError, Put, UnavailableError
-from tests.support.etcd import PASSWORDS, PREFIX, new_cluster
+from tests.support.etcd import PASSWORDS, PREFIX, new_cluster, running
 from tests.support.waiting import wait
 
 # It takes milliseconds; the rest is for a busy machine.
@@ -16,13 +16,8 @@ TIMEOUT_S = 60
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    cluster = new_cluster(tmp_path_factory.mktemp("etcd"))
-    try:
-        cluster.start("--auth-token-ttl=1")
-        cluster.enable_auth()
+    with running(tmp_path_factory.mktemp("etcd"), "--auth-token-ttl=1") as cluster:
         yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from isthmus.clients.etcd import DeniedError, Etcd
 from isthmus.clients.etcd_access import Account, Permission, Right, settle
-from tests.support.etcd import PASSWORDS, PREFIX, new_cluster
+from tests.support.etcd import PASSWORDS, PREFIX, running
 
 ROOT = Account("root", PASSWORDS["root"])
 NETWORKD = Account("networkd", PASSWORDS["networkd"], frozenset({Permission.below(PREFIX, Right.READWRITE)}))
@@ -13,12 +13,8 @@ READER = Account("reader", "readers", frozenset({Permission.below(PREFIX, Right.
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    cluster = new_cluster(tmp_path_factory.mktemp("etcd"))
-    try:
-        cluster.start()
+    with running(tmp_path_factory.mktemp("etcd"), users=False) as cluster:
         yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture
@@ -105,17 +101,13 @@ def test_role_given_by_hand_is_taken(cluster, bring, etcd):
 
 
 def test_run_that_was_cut_off_is_finished(tmp_path):
-    cluster = new_cluster(tmp_path)
-    try:
-        cluster.start()
+    with running(tmp_path, users=False) as cluster:
         begun = Etcd(cluster.access(user=""))
         begun.call("auth/user/add", {"name": "networkd", "password": "of an earlier try"})
         steps = settle(cluster.access("root"), [ROOT, NETWORKD])
         assert "set the password of user networkd" in steps
         assert steps[-1] == "turn authentication on"
         assert Etcd(cluster.access()).put(PREFIX, "")
-    finally:
-        cluster.stop()
 
 
 def test_other_root_password_is_refused_and_changes_nothing(cluster, bring):

@@ -3,6 +3,7 @@
 import socket
 import threading
 import time
+from contextlib import ExitStack
 
 import pytest
 import requests
@@ -10,6 +11,7 @@ import requests
 from isthmus.clients.etcd import Etcd, UnavailableError
 from isthmus.clients.etcd_wire import prefix_range
 from tests.support.etcd import PREFIX, new_cluster
+from tests.support.etcd import running as started
 from tests.support.waiting import wait
 
 # Things take milliseconds, elections a second; the rest is for a busy machine.
@@ -20,18 +22,8 @@ KEY = f"{PREFIX}a"
 @pytest.fixture
 def running(tmp_path):
     """Start clusters; they are stopped in the end."""
-    started = []
-
-    def start(*flags, size=1):
-        cluster = new_cluster(tmp_path, size)
-        started.append(cluster)
-        cluster.start(*flags)
-        cluster.enable_auth()
-        return cluster
-
-    yield start
-    for cluster in started:
-        cluster.stop()
+    with ExitStack() as stack:
+        yield lambda *flags, size=1: stack.enter_context(started(tmp_path, *flags, size=size))
 
 
 @pytest.fixture

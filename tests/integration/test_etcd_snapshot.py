@@ -10,7 +10,7 @@ from isthmus.clients.etcd_gateway import Gateway
 from isthmus.clients.etcd_snapshot import Snapshots, is_whole
 from isthmus.controlplane import programs
 from isthmus.controlplane.saving import BOUNDS
-from tests.support.etcd import new_cluster, program
+from tests.support.etcd import program, running
 
 WORTH_NOTHING = ("/registry/leases/kube-node-lease/slurm", "/registry/masterleases/10.0.0.1", "compact_rev_key")
 OBJECTS = ("/registry/configmaps/default/a", "/registry/pods/default/a", "/registry/leased.example.org/a")
@@ -19,12 +19,8 @@ OBJECTS = ("/registry/configmaps/default/a", "/registry/pods/default/a", "/regis
 @pytest.fixture(scope="module")
 def member(tmp_path_factory):
     """An etcd without users, as a control plane has it."""
-    cluster = new_cluster(tmp_path_factory.mktemp("etcd"), 1)
-    try:
-        cluster.start()
+    with running(tmp_path_factory.mktemp("etcd"), users=False) as cluster:
         yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from isthmus.network import rules
 from isthmus.network.rules_flannel import Backend, Flannel
 from tests.integration.test_rules_forged import ARRIVES_S, received, send
 from tests.support import frames
-from tests.support.etcd import new_cluster
+from tests.support.etcd import running
 from tests.support.flannel import RANGE, FlannelNodes
 from tests.support.places import TCP, UDP, needs_root
 from tests.support.pod_networks import (
@@ -40,10 +40,7 @@ SETTINGS = replace(PRIVATE, pods=IPv4Network("10.64.0.0/10"))
 @pytest.fixture(scope="module", params=list(Backend))
 def world(request, tmp_path_factory):
     with ExitStack() as stack:
-        cluster = new_cluster(tmp_path_factory.mktemp("etcd"))
-        stack.callback(cluster.stop)
-        cluster.start()
-        cluster.enable_auth()
+        cluster = stack.enter_context(running(tmp_path_factory.mktemp("etcd")))
         made = FlannelNodes.of(stack, cluster, tmp_path_factory.mktemp("flannel"), request.param, "n1", "n2")
         yield World(stack, made, replace(SETTINGS, flannel=Flannel(IPv4Network(RANGE), request.param)))
 

@@ -23,7 +23,7 @@ from isthmus.network.rules import Settings
 from isthmus.network.services import PodServices
 from isthmus.network.store import Store
 from isthmus.network.view import View
-from tests.support.etcd import PREFIX, new_cluster
+from tests.support.etcd import PREFIX, running
 from tests.support.flannel import FlannelNodes
 from tests.support.kernel import FakeFollower, FakeKernel
 from tests.support.places import needs_root
@@ -38,10 +38,7 @@ NODES = ("n1", "n2")
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     with ExitStack() as stack:
-        cluster = new_cluster(tmp_path_factory.mktemp("etcd"))
-        stack.callback(cluster.stop)
-        cluster.start()
-        cluster.enable_auth()
+        cluster = stack.enter_context(running(tmp_path_factory.mktemp("etcd")))
         made = FlannelNodes.of(stack, cluster, tmp_path_factory.mktemp("flannel"), "vxlan", *NODES)
         for name in NODES:
             made.start(name)

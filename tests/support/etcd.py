@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import count
@@ -174,3 +175,23 @@ def new_cluster(folder: Path, size: int = 1, address: str = "127.0.0.1") -> Clus
     """Make certificates and members at an address of this machine; nothing runs yet."""
     certificates.write(folder / "tls", address)
     return Cluster(folder, [Member(f"m{number}", folder, address=address) for number in range(size)])
+
+
+@contextmanager
+def running(folder: Path, *flags: str, size: int = 1, users: bool = True) -> Iterator[Cluster]:
+    """Give a cluster that runs, with its users or open to everybody, and stop it.
+
+    Args:
+        folder: takes certificates and data.
+        flags: more of etcd's own.
+        size: number of members.
+        users: whether they are made, and nobody else let in.
+    """
+    cluster = new_cluster(folder, size)
+    try:
+        cluster.start(*flags)
+        if users:
+            cluster.enable_auth()
+        yield cluster
+    finally:
+        cluster.stop()
