@@ -125,6 +125,14 @@ class Supervised:
                         found += map(int, (task / "children").read_text().split())
         return found
 
+    def descriptors(self):
+        """What the supervisor has open."""
+        found = set()
+        for each in Path(f"/proc/{self.supervisor()}/fd").iterdir():
+            with suppress(FileNotFoundError):
+                found.add(os.readlink(each))
+        return found
+
     def exit_status(self, timeout_s=60):
         return self.process.wait(timeout_s)
 

@@ -149,6 +149,22 @@ def test_end_is_told_before_apptainer_has_ended(pod):
     assert ended_with(kubelet.ended(), "main") == ("Error", 3, None)
 
 
+def test_apptainer_does_not_wait_for_a_descriptor_of_its_mounts(pod):
+    """It gives file systems that somebody keeps alive two seconds, at each end of a container."""
+    script = "echo up; until [ -e /data/go ]; do sleep 0.05; done"
+    kubelet = pod.run(plan(container("main", script, mounts=AT_DATA), volumes=SHARED))
+    wait_for_log(kubelet, "main", b"up")
+    mounts = kubelet.exec("main", "readlink", "/proc/self/ns/mnt").finish()[1].decode().strip()
+    assert mounts in pod.descriptors()
+    [apptainer] = [pid for pid in pod.below(pod.supervisor()) if pid in pod.processes(b"Apptainer runtime parent")]
+    os.kill(apptainer, signal.SIGSTOP)
+    kubelet.exec("main", "touch", "/data/go").finish()
+    wait(pod.descriptors, lambda held: mounts not in held, interval_s=0.05)
+    assert Path(f"/proc/{apptainer}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    os.kill(apptainer, signal.SIGCONT)
+    kubelet.ended()
+
+
 def test_nothing_outlives_a_supervisor_that_is_killed(pod):
     kubelet = pod.run(
         plan(container("main", "touch /data/x; chown 5 /data/x; exec sleep 98765", mounts=AT_DATA), volumes=SHARED)

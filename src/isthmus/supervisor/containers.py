@@ -99,7 +99,7 @@ class Runner:
                 self.exit = await self._once()
                 again = self._tell_end(self.exit)
             finally:
-                # Apptainer takes two seconds to end; nobody shall wait for them to learn how the program ended.
+                # Apptainer takes its time to end; nobody shall wait for it to learn how the program ended.
                 await self._close()
             if again and not self._wishes.stop:
                 await self._pause(0.0 if self._wishes.replace else back_off.pause_s(time.monotonic() - begun))

@@ -31,6 +31,8 @@ PAUSE = "/.isthmus/pause"
 _STAGED = "/dev/"
 START_S = 120.0
 STOP_S = 5.0
+# A process that forks may be a step ahead.
+_KILLS, _KILL_S = 50, 0.02
 # What containers have in a usual cluster (containerd).
 USUAL = frozenset(
     {
@@ -96,24 +98,26 @@ class Sandbox:
         """The descriptor of its mount namespace."""
         return self.place.namespaces[1][0]
 
-    def kill(self, spared: frozenset[int] = frozenset()) -> None:
-        """Kill what runs in it."""
-        for pid in namespaces.members(self.mounts):
-            if pid != self.holder.pid and pid not in spared:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+    def kill(self, spared: frozenset[int] = frozenset()) -> bool:
+        """Kill what runs in it; return whether there was anything."""
+        found = [pid for pid in namespaces.members(self.mounts) if pid != self.holder.pid and pid not in spared]
+        for pid in found:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return bool(found)
 
     async def close(self) -> None:
         """End everything in it, itself too."""
-        for _ in range(2):
-            self.kill()
-            # Apptainer takes its mounts away when `pause` has ended.
-            if await self.holder.ended(STOP_S):
+        for _ in range(_KILLS):
+            if not self.kill():
                 break
-        self.holder.kill(signal.SIGKILL)
-        await self.holder.ended(STOP_S)
-        self.complaint.cancel()
+            await asyncio.sleep(_KILL_S)
+        # Its mounts end with the last descriptor, and Apptainer waits two seconds for those it mounted by FUSE.
         self.place.close()
+        if not await self.holder.ended(STOP_S):
+            self.holder.kill(signal.SIGKILL)
+            await self.holder.ended(STOP_S)
+        self.complaint.cancel()
 
 
 def identity(container: Container) -> Identity:
