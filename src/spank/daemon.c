@@ -8,7 +8,7 @@
 
 enum { VERSION = 1, DEPTH_MAX = 8 };
 /* Longer the prolog does not wait: srun looks for ready nodes after 0.1 s, and then only after one second more. */
-static const double ANSWER_S = 0.05;
+static const double ANSWER_S = 0.005;
 
 static struct json_object *request(const char *op, uint32_t job)
 {
@@ -129,7 +129,7 @@ bool daemon_prepare(const struct settings *settings, const struct job *job, cons
     json_object_object_add(asked, "nodes", json_object_new_string(job->nodes));
     json_object_object_add(asked, "driver", json_object_new_string(driver_name(job->driver)));
     json_object_object_add(asked, "timeout_s", json_object_new_int(daemons_timeout_s(deadline->limit_s)));
-    json_object_object_add(asked, "answer_s", json_object_new_double_s(ANSWER_S, "0.05"));
+    json_object_object_add(asked, "answer_s", json_object_new_double_s(ANSWER_S, "0.005"));
     if (*job->reservation) {
         json_object_object_add(asked, "reservation", json_object_new_string(job->reservation));
     }

@@ -41,7 +41,7 @@ def test_request_tells_all_that_slurm_tells(plugin, daemon):
     fake = daemon(job_prepare=READY)
     plugin.run("prolog", HOST_OPTION="", HOST_JOB="4294967293", HOST_UID="4294967294", **JOB)
     told = {"job": 4294967293, "uid": 4294967294, "user": "alice", "nodes": "c[1-4000]", "name": ""}
-    times = {"timeout_s": LIMIT_S - 1, "answer_s": 0.05}
+    times = {"timeout_s": LIMIT_S - 1, "answer_s": 0.005}
     assert fake.requests == [{"version": 1, "op": "job_prepare", "driver": "private", **times, **told}]
 
 
