@@ -37,6 +37,8 @@ FIRST_NODE_S = 1.0
 # Failures are told again to whoever asks for the job; so many are kept.
 FAILURES_MAX = 1000
 
+_FORESEEN = (RequestError, ipam.AllocationError, EtcdError, StoredError, StoreError)
+
 _log = logging.getLogger(__name__)
 
 
@@ -145,7 +147,7 @@ class Operations:
             made = self._make(request, deadline)
             why = ""
             return made
-        except (RequestError, ipam.AllocationError, EtcdError, StoredError, StoreError) as error:
+        except _FORESEEN as error:
             why = str(error)
             raise
         finally:
@@ -328,7 +330,8 @@ def _settle(
     try:
         ending.set_result(work(request))
     except Exception as error:
-        _log.warning("job %d has no network here: %s", request.job, error)
+        unforeseen = None if isinstance(error, _FORESEEN) else error
+        _log.warning("job %d has no network here: %s", request.job, error, exc_info=unforeseen)
         ending.set_exception(error)
 
 
