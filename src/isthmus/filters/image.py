@@ -56,16 +56,21 @@ def local_image_key(recipe: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps([command, recipe], sort_keys=True).encode()).hexdigest()[:16]
 
 
+# All under the lock: a second run that began before the name was given would write over what is given it.
+_WHOLE = 'tar=$1; shift; test -e "$tar" || { "$@" && sync "$tar.part" && mv "$tar.part" "$tar"; }'
+
+
 def local_bootstrap_command(recipe: Mapping[str, Any], tar: str) -> list[str]:
-    """The mmdebstrap command for a recipe.
+    """The command that makes a recipe's image where it is not there; of two runs at once one does, the other waits.
 
     Args:
         recipe: suite, packages, sources (lines), options (apt.conf lines).
-        tar: path of the image; it is written as `<tar>.part`, its last step is `<tar>.customize`.
+        tar: path of the image, which is whole or not there; its last step is `<tar>.customize`.
     """
     # An image keeps its package lists: their age is then what Ansible's apt module takes it for.
     return [
-        *("flock", f"{tar}.lock", "mmdebstrap", "--variant=apt", "--format=tar", "--skip=cleanup/apt/lists"),
+        *("flock", f"{tar}.lock", "sh", "-c", _WHOLE, "sh", tar),
+        *("mmdebstrap", "--variant=apt", "--format=tar", "--skip=cleanup/apt/lists"),
         f"--include={','.join(recipe['packages'])}",
         *(f"--aptopt={option}" for option in recipe["options"]),
         f"--customize-hook={tar}.customize",

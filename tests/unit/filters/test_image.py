@@ -1,5 +1,8 @@
 """The node image's recipe."""
 
+import os
+import subprocess
+
 import pytest
 
 from isthmus.filters import image
@@ -51,7 +54,40 @@ def test_image_key_changes_with_the_recipe():
     assert image.local_image_key(RECIPE) != image.local_image_key(other)
 
 
-def test_bootstrap_command_writes_to_a_part_file():
+def test_bootstrap_command_names_packages_and_sources():
     command = image.local_bootstrap_command(RECIPE, "/cache/node.tar")
     assert "--include=systemd,python3" in command
     assert command[-3:] == ["trixie", "/cache/node.tar.part", *RECIPE["sources"]]
+
+
+# Says that it was called, and takes its time to write what it is told to.
+BOOTSTRAP = """#!/bin/sh
+echo called >>"$LOG"
+for word; do case $word in *.part) part=$word ;; esac; done
+: >"$part"
+sleep 0.3
+echo whole >"$part"
+exit "${STATUS:-0}"
+"""
+
+
+def bootstraps(tmp_path, count, **variables):
+    """Run the command several times at once, with a mmdebstrap that is none; return what is there afterwards."""
+    program = tmp_path / "mmdebstrap"
+    program.write_text(BOOTSTRAP)
+    program.chmod(0o755)
+    command = image.local_bootstrap_command(RECIPE, str(tmp_path / "node.tar"))
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "LOG": str(tmp_path / "log"), **variables}
+    runs = [subprocess.Popen(command, env=env) for _ in range(count)]
+    ends = [run.wait(60) for run in runs]
+    tar = tmp_path / "node.tar"
+    return ends, tar.read_text() if tar.exists() else None, (tmp_path / "log").read_text().count("called")
+
+
+def test_two_runs_at_once_make_one_whole_image(tmp_path):
+    assert bootstraps(tmp_path, 3) == ([0, 0, 0], "whole\n", 1)
+
+
+def test_failed_bootstrap_leaves_no_image(tmp_path):
+    assert bootstraps(tmp_path, 1, STATUS="3") == ([3], None, 1)
+    assert bootstraps(tmp_path, 1)[:2] == ([0], "whole\n")
