@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import shlex
 import subprocess
 import time
 from dataclasses import dataclass
@@ -146,7 +147,8 @@ def _image(folder: Path) -> str:
         # A mirror's copy of sid may be older than a week.
         "sources": [sources[0], f"deb [check-valid-until=no] {mirror} sid main"],
         "options": local_apt_options(_output("apt-config", "dump", "--no-empty", "Acquire")),
-        "hook": _CUSTOMIZE + _SETUP,
+        "setup": _SETUP,
+        "customize": _CUSTOMIZE,
     }
     name = f"localhost/isthmus-apptainer:{local_image_key(recipe)}"
     # Pytest's workers begin at once; one of them makes it.
@@ -162,13 +164,15 @@ def _make(name: str, recipe: dict[str, Any], folder: Path) -> None:
         customize = Path(f"{tar}.customize")
         customize.write_text(_CUSTOMIZE)
         customize.chmod(0o755)
-        command = local_bootstrap_command(recipe, str(tar))
         begun = time.monotonic()
-        subprocess.run([*command[:4], f"--setup-hook={_SETUP}", *command[4:]], check=True, capture_output=True)
-        _output("podman", "import", "--quiet", f"{tar}.part", name)
-        Path(f"{tar}.part").unlink()
+        _output(*local_bootstrap_command(recipe, str(tar)))
+        _output("podman", "import", "--quiet", str(tar), name)
+        tar.unlink()
         print(f"made {name} in {time.monotonic() - begun:.0f} s")
 
 
 def _output(*argv: str) -> str:
-    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    # Its own words: a CalledProcessError shows the command alone.
+    assert done.returncode == 0, f"{shlex.join(argv)[:500]} ended with {done.returncode}: {done.stderr[-2000:]}"
+    return done.stdout

@@ -64,7 +64,8 @@ def local_bootstrap_command(recipe: Mapping[str, Any], tar: str) -> list[str]:
     """The command that makes a recipe's image where it is not there; of two runs at once one does, the other waits.
 
     Args:
-        recipe: suite, packages, sources (lines), options (apt.conf lines).
+        recipe: suite, packages, sources (lines), options (apt.conf lines), and if wanted setup (a shell script that
+            runs before packages are chosen; `$1` is the image's root).
         tar: path of the image, which is whole or not there; its last step is `<tar>.customize`.
     """
     # An image keeps its package lists: their age is then what Ansible's apt module takes it for.
@@ -73,6 +74,7 @@ def local_bootstrap_command(recipe: Mapping[str, Any], tar: str) -> list[str]:
         *("mmdebstrap", "--variant=apt", "--format=tar", "--skip=cleanup/apt/lists"),
         f"--include={','.join(recipe['packages'])}",
         *(f"--aptopt={option}" for option in recipe["options"]),
+        *([f"--setup-hook={recipe['setup']}"] if "setup" in recipe else []),
         f"--customize-hook={tar}.customize",
         *(recipe["suite"], f"{tar}.part", *recipe["sources"]),
     ]

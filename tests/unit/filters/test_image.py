@@ -58,6 +58,12 @@ def test_bootstrap_command_names_packages_and_sources():
     command = image.local_bootstrap_command(RECIPE, "/cache/node.tar")
     assert "--include=systemd,python3" in command
     assert command[-3:] == ["trixie", "/cache/node.tar.part", *RECIPE["sources"]]
+    assert not any(word.startswith("--setup-hook") for word in command)
+
+
+def test_setup_script_is_for_mmdebstrap():
+    command = image.local_bootstrap_command({**RECIPE, "setup": "exit 0"}, "/cache/node.tar")
+    assert "--setup-hook=exit 0" in command[command.index("mmdebstrap") :]
 
 
 # Says that it was called, and takes its time to write what it is told to.
