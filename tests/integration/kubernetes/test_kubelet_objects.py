@@ -150,4 +150,5 @@ def test_many_pods_at_once_run_once(bed, api):
         )
     took_s = time.monotonic() - begun
     assert len(bed.slurm.submissions) - before == len(made)
-    assert (bed.slurm.questions - questions) / took_s <= 2
+    # Two a second, and the one with which the first second begins.
+    assert bed.slurm.questions - questions <= 1 + 2 * took_s
