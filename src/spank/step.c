@@ -60,7 +60,7 @@ static void judge_absent(const struct problem *earlier, bool asked, bool certain
     if (*earlier->text) {
         step.problem = *earlier;
     } else if (asked) {
-        (void)problem_set(&step.problem, "the network daemon began again before it was made; requeue the job");
+        (void)problem_set(&step.problem, "the network daemon began again before it was made; submit the job again");
     } else if (certain) {
         (void)problem_set(&step.problem, "none was made for it when it began; give --pod-network to sbatch or salloc, "
                                          "not to a step alone (administrators: is PrologFlags=Alloc set?)");

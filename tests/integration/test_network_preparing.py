@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from isthmus.network import operations
 from isthmus.network.messages import JobGet, JobRelease
 from tests.support.network_hosts import code, prepare, two_hosts
 from tests.support.waiting import wait
@@ -41,6 +42,17 @@ def test_slow_preparation_goes_on_while_the_prolog_does(slow):
     assert state(host) == "preparing"
     let.set()
     wait(lambda: state(host), lambda told: told == "ready", interval_s=0.01)
+
+
+def test_preparation_is_known_before_its_thread_runs(hosts, monkeypatch):
+    class Late(threading.Thread):
+        def start(self):
+            threading.Timer(0.3, super().start).start()
+
+    monkeypatch.setattr(operations, "Thread", Late)
+    assert hosts[0].ask(prepare(answer_s=0.01))["state"] == "preparing"
+    assert state(hosts[0]) == "preparing"
+    wait(lambda: state(hosts[0]), lambda told: told == "ready", interval_s=0.01)
 
 
 def test_job_that_ends_before_its_network_is_made_leaves_nothing(slow):

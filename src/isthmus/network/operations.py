@@ -128,6 +128,9 @@ class Operations:
         raise RequestError(ErrorCode.UNKNOWN_OP, f"{type(request).__name__} is not done here")
 
     def _prepare(self, request: messages.JobPrepare) -> Mapping[str, Any]:
+        # Here and not in the thread: who is told that it is being made may ask, or release it, before that one runs.
+        if not self._underway.begin(request.job, request.timeout_s):
+            raise RequestError(ErrorCode.UNAVAILABLE, f"job {request.job} is still being prepared as it was before")
         if request.answer_s is None:
             return self._finish(request)
         ending: Future[Mapping[str, Any]] = Future()
@@ -139,8 +142,6 @@ class Operations:
     def _finish(self, request: messages.JobPrepare) -> Mapping[str, Any]:
         """Make it, and keep why that failed for who asks later."""
         job, deadline = request.job, time.monotonic() + request.timeout_s
-        if not self._underway.begin(job, request.timeout_s):
-            raise RequestError(ErrorCode.UNAVAILABLE, f"job {job} is still being prepared as it was before")
         self._failures.pop(job, None)
         why = "the daemon failed; an admin finds why in its log"
         try:

@@ -64,6 +64,14 @@ async def until(true):
         await asyncio.sleep(0.005)
 
 
+async def opened(listener, supervisor):
+    """Connect a supervisor and open a stream to it."""
+    await supervisor.connect()
+    await until(lambda: listener.there)
+    connection = listener.there[UIDS[0]]
+    return connection, await connection.open({"type": "forward", "port": 8080})
+
+
 def test_reports_come_from_who_is_certified(keys, tmp_path):
     async def use(listener, supervisors):
         await supervisors[0].connect()
@@ -176,9 +184,7 @@ def test_reader_who_takes_nothing_loses_his_stream_only(keys, tmp_path, monkeypa
     monkeypatch.setattr(channel, "_STUCK_S", 0.1)
 
     async def use(listener, supervisors):
-        await supervisors[0].connect()
-        await until(lambda: listener.there)
-        stream = await listener.there[UIDS[0]].open({"type": "forward", "port": 8080})
+        _, stream = await opened(listener, supervisors[0])
         for _ in range(20):
             await stream.send(Channel.STDIN, b"x")
         await until(lambda: stream.end)
@@ -194,10 +200,7 @@ def test_slow_reader_gets_all_that_came_before_the_end(keys, tmp_path, monkeypat
     sent = [b"%d" % number for number in range(5)]
 
     async def use(listener, supervisors):
-        await supervisors[0].connect()
-        await until(lambda: listener.there)
-        connection = listener.there[UIDS[0]]
-        stream = await connection.open({"type": "forward", "port": 8080})
+        connection, stream = await opened(listener, supervisors[0])
         ended = asyncio.create_task(end(connection, stream))
         # The queue is full before anything is read.
         await asyncio.sleep(0)
@@ -218,10 +221,7 @@ def test_end_that_nobody_takes_holds_up_the_pod_for_a_time_only(keys, tmp_path, 
     monkeypatch.setattr(channel, "_STUCK_S", 0.1)
 
     async def use(listener, supervisors):
-        await supervisors[0].connect()
-        await until(lambda: listener.there)
-        connection = listener.there[UIDS[0]]
-        stream = await connection.open({"type": "forward", "port": 8080})
+        connection, stream = await opened(listener, supervisors[0])
         await connection.take(frames.Data(stream.number, Channel.STDOUT, b"x"))
         await connection.take({"type": "end", "stream": stream.number, "exit_code": 0})
         assert [item async for item in stream] == []

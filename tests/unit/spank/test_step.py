@@ -72,7 +72,7 @@ def test_absent_network_by_default_means_did_not_ask(plugin, daemon):
 
 
 NEVER_ASKED = "none was made for it when it began; give --pod-network to sbatch or salloc"
-FORGOTTEN = "the network daemon began again before it was made; requeue the job"
+FORGOTTEN = "the network daemon began again before it was made; submit the job again"
 
 
 @pytest.mark.parametrize(
