@@ -13,13 +13,14 @@ from typing import Any
 import yaml
 
 from isthmus.filters.validate_apptainer import apptainer_problems
+from isthmus.filters.validate_arguments import argument_problems
 from isthmus.filters.validate_artifacts import artifact_problems
 from isthmus.filters.validate_etcd import etcd_problems
 from isthmus.filters.validate_hosts import host_problems
 from isthmus.filters.validate_kubernetes import kubernetes_problems
 from isthmus.filters.validate_names import name_problems
 from isthmus.filters.validate_network import network_problems
-from isthmus.filters.validate_network_rules import network_argument_problems, network_rule_problems
+from isthmus.filters.validate_network_rules import network_rule_problems
 from isthmus.filters.validate_registry import registry_problems
 from isthmus.filters.validate_setuid import setuid_problems
 from isthmus.filters.validate_shapes import shape_problems
@@ -44,7 +45,8 @@ def cluster_problems(
         inventory_files: the inventory sources, and inventories/common.
     """
     site = Site(hostvars, groups, role_specs, Sources(inventory_files))
-    return list(dict.fromkeys(_problems(site)))
+    # What the checks by hand did not tell in better words.
+    return list(dict.fromkeys(_problems(site))) or list(argument_problems(site))
 
 
 def cluster_role_specs(roles: str) -> dict[str, Any]:
@@ -71,7 +73,7 @@ def _problems(site: Site) -> Iterator[str]:
 
 
 def _network_problems(site: Site) -> Iterator[str]:
-    misfits = list(network_argument_problems(site))
+    misfits = list(argument_problems(site, "network"))
     yield from misfits
     if not misfits:
         yield from network_problems(site)

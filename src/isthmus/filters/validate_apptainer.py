@@ -11,13 +11,17 @@ from isthmus.model.subids import END_ID, Range, overlaps
 # Below are the ids of ordinary users.
 FIRST_ID = 65_536
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+# A registry or a part of one, as containers-registries.conf(5) has it: no scheme, no tag.
+_REGISTRY = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[a-z0-9._-]+)*")
+_MIRRORS = "apptainer_registry_mirrors"
 _COUNT = "apptainer_subid_count"
 _DEFAULT_COUNT = 65_536
 
 
 def apptainer_problems(site: Site) -> Iterator[str]:
-    """Yield what is wrong with the package and with apptainer_subids."""
+    """Yield what is wrong with the package, with mirrors of registries and with apptainer_subids."""
     yield from _package(site)
+    yield from _mirrors(site)
     yield from _ranges(site)
 
 
@@ -39,6 +43,20 @@ def _package(site: Site) -> Iterator[str]:
             "apptainer_package_sha256",
             "apptainer_package_source",
         )
+
+
+def _mirrors(site: Site) -> Iterator[str]:
+    for registry, mirrors in (site.shared(_MIRRORS) or {}).items():
+        if not isinstance(mirrors, list):
+            yield site.problem(f"{_MIRRORS} of {registry} is no list", "write [mirror.example.org/hub]", _MIRRORS)
+            continue
+        for name in (str(each) for each in (registry, *mirrors)):
+            if not _REGISTRY.fullmatch(name):
+                yield site.problem(
+                    f"{_MIRRORS} has {name!r}, which is no registry",
+                    "write host, host:port or host/path, without a scheme or a tag",
+                    _MIRRORS,
+                )
 
 
 def _ranges(site: Site) -> Iterator[str]:

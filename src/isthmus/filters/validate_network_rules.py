@@ -1,8 +1,4 @@
-"""Pod networks: values that no type tells apart, and ranges that overlap with what is elsewhere.
-
-Types and choices are checked by Ansible's own validator from the role's argument_specs, here already: the role itself
-would refuse them only after other layers have changed hosts.
-"""
+"""Pod networks: values that no type tells apart, and ranges that overlap with what is elsewhere."""
 
 from __future__ import annotations
 
@@ -10,8 +6,6 @@ import re
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 from typing import Any
-
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from isthmus.filters.validate_site import Site
 
@@ -22,15 +16,6 @@ _DOMAIN = re.compile(r"(?!.*\.$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.|$))+")
 _PORTS = re.compile(r"(\d+)(?:-(\d+))?")
 # The plugin's own limit (src/spank/settings.c).
 _START_MAX_S = 600
-
-
-def network_argument_problems(site: Site) -> Iterator[str]:
-    """Yield values of a wrong type, or none of the choices; other checks rely on there being none."""
-    options = site.role_specs.get("network", {}).get("argument_specs", {}).get("main", {}).get("options", {})
-    given = {name: value for name in options if (value := site.shared(name)) is not None}
-    for told in ArgumentSpecValidator(options).validate(given).error_messages:
-        named = next((name for name in options if name in told), "network")
-        yield site.problem(told.rstrip("."), "write it as roles/network/meta/argument_specs.yml says", named)
 
 
 def network_rule_problems(site: Site) -> Iterator[str]:

@@ -18,6 +18,7 @@ _SHAPES: dict[str, Any] = {
     "apptainer_net_networks": [str],
     "apptainer_net_users": [str],
     "apptainer_networks": {},
+    "apptainer_registry_mirrors": {},
     "apptainer_setuid": bool,
     "apptainer_subid_count": int,
     "apptainer_subids": [{"name": str, "start": int, "count": int}],

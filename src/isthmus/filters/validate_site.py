@@ -55,12 +55,23 @@ class Site:
 
     def shared(self, name: str) -> Any:
         """Return a variable of the whole cluster, as the controller (else the first host) has it."""
-        return self.read((self.group("controller") + self.hosts)[0], name) if self.hosts else None
+        return self.read(self._first, name) if self.hosts else None
+
+    def whole(self, name: str) -> Any:
+        """Return a variable of the whole cluster, None if any part of it is not known yet."""
+        try:
+            return _known(self.hostvars[self._first][name], partly=False) if self.hosts else None
+        except (KeyError, UndefinedError):
+            return None
 
     def shared_list(self, name: str) -> list[dict[str, Any]]:
         """Return a shared list of dicts; role arguments tell about other types."""
         value = self.shared(name)
         return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+    @property
+    def _first(self) -> str:
+        return (self.group("controller") + self.hosts)[0]
 
     def problem(self, what: str, remedy: str, *keys: str, value: object = None) -> str:
         """Write one line: place of the first key that stands in a file, what is wrong, what to do."""
@@ -71,21 +82,23 @@ class Site:
         return self.problem(error.problem, error.remedy, *keys, value=value)
 
 
-def _known(value: Any) -> Any:
-    """Copy a lazily templated value, leaving out the parts that cannot be told yet."""
+def _known(value: Any, *, partly: bool = True) -> Any:
+    """Copy a lazily templated value, leaving out the parts that cannot be told yet, or refusing it for them."""
     if isinstance(value, Undefined):
         raise UndefinedError
     if isinstance(value, Mapping):
-        return dict(_known_items(value, value))
+        return dict(_known_items(value, value, partly))
     if isinstance(value, list | tuple):
-        return [item for _, item in _known_items(range(len(value)), value)]
+        return [item for _, item in _known_items(range(len(value)), value, partly)]
     return value
 
 
-def _known_items(keys: Iterable[Any], values: Any) -> Iterable[tuple[Any, Any]]:
+def _known_items(keys: Iterable[Any], values: Any, partly: bool) -> Iterable[tuple[Any, Any]]:
     for key in keys:
         try:
-            item = _known(values[key])
+            item = _known(values[key], partly=partly)
         except UndefinedError:
+            if not partly:
+                raise
             continue
         yield key, item

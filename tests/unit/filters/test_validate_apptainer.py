@@ -21,8 +21,18 @@ def subids(*ranges):
     return {"apptainer_subids": [dict(zip(("name", "start", "count"), each, strict=False)) for each in ranges]}
 
 
+def mirrors(**given):
+    return {"apptainer_registry_mirrors": {name.replace("_", "."): value for name, value in given.items()}}
+
+
 @pytest.mark.parametrize(
-    "variables", [{}, {**DEB, "apptainer_package_sha256": "a" * 64}, subids(("alice", 100000, 10), ("bob", 100010, 10))]
+    "variables",
+    [
+        {},
+        {**DEB, "apptainer_package_sha256": "a" * 64},
+        mirrors(docker_io=["mirror.example:5000/hub", "10.0.0.1"]),
+        subids(("alice", 100000, 10), ("bob", 100010, 10)),
+    ],
 )
 def test_right_site_has_no_problem(tmp_path, variables):
     assert problems(tmp_path, **variables) == []
@@ -34,6 +44,9 @@ def test_right_site_has_no_problem(tmp_path, variables):
         ({"apptainer_package_source": "url", "apptainer_package_sha256": "a" * 64}, "_url is empty; name the .deb"),
         (DEB, "apptainer_package_sha256 has 0 characters and is no SHA-256; give the 64 hex digits"),
         ({**DEB, "apptainer_package_sha256": "a" * 63}, "has 63 characters and is no SHA-256"),
+        (mirrors(docker_io="mirror.example/hub"), "apptainer_registry_mirrors of docker.io is no list; write [mirror"),
+        (mirrors(docker_io=["https://mirror.example"]), "has 'https://mirror.example', which is no registry; write"),
+        (mirrors(docker_io=['x"']), "which is no registry"),
         (
             subids(("alice", 100000, 10), ("bob", 100009, 10)),
             "the range of alice (100000 to 100009) and the range of bob (100009 to 100018) overlap; give each user",

@@ -3,7 +3,8 @@
 import pytest
 
 from isthmus.filters.validate import cluster_role_specs
-from isthmus.filters.validate_network_rules import network_argument_problems, network_rule_problems
+from isthmus.filters.validate_arguments import argument_problems
+from isthmus.filters.validate_network_rules import network_rule_problems
 from isthmus.filters.validate_site import Site
 from isthmus.filters.validate_sources import Sources
 from tests.repo import tree
@@ -14,7 +15,7 @@ GROUPS = {"all": ["ctl"], "controller": ["ctl"], "provider_local": ["ctl"], "app
 
 def problems(**variables):
     site = Site({"ctl": variables}, GROUPS, SPECS, Sources([]))
-    return list(network_argument_problems(site)) or list(network_rule_problems(site))
+    return list(argument_problems(site, "network")) or list(network_rule_problems(site))
 
 
 def bridge(subnet):
