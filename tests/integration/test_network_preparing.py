@@ -75,6 +75,34 @@ def test_job_requeued_before_its_network_was_made_gets_one(slow):
     assert state(host) == "ready"
 
 
+def test_next_stay_begins_when_the_one_before_is_undone(slow, monkeypatch):
+    host, let = slow
+    release = host.view.release
+
+    def late(job):
+        time.sleep(0.3)
+        release(job)
+
+    host.ask(prepare(answer_s=0.05))
+    host.ask(JobRelease(7))
+    host.ask(prepare(answer_s=0.05))
+    monkeypatch.setattr(host.view, "release", late)
+    let.set()
+    wait(lambda: state(host), lambda told: told == "ready", interval_s=0.01)
+    # What is late would come now.
+    time.sleep(0.5)
+    assert 7 in host.view.state().jobs
+
+
+def test_prolog_does_not_wait_for_the_stay_before(slow):
+    host, let = slow
+    host.ask(prepare(answer_s=0.05))
+    host.ask(JobRelease(7))
+    assert host.ask(prepare(answer_s=0.05))["state"] == "preparing"
+    let.set()
+    wait(lambda: state(host), lambda told: told == "ready", interval_s=0.01)
+
+
 def test_quick_failure_is_told_to_the_prolog_and_a_slow_one_to_the_step(hosts):
     assert code(hosts[0].ask(prepare(nodes=("c9",), answer_s=30))) == "invalid"
     hosts[0].kernel.add_pod = _fail_late

@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import asdict, dataclass
+from functools import partial
 from threading import Thread
 from typing import Any
 
@@ -129,19 +130,21 @@ class Operations:
 
     def _prepare(self, request: messages.JobPrepare) -> Mapping[str, Any]:
         # Here and not in the thread: who is told that it is being made may ask, or release it, before that one runs.
-        if not self._underway.begin(request.job, request.timeout_s):
-            raise RequestError(ErrorCode.UNAVAILABLE, f"job {request.job} is still being prepared as it was before")
+        begun = self._underway.begin(request.job, 0)
         if request.answer_s is None:
-            return self._finish(request)
+            return self._finish(request, begun)
         ending: Future[Mapping[str, Any]] = Future()
-        Thread(target=_settle, args=(ending, self._finish, request), name=f"job {request.job}", daemon=True).start()
+        work = partial(self._finish, request, begun)
+        Thread(target=_settle, args=(ending, work, request.job), name=f"job {request.job}", daemon=True).start()
         if not wait([ending], request.answer_s).done:
             return {"state": JobState.PREPARING}
         return ending.result()
 
-    def _finish(self, request: messages.JobPrepare) -> Mapping[str, Any]:
-        """Make it, and keep why that failed for who asks later."""
+    def _finish(self, request: messages.JobPrepare, begun: bool) -> Mapping[str, Any]:
+        """Make it, after what is still made for the job's stay before, and keep why that failed for who asks later."""
         job, deadline = request.job, time.monotonic() + request.timeout_s
+        if not begun and not self._underway.begin(job, request.timeout_s):
+            raise RequestError(ErrorCode.UNAVAILABLE, f"job {job} is still being prepared as it was before")
         self._failures.pop(job, None)
         why = "the daemon failed; an admin finds why in its log"
         try:
@@ -156,8 +159,8 @@ class Operations:
                 self._failures[job] = why
             while len(self._failures) > FAILURES_MAX:
                 self._failures.popitem(last=False)
-            if self._underway.end(job):
-                self._release(job)
+            while not self._underway.end(job):
+                self._undo(job)
 
     def _make(self, request: messages.JobPrepare, deadline: float) -> Mapping[str, Any]:
         if request.driver not in self._parts.networks:
@@ -224,9 +227,12 @@ class Operations:
 
     def _release(self, job: int) -> Mapping[str, Any]:
         self._underway.release(job)
+        self._undo(job)
+        return {}
+
+    def _undo(self, job: int) -> None:
         self._failures.pop(job, None)
         self._parts.view.release(job)
-        return {}
 
     def _services(self, request: messages.JobServices, uid: int | None) -> Mapping[str, Any]:
         pod = self._parts.converger.last.plan.pods.get(request.job)
@@ -322,17 +328,13 @@ class Operations:
         }
 
 
-def _settle(
-    ending: Future[Mapping[str, Any]],
-    work: Callable[[messages.JobPrepare], Mapping[str, Any]],
-    request: messages.JobPrepare,
-) -> None:
+def _settle(ending: Future[Mapping[str, Any]], work: Callable[[], Mapping[str, Any]], job: int) -> None:
     # Whoever still waits raises what it ends in; the job's steps are told anyway.
     try:
-        ending.set_result(work(request))
+        ending.set_result(work())
     except Exception as error:
         unforeseen = None if isinstance(error, _FORESEEN) else error
-        _log.warning("job %d has no network here: %s", request.job, error, exc_info=unforeseen)
+        _log.warning("job %d has no network here: %s", job, error, exc_info=unforeseen)
         ending.set_exception(error)
 
 

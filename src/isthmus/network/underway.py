@@ -35,7 +35,15 @@ class Underway:
                 self._jobs[job] = True
 
     def end(self, job: int) -> bool:
-        """End a preparation; return whether its job was released meanwhile."""
+        """End a preparation; of a job that was released meanwhile it goes on: undo what was made, and ask again.
+
+        Returns:
+            Whether it has ended. The stay of a requeued job that comes next begins only then.
+        """
         with self._changed:
+            if self._jobs[job]:
+                self._jobs[job] = False
+                return False
+            del self._jobs[job]
             self._changed.notify_all()
-            return self._jobs.pop(job)
+            return True
