@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import correlation, linear_regression, mean
+from statistics import correlation, fmean, mean
 
 import pygal
 
@@ -46,7 +46,7 @@ class Model:
 
 
 def fit(swarm: Mapping[int, Figures], alone: Mapping[int, Figures], cores: int) -> Model:
-    """Fit by least squares; sizes of the swarm where a tick of the clock is much are left to the larger ones."""
+    """Fit; sizes of the swarm where a tick of the clock is much are left to the larger ones."""
     large = {size: one for size, one in swarm.items() if size >= max(swarm) / 16}
     return Model(
         alone=_fitted({size: one["undisturbed_s"] for size, one in alone.items()}),
@@ -78,11 +78,17 @@ def plot(path: Path, model: Model, swarm: Mapping[int, Figures], alone: Mapping[
 
 
 def _fitted(points: Mapping[int, float]) -> tuple[float, float]:
-    """Return height and slope of the line through points; no time grows shorter with nodes."""
+    """Return height and slope of the line through points; no time grows shorter with nodes.
+
+    Errors count by their share of the time: those of milliseconds as much as those of seconds.
+    """
     sizes, times = list(points), list(points.values())
-    slope, height = linear_regression(sizes, times)
+    weights = [time**-2 for time in times]
+    middle, time = fmean(sizes, weights), fmean(times, weights)
+    spread = fmean([(size - middle) ** 2 for size in sizes], weights)
+    slope = fmean([(n - middle) * (t - time) for n, t in points.items()], weights) / spread
     is_line = slope > 0 and correlation(sizes, times) ** 2 >= EXPLAINED
-    return (height, slope) if is_line else (mean(times), 0.0)
+    return (time - slope * middle, slope) if is_line else (mean(times), 0.0)
 
 
 def _line(line: tuple[float, float], nodes: int) -> float:

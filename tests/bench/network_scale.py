@@ -140,7 +140,8 @@ def main() -> int:
     if not arguments.kept:
         told = {"model": asdict(model), "expected_s": expected, "model_to_measured": met}
         print(save("network_scale", quick=arguments.quick, **found, **told))
-    plot(RESULTS / "network_scale.svg", model, found["swarm"], found["alone"])
+    name = "network_scale_quick" if arguments.quick else "network_scale"
+    plot(RESULTS / f"{name}.svg", model, found["swarm"], found["alone"])
     return 0
 
 

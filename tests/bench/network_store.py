@@ -21,7 +21,7 @@ from isthmus.network.store import Store
 from isthmus.network.view import View
 from tests.bench import results
 from tests.bench.network_state import KEYS, RANGES, cluster, fill
-from tests.support.etcd import Cluster, running
+from tests.support.etcd import AS_DEPLOYED, Cluster, running
 
 USERS = 1000
 UID, JOB = 100_000, 1_000_000
@@ -64,7 +64,7 @@ class Clients:
 @contextmanager
 def durable() -> Iterator[Cluster]:
     """Run an etcd that waits for its disk."""
-    with tempfile.TemporaryDirectory() as folder, running(Path(folder), "--unsafe-no-fsync=false") as etcd:
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder), *AS_DEPLOYED) as etcd:
         yield etcd
 
 

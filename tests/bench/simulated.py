@@ -33,12 +33,14 @@ from isthmus.network.messages import Request, Status
 from isthmus.network.protocol import encode_request, parse_reply
 from isthmus.network.settings import Settings
 from tests.bench.network_state import RANGES
-from tests.support.etcd import Cluster, new_cluster
+from tests.support.etcd import AS_DEPLOYED, Cluster, new_cluster
 from tests.support.places import LIBC, NEWNET, NEWNS, PRIVATE, REC, checked
 from tests.support.waiting import wait
 
 NETWORK = IPv4Network("198.18.0.0/15")
 SWITCH, FIRST = NETWORK[1], NETWORK[257]
+# As roles/network has it.
+SERVICES = IPv4Network("10.96.0.0/12")
 RULES = {"admins": [], "slurm": ["6817-6818"], "services": [], "hosts": [], "egress": [], "default": "allow"}
 DIE_WITH_PARENT, BIND = 1, 0x1000
 # Ports of a Linux bridge (BR_MAX_PORTS), less one.
@@ -145,7 +147,7 @@ def simulation(folder: Path) -> Iterator[Simulation]:
     simulated = Simulation(folder, new_cluster(folder, address=str(SWITCH)))
     try:
         # An etcd that does not wait for its disk would flatter.
-        simulated.etcd.start("--unsafe-no-fsync=false")
+        simulated.etcd.start(*AS_DEPLOYED)
         simulated.etcd.enable_auth()
         yield simulated
     finally:
@@ -204,7 +206,20 @@ def _be(node: Node, etcd: Cluster, folder: Path, socket_path: Path) -> None:
     with (folder / f"{node.name}.log").open("w") as log:
         os.dup2(log.fileno(), sys.stderr.fileno())
     logging.basicConfig(level="WARNING", format="%(levelname)s %(message)s")
-    told = Settings(
+    told = _settings(node, etcd, socket_path)
+    for folder in (Path("/run/netns"), told.dns.folder):
+        folder.mkdir(parents=True)
+    while True:
+        try:
+            networkd.start(told).run()
+        except EtcdError as error:
+            # As systemd does, after a second.
+            logging.error("started anew: %s", error)
+            time.sleep(1)
+
+
+def _settings(node: Node, etcd: Cluster, socket_path: Path) -> Settings:
+    return Settings(
         cluster="test",
         node=node.name,
         address=IPv4Address(node.address),
@@ -217,13 +232,5 @@ def _be(node: Node, etcd: Cluster, folder: Path, socket_path: Path) -> None:
         resolver=HostResolver.NONE,
         rules=RULES,
         socket=socket_path,
+        services=SERVICES,
     )
-    for folder in (Path("/run/netns"), told.dns.folder):
-        folder.mkdir(parents=True)
-    while True:
-        try:
-            networkd.start(told).run()
-        except EtcdError as error:
-            # As systemd does, after a second.
-            logging.error("started anew: %s", error)
-            time.sleep(1)
