@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
@@ -65,9 +66,9 @@ async def provide(parts: Parts, worker: Pod, connection: Connection, name: str, 
 
 
 async def _made(parts: Parts, worker: Pod, name: str) -> Container:
-    pod = worker.pod
+    pod, since_s = worker.pod, time.monotonic()
     wanted = [need for need in needs(pod) if name in need.waits]
-    pulls = Pulls(parts, pod, await parts.config.pull_secrets(pod), wanted)
+    pulls = Pulls(parts, pod, await parts.config.pull_secrets(pod, since_s), wanted)
     try:
         await pulls.are_late()
         images, states, waits = await pulls.answers()
@@ -75,7 +76,7 @@ async def _made(parts: Parts, worker: Pod, name: str) -> Container:
         pulls.end()
     if waits:
         raise waits[0]
-    made = translate.single(pod, name, await parts.config.resolve(pod, images))
+    made = translate.single(pod, name, await parts.config.resolve(pod, images, since_s))
     worker.states.update(states)
     return made
 

@@ -6,6 +6,7 @@ A pod that cannot start yet is a NotYetError with the status to show meanwhile; 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -73,12 +74,13 @@ async def prepare(parts: Parts, pod: Object, slurm_node: str | None = None, show
         NeverError: it cannot run here.
         KubeError: the API server did not say.
     """
+    since_s = time.monotonic()
     if problems := refusals.problems(pod, parts.settings):
         raise NeverError(problems)
     await _check_runtime(parts, pod)
-    pod, images, states = await _find_images(parts, pod, show)
+    pod, images, states = await _find_images(parts, pod, show, since_s)
     later = await _claims(parts, pod, slurm_node)
-    resolved = await parts.config.resolve(pod, images)
+    resolved = await parts.config.resolve(pod, images, since_s)
     volumes = tuple(resolved.volumes.values())
     if problems := refusals.problems(pod, parts.settings, volumes):
         raise NeverError(problems)
@@ -128,9 +130,9 @@ async def submit(parts: Parts, pod: Object, prepared: Prepared) -> str:
 
 
 async def _find_images(
-    parts: Parts, pod: Object, show: Show | None
+    parts: Parts, pod: Object, show: Show | None, since_s: float
 ) -> tuple[Object, dict[str, Image], dict[str, ImageState]]:
-    pulls = Pulls(parts, pod, await parts.config.pull_secrets(pod))
+    pulls = Pulls(parts, pod, await parts.config.pull_secrets(pod, since_s))
     try:
         if show:
             pod = await pulls.shown(show)

@@ -1,6 +1,7 @@
 """What pods name: ConfigMaps that change, tokens, claims, gates, ephemeral containers; and many pods at once."""
 
 import base64
+import json
 import time
 import uuid
 
@@ -32,6 +33,22 @@ def test_changed_config_reaches_the_running_pod(bed, api):
     word = base64.b64encode(b"new").decode()
     supervisor = bed.supervisor(pod)
     wait(lambda: supervisor.updates[-1:], lambda found: bool(found) and found[0][0]["files"][0]["data"] == word, **SOON)
+
+
+def test_pod_sees_what_was_made_a_moment_before_it(bed, api):
+    config = api.config(word="old")
+    named = {"env": [{"name": "WORD", "valueFrom": {"configMapKeyRef": {"name": config, "key": "word"}}}]}
+    api.wait_phase(api.pod(container=named), "Running")
+    service = f"late-{uuid.uuid4().hex[:8]}"
+    api.create(
+        "/api/v1/namespaces/default/services", {"metadata": {"name": service}, "spec": {"ports": [{"port": 80}]}}
+    )
+    api.patch(f"/api/v1/namespaces/default/configmaps/{config}", {"data": {"word": "new"}})
+    pod = api.pod(container=named)
+    api.wait_phase(pod, "Running")
+    told = json.dumps(bed.supervisor(pod).plans[0]["containers"])
+    assert f"{service.upper().replace('-', '_')}_SERVICE_HOST" in told
+    assert ('"new"' in told, '"old"' in told) == (True, False)
 
 
 def test_token_is_bound_to_the_pod(bed, api):
