@@ -6,6 +6,7 @@ A pod that cannot start yet is a NotYetError with the status to show meanwhile; 
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ from isthmus.kubelet.unready import UnreadyError
 from isthmus.model.plan import Plan
 from isthmus.model.pod_inputs import Image, ImageState
 
-REFUSED = "FailedSubmit"
+REFUSED, FULL = "FailedSubmit", "HomeFull"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class NotYetError(Exception):
@@ -117,16 +119,24 @@ async def submit(parts: Parts, pod: Object, prepared: Prepared) -> str:
         folder.renew_credential(parts.authority)
         folder.set_address(parts.address.host, parts.address.port)
 
-    await asyncio.to_thread(keep)
+    try:
+        await asyncio.to_thread(keep)
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        message = f"the home is full: {error}; remove what you do not need, such as old images in ~/.isthmus/images"
+        raise _held(pod, prepared, FULL, message, parts.pauses.refused) from error
     try:
         number = await parts.jobs.submit(job, script.text(job))
     except RefusedError as error:
-        shown = status.pod_status(pod, None, None, prepared.states, datetime.now(UTC))
-        message = f"Slurm refuses the job: {error}"
-        shown |= {"reason": REFUSED, "message": message}
-        raise NotYetError(shown, message, parts.pauses.refused) from error
+        raise _held(pod, prepared, REFUSED, f"Slurm refuses the job: {error}", parts.pauses.refused) from error
     await asyncio.to_thread(folder.set_job, number)
     return number
+
+
+def _held(pod: Object, prepared: Prepared, reason: str, message: str, pauses: tuple[float, float]) -> NotYetError:
+    shown = status.pod_status(pod, None, None, prepared.states, datetime.now(UTC))
+    return NotYetError(shown | {"reason": reason, "message": message}, message, pauses)
 
 
 async def _find_images(

@@ -1,13 +1,15 @@
 """What pods name: ConfigMaps that change, tokens, claims, gates, ephemeral containers; and many pods at once."""
 
 import base64
+import errno
 import json
+import os
 import time
 import uuid
 
 import pytest
 
-from isthmus.kubelet import pods
+from isthmus.kubelet import pods, store
 from tests.support.kube import NODE
 from tests.support.kube_user import SOON
 from tests.support.waiting import wait
@@ -49,6 +51,21 @@ def test_pod_sees_what_was_made_a_moment_before_it(bed, api):
     told = json.dumps(bed.supervisor(pod).plans[0]["containers"])
     assert f"{service.upper().replace('-', '_')}_SERVICE_HOST" in told
     assert ('"new"' in told, '"old"' in told) == (True, False)
+
+
+def test_pod_waits_while_the_home_is_full(bed, api, monkeypatch):
+    with monkeypatch.context() as patch:
+        # As the file system says it; a real one that is full would stop the API server's etcd, too.
+        patch.setattr(store.PodFolder, "accept", no_space)
+        pod = api.pod()
+        told = wait(lambda: api.status(pod), lambda status: status.get("reason") == "HomeFull", **SOON)
+        assert "remove what you do not need" in told["message"]
+        assert not bed.slurm.of(pod["metadata"]["uid"])
+    api.wait_phase(pod, "Running")
+
+
+def no_space(folder, pod):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder.path))
 
 
 def test_token_is_bound_to_the_pod(bed, api):
