@@ -45,7 +45,7 @@ def cluster_problems(
         inventory_files: the inventory sources, and inventories/common.
     """
     site = Site(hostvars, groups, role_specs, Sources(inventory_files))
-    # What the checks by hand did not tell in better words.
+    # Last, and alone: the checks above tell the same in better words.
     return list(dict.fromkeys(_problems(site))) or list(argument_problems(site))
 
 

@@ -107,7 +107,7 @@ async def submit(parts: Parts, pod: Object, prepared: Prepared) -> str:
     """Keep the pod, submit its job, keep the job; return its id.
 
     Raises:
-        NotYetError: Slurm refused.
+        NotYetError: Slurm refused, or the home is full.
         NoAnswerError: there may be a job.
     """
     folder = parts.store.folder(pod["metadata"]["uid"])

@@ -232,7 +232,7 @@ def _write(folder: Path, file: Keyed, gid: int | None) -> None:
         raise VolumeError(f"{file['path']!r} is no path inside a volume")
     path = folder.joinpath(*parts)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Whoever the container runs as may pass, also when the user's own umask is 077.
+    # Whoever the container runs as may pass: sbatch hands on the control plane's umask, 077.
     for parent in path.relative_to(folder).parents[:-1]:
         (folder / parent).chmod(0o755)
     path.write_bytes(base64.b64decode(file["data"]))
