@@ -46,7 +46,7 @@ class Model:
 
 
 def fit(swarm: Mapping[int, Figures], alone: Mapping[int, Figures], cores: int) -> Model:
-    """Fit; sizes of the swarm where a tick of the clock is much are left to the larger ones."""
+    """Fit; small swarms are left out, where a tick of the clock, in which programs' work is counted, is much."""
     large = {size: one for size, one in swarm.items() if size >= max(swarm) / 16}
     return Model(
         alone=_fitted({size: one["undisturbed_s"] for size, one in alone.items()}),
@@ -87,7 +87,7 @@ def _fitted(points: Mapping[int, float]) -> tuple[float, float]:
     middle, time = fmean(sizes, weights), fmean(times, weights)
     spread = fmean([(size - middle) ** 2 for size in sizes], weights)
     slope = fmean([(n - middle) * (t - time) for n, t in points.items()], weights) / spread
-    is_line = slope > 0 and correlation(sizes, times) ** 2 >= EXPLAINED
+    is_line = slope > 0 and len(set(times)) > 1 and correlation(sizes, times) ** 2 >= EXPLAINED
     return (time - slope * middle, slope) if is_line else (mean(times), 0.0)
 
 

@@ -61,7 +61,7 @@ class Jobs:
             wait(lambda: sum(machine.pods for machine in machines) == rest, timeout_s=300, interval_s=0.2)
             rounds.append({"median_s": statistics.median(seconds), "slowest_s": seconds[-1], **work})
             taken += seconds if len(rounds) > 1 else []
-        # Work is counted in ticks of the clock, which only a mean divides.
+        # The work of programs is counted in ticks of the clock, which only a mean divides.
         middle = {key: statistics.mean if key.endswith("cpu_s") else statistics.median for key in rounds[0]}
         figures = {key: round(middle[key](one[key] for one in rounds[1:]), 5) for key in rounds[0]}
         undisturbed = quantile([one["slowest_s"] for one in rounds[1:]], UNDISTURBED)
