@@ -69,10 +69,10 @@ def base_live_secrets(files: Sequence[str]) -> list[dict[str, str]]:
 
 
 def base_program_key(root: str) -> str:
-    """Sixteen hex digits over everything the nodes' venv is made of: lock file, package and its sources.
+    """Sixteen hex digits over everything the nodes' venv is made of: lock file, package, its sources and other files.
 
     Args:
-        root: the project's folder.
+        root: the project's folder, or a copy of these parts of it.
 
     Raises:
         InputError: when the folder holds no lock file.
@@ -82,7 +82,8 @@ def base_program_key(root: str) -> str:
     if not lock.is_file():
         raise InputError(f"{lock} is missing", "restore it with git checkout, or make lock")
     digest = sha256()
-    for path in (lock, top / "pyproject.toml", *sorted((top / "src" / "isthmus").rglob("*.py"))):
+    package = [path for path in (top / "src" / "isthmus").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    for path in (lock, top / "pyproject.toml", *sorted(package)):
         digest.update(f"{path.relative_to(top)}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -65,13 +65,21 @@ def project(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "changed", ["locks/runtime.txt", "pyproject.toml", "src/isthmus/main.py", "src/isthmus/new.py"]
+    "changed",
+    ["locks/runtime.txt", "pyproject.toml", "src/isthmus/main.py", "src/isthmus/new.py", "src/isthmus/object.yaml"],
 )
 def test_program_key_follows_every_part(project, changed):
     before = identity.base_program_key(str(project))
     assert identity.base_program_key(str(project)) == before
     (project / changed).write_text("changed\n")
     assert identity.base_program_key(str(project)) != before
+
+
+def test_program_key_stays_when_python_compiles(project):
+    before = identity.base_program_key(str(project))
+    (project / "src/isthmus/__pycache__").mkdir()
+    (project / "src/isthmus/__pycache__/main.cpython-311.pyc").write_bytes(b"")
+    assert identity.base_program_key(str(project)) == before
 
 
 def test_program_key_needs_the_lock_file(tmp_path):
