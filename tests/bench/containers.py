@@ -14,6 +14,7 @@ import statistics
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pygal
 from rich.progress import Progress
@@ -90,9 +91,9 @@ def run(cluster: testbed.TestBed, way: Way, images: dict[str, str]) -> dict[str,
     return {key: float(value) for key, value in json.loads(printed).items() if key in FIGURES}
 
 
-def compare(rounds: list[dict[str, dict[str, float]]]) -> dict[str, dict[str, dict[str, float]]]:
+def compare(rounds: list[dict[str, dict[str, float]]]) -> dict[str, dict[str, dict[str, Any]]]:
     """Return way -> figure -> its median, and the median and quartiles of its ratio to the baseline of its round."""
-    compared: dict[str, dict[str, dict[str, float]]] = {}
+    compared: dict[str, dict[str, dict[str, Any]]] = {}
     for way in rounds[0]:
         for figure in FIGURES:
             ratios = [one[way][figure] / one[BASELINE][figure] for one in rounds]
@@ -138,9 +139,9 @@ def main() -> int:
             rounds.append(one)
     compared = compare(rounds)
     path = save("containers", rounds=rounds, ways=compared)
-    for way, figures in compared.items():
+    for name, figures in compared.items():
         told = ", ".join(f"{FIGURES[key]} {one['median']} ({one['ratio']} x)" for key, one in figures.items())
-        print(f"{way}: {told}")
+        print(f"{name}: {told}")
     print(path, *(plot(rounds, figure) for figure in FIGURES))
     return 0
 

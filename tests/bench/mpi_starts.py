@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product, starmap
 from pathlib import Path
+from typing import Any
 
 from rich.progress import Progress
 
@@ -63,7 +64,7 @@ def starts(cluster: testbed.TestBed, kind: Kind, runs: int, loops: int, others: 
     yield from cluster.lines(f"bash isthmus-bench/mpi_starts.sh {shlex.join(map(str, words))}")
 
 
-def measure(outcomes: Iterable[str], total: int, kind: Kind, progress: Progress) -> dict[str, object]:
+def measure(outcomes: Iterable[str], total: int, kind: Kind, progress: Progress) -> dict[str, Any]:
     """Count clean and failed starts of one kind."""
     bar = progress.add_task(str(kind), total=total)
     begin = time.monotonic()

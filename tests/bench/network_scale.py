@@ -109,7 +109,8 @@ def alone(sizes: Sequence[int], repetitions: int, users: int) -> dict[int, Figur
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     """Measure everything; return what is kept of it."""
-    sizes, extended, repetitions, users = arguments.swarm, ALONE, arguments.jobs, USERS
+    sizes, repetitions, users = arguments.swarm, arguments.jobs, USERS
+    extended: Sequence[int] = ALONE
     if arguments.quick:
         sizes, extended, repetitions, users = (2, 4, 8), (2, 50, 100), 3, 50
     one, crowded = (alone(extended, repetitions, each) for each in (0, users))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from itertools import islice
@@ -39,13 +40,14 @@ def written(state: State, taken: ipam.Taken) -> State:
     return replace(state, users={**state.users, user.uid: user}, jobs={**state.jobs, job.id: job})
 
 
-def reread(value: Any) -> Any:
+def reread(value: codec.Value) -> Any:
     """Return a value as another daemon gets it."""
     return codec.decode(KEYS, KEYS.path(codec.key_of(value)), codec.encode(value))
 
 
 def fill(etcd: Etcd, state: State) -> None:
     """Write a state to an etcd that has none."""
-    values = iter([Guard(RANGES, 1), *state.nodes.values(), *state.users.values(), *state.jobs.values()])
+    users, jobs = state.users.values(), state.jobs.values()
+    values: Iterator[codec.Value] = iter([Guard(RANGES, 1), *state.nodes.values(), *users, *jobs])
     while batch := list(islice(values, BATCH)):
         etcd.transact({}, [Put(KEYS.path(codec.key_of(value)), codec.encode(value)) for value in batch])

@@ -51,7 +51,8 @@ def allocation(cluster: testbed.TestBed) -> Iterator[str]:
 def starts(cluster: testbed.TestBed, count: int, image: str) -> dict[str, object]:
     """Time jobs and steps of `true`, and steps that only call MPI_Init."""
     job = f"timeout 120 srun --quiet {SHAPE} --mem=100 --time=2"
-    found = {"job": seconds(cluster, {"host": f"{job} {HOST} true", "pod": f"{job} {POD} true"}, count, "jobs")}
+    kinds = {"host": f"{job} {HOST} true", "pod": f"{job} {POD} true"}
+    found: dict[str, object] = {"job": seconds(cluster, kinds, count, "jobs")}
     with allocation(cluster) as step:
         kinds = {"host": f"{step} {HOST} true", "pod": f"{step} true"}
         found["step"] = seconds(cluster, kinds, count, "steps")

@@ -42,9 +42,12 @@ class Server:
     """The user's API server, for what kubernetes_asyncio has no stream of."""
 
     def __init__(self, configuration: Configuration) -> None:
-        self.url = configuration.host
+        url, certificate, key = configuration.host, configuration.cert_file, configuration.key_file
+        assert url, "the kubeconfig names no server"
+        assert certificate and key, "the kubeconfig has no client certificate"
+        self.url = url
         self.tls = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-        self.tls.load_cert_chain(configuration.cert_file, configuration.key_file)
+        self.tls.load_cert_chain(certificate, key)
 
     async def get(self, session: aiohttp.ClientSession, path: str) -> str:
         """Return what is at a path."""
@@ -102,8 +105,11 @@ async def forwarded() -> AsyncIterator[int]:
     words = ("--kubeconfig", str(KUBECONFIG), "--namespace", SPACE, "port-forward", f"pod/{NAME}", f":{PORT}")
     process = await asyncio.create_subprocess_exec("kubectl", *words, stdout=asyncio.subprocess.PIPE)
     try:
+        assert process.stdout
         line = await asyncio.wait_for(process.stdout.readline(), 30)
-        yield int(re.search(rb":(\d+) ->", line)[1])
+        port = re.search(rb":(\d+) ->", line)
+        assert port, line
+        yield int(port[1])
     finally:
         process.terminate()
         await process.wait()
@@ -134,7 +140,7 @@ async def idle(server: Server, window_s: float) -> dict[str, float]:
     seconds, after = now_s() - begin_s, await metrics(server)
 
     def rate(name: str) -> float:
-        return (after.get(name, 0) - before.get(name, 0)) / seconds
+        return float((after.get(name, 0) - before.get(name, 0)) / seconds)
 
     return {
         "cpu_percent": 100 * rate("process_cpu_seconds_total"),

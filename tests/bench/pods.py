@@ -67,7 +67,7 @@ def pods(cluster: testbed.TestBed, reference: str, count: int, many: int) -> dic
     return found
 
 
-def measure(cluster: testbed.TestBed, count: int, many: int) -> dict[str, object]:
+def measure(cluster: testbed.TestBed, count: int, many: int) -> dict[str, Any]:
     """Bring the user's Kubernetes up, run all, and take it down; return the figures and what they sum up."""
     console = Console()
     reference = json.loads(cluster.run("cat /etc/isthmus/images.json"))["images"][IMAGE]["reference"]

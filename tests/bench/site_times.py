@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -78,7 +79,7 @@ def main() -> int:
     parser.add_argument("--index", type=int, default=23, help="its provider_local_index (default: %(default)s)")
     arguments = parser.parse_args()
     console = Console()
-    figures = {
+    figures: dict[str, Any] = {
         "second_run": play(console, "site.yml"),
         "one_more_node": measure_node(console, arguments.node, arguments.index),
     }
