@@ -23,7 +23,7 @@ export PIP_NO_INDEX := 1
 export PIP_FIND_LINKS := $(ISTHMUS_BUNDLE)/wheels
 endif
 
-.PHONY: help venv testbed teardown ssh lock format lint unit integration system molecule site-tests test test-full bench conformance verify artifacts bundle
+.PHONY: help venv testbed teardown ssh lock format lint unit integration system attack molecule site-tests test test-full bench conformance verify artifacts bundle
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ integration: test-packages ## Tests against one real dependency at a time
 
 system: venv ## Tests on the running test bed
 	$(PYTEST) tests/system
+
+attack: venv ## Try every known attack on the running test bed
+	$(PYTEST) tests/attack
 
 molecule: venv ## The alternative site, on nodes of its own
 	$(PYTEST) -s -m "not full" tests/site/test_molecule.py
