@@ -23,7 +23,7 @@ export PIP_NO_INDEX := 1
 export PIP_FIND_LINKS := $(ISTHMUS_BUNDLE)/wheels
 endif
 
-.PHONY: help venv testbed teardown ssh lock format lint unit integration system attack molecule site-tests test test-full bench conformance verify artifacts bundle
+.PHONY: help venv testbed teardown ssh lock format lint unit integration system attack attack-short fuzz molecule site-tests test test-full bench conformance verify artifacts bundle
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -73,7 +73,10 @@ test-packages: venv
 	$(BIN)/ansible-playbook tests/support/packages.yml
 
 unit: test-packages ## Tests without root, network or nodes
-	$(PYTEST) tests/unit tests/repo -n 2
+	$(PYTEST) tests/unit tests/repo tests/fuzz -n 2
+
+fuzz: test-packages ## The fuzz tests of `make unit`, a hundred times as long
+	ISTHMUS_FUZZ=long $(PYTEST) tests/fuzz -n 2
 
 integration: test-packages ## Tests against one real dependency at a time
 	$(PYTEST) tests/integration -n 3 --dist loadfile
@@ -84,17 +87,21 @@ system: venv ## Tests on the running test bed
 attack: venv ## Try every known attack on the running test bed
 	$(PYTEST) tests/attack
 
+attack-short: venv ## Those of them that take moments, as `make test` does
+	$(PYTEST) -m "not full" tests/attack
+
 molecule: venv ## The alternative site, on nodes of its own
 	$(PYTEST) -s -m "not full" tests/site/test_molecule.py
 
 site-tests: venv ## Second run, day-2 playbooks, faults
 	$(PYTEST) -s -m "not full" tests/site --ignore=tests/site/test_molecule.py
 
-test: ## All of the above; needs nothing done before
-	@tests/run lint unit artifacts integration testbed system+molecule site-tests
+test: ## All of the above but fuzz and the longer attacks; needs nothing done before
+	@tests/run lint unit artifacts integration testbed system+molecule attack-short site-tests
 
 test-full: test ## Also the molecule scenarios that `make test` leaves out
 	$(PYTEST) -s -m full tests/site
+	$(PYTEST) -m full tests/attack
 	$(PYTEST) -s tests/full
 
 bench: venv ## Take the figures in docs/testing.md (results/*.json)

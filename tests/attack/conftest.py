@@ -16,6 +16,7 @@ import pytest
 
 from tests.support.cluster import ROOT
 from tests.support.fixtures import cluster, computes, controller, login, nodes, other_user, two_computes, user
+from tests.support.user_clusters import fresh, site_images
 
 __all__ = ["cluster", "computes", "controller", "login", "nodes", "other_user", "two_computes", "user"]
 RESULTS = ROOT / "results/attack.json"
@@ -56,6 +57,33 @@ def attacker(cluster):
 def victim(cluster, attacker):
     """The user who is attacked: the site's third."""
     return cluster.users[2]
+
+
+@pytest.fixture(scope="session")
+def kubernetes(login):
+    """Skip where the site has no layer kubernetes."""
+    if login.run("test -e /etc/isthmus/kubernetes.json").rc:
+        pytest.skip("the site has no layer kubernetes")
+
+
+@pytest.fixture(scope="session")
+def attackers_cluster(login, attacker, kubernetes):
+    """The attacker's Kubernetes: up when the first test asks for it, purged at the end."""
+    with fresh(login, attacker) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def victims_cluster(login, victim, kubernetes):
+    """The victim's Kubernetes, likewise."""
+    with fresh(login, victim) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def images(controller):
+    """Short name -> an image of the site's registry."""
+    return site_images(controller)
 
 
 def pytest_configure(config):
