@@ -67,6 +67,7 @@ def test_time_limit_hands_over(mine, controller, written):
     assert is_kept(mine, written)
 
 
+@pytest.mark.disruptive
 def test_move_to_another_node_keeps_address_and_objects(mine, controller, two_computes, written):
     before, node = mine.status()["server"], mine.job()["node"]
     job = mine.job()["id"]

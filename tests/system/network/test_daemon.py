@@ -31,6 +31,7 @@ def kill(node, service="isthmus-networkd"):
     wait(lambda: node.run(f"systemctl is-active {service}").stdout.strip() == "active" and pid(node, service) != before)
 
 
+@pytest.mark.disruptive
 def test_live_pods_survive_the_daemons_death(serving, two_computes, probe):
     near, far = two_computes
     mine = serving[0]
@@ -39,12 +40,14 @@ def test_live_pods_survive_the_daemons_death(serving, two_computes, probe):
     mine[far.name].run(f"{probe} tcp {mine[near.name].address} {PORT}")
 
 
+@pytest.mark.disruptive
 def test_isolation_survives_the_daemons_death(serving, two_computes, probe):
     near = two_computes[0]
     kill(near)
     assert serving[0][near.name].try_run(f"{probe} tcp {serving[2][near.name].address} {PORT}").rc != 0
 
 
+@pytest.mark.disruptive
 def test_interface_removed_by_hand_comes_back(serving, two_computes, probe):
     near, far = two_computes
     mine = serving[0]
@@ -81,6 +84,7 @@ def test_key_that_cannot_be_read_is_told_and_jobs_live_on(serving, two_computes,
     wait(lambda: json.loads(near.output("isthmus network status --json"))["errors"], lambda told: told == {})
 
 
+@pytest.mark.disruptive
 def test_job_starts_soon_after_a_crash(login, user, two_computes):
     kill(two_computes[0])
     login.run_as(user, f"srun --pod-network --nodelist={two_computes[0].name} true")

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.waiting import wait
 
+pytestmark = pytest.mark.disruptive
 JOBS = 5
 # A client may first try the lost member, and a new leader must be found.
 START = "timeout 120 srun --pod-network --nodes=2 --ntasks-per-node=1 --mem=20 ls /sys/class/net"

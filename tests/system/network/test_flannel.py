@@ -96,6 +96,7 @@ def test_pod_resolves_no_name_of_a_private_network(shared, serving, two_computes
     assert resolve(shared[0][near], f"{serving[0][near].job}.{user}.{domain}") == []
 
 
+@pytest.mark.disruptive
 def test_live_pods_survive_the_daemons_and_flannelds_death(shared, two_computes, probe):
     near, far = two_computes
     mine = shared[0]
@@ -107,6 +108,7 @@ def test_live_pods_survive_the_daemons_and_flannelds_death(shared, two_computes,
     mine[far.name].run(f"{probe} tcp {mine[near.name].address} {PORT}")
 
 
+@pytest.mark.disruptive
 def test_job_that_ends_while_the_daemon_is_dead_leaves_nothing(login, controller, user, two_computes):
     near = two_computes[0]
     before = set(leavings(near))

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support import jobs
 
+pytestmark = pytest.mark.disruptive
 MISSED = "isthmus: job {job} cannot use its pod network on {node}, so the task was not started: "
 # A dead daemon is known at once; the rest is Slurm's own time.
 BOUND_S = 60

@@ -1,0 +1,48 @@
+"""No task's cost grows with hosts times hosts: what describes the whole cluster is computed once and handed on."""
+
+import re
+
+import pytest
+
+from tests.repo import tree
+
+# Walks the variables of other hosts: one host alone, by its name, is no walk.
+WALK = re.compile(r"'extract', hostvars|\(hostvars[,)]|hostvars \||\bhostvars,")
+# Where one is right, and why its cost does not grow with the square of the hosts.
+WALKS = {
+    "playbooks/validate.yml": "run_once",
+    "roles/base/tasks/main.yml": "run_once",
+    "roles/bundle/vars/main.yml": "used while a bundle is made, where a run has a node of each kind",
+    "roles/etcd/vars/main.yml": "the members of etcd, an odd handful, on themselves",
+    "roles/network/tasks/preflight.yml": "run_once",
+    "roles/network/vars/main.yml": "the members of etcd, and hosts outside group network",
+    "roles/slurm/tasks/preflight.yml": "one host's own declaration, and a loop that is run_once",
+    "roles/slurm/vars/main.yml": "rendered on the controller alone",
+}
+TEXTS = tree.files("roles/*/tasks/*.yml", "roles/*/vars/*.yml", "roles/*/templates/*.j2", "playbooks/*.yml")
+
+
+def test_walks_over_all_hosts_are_listed():
+    found = {tree.shown(path) for path in TEXTS if WALK.search(path.read_text())}
+    assert found == set(WALKS)
+
+
+@pytest.mark.parametrize("path", [name for name, reason in WALKS.items() if reason == "run_once"])
+def test_task_that_walks_runs_once(path):
+    tasks = [task for each in tree.load(tree.ROOT / path) for task in each.get("tasks", [each])]
+    walking = [task for task in tasks if WALK.search(str(task))]
+    assert walking
+    assert [task["name"] for task in walking if not task.get("run_once")] == []
+
+
+# A cluster has one of each: without it the rest of the run would be wrong.
+FATAL_PLAYS = {"controller", "etcd"}
+
+
+@pytest.mark.parametrize("path", tree.files("playbooks/*.yml"), ids=tree.shown)
+def test_one_dead_node_does_not_stop_a_play(path):
+    """A restore is of the whole cluster or not at all."""
+    if path.stem == "restore":
+        return
+    plays = [play for play in tree.load(path) if play.get("any_errors_fatal")]
+    assert {play["hosts"] for play in plays} <= FATAL_PLAYS
