@@ -1,7 +1,7 @@
 """Callback `filters_once`: all filters and tests are loaded before the first task, once and not in each worker.
 
-Ansible forks a worker for each task of each host, and the first filter that a worker meets makes it load every filter plugin
-there is: 0.1 s and more, again and again. What the parent has loaded before, all workers inherit.
+Ansible forks a worker for each task of each host, and the first filter that a worker meets makes it load every filter
+plugin there is: 0.1 s and more, again and again. What the parent has loaded before, all workers inherit.
 """
 
 from typing import Any

@@ -39,7 +39,9 @@ class Row:
         """Return the row as `make attack` prints it."""
         left = f"  OPEN {self.ended['failed']}" if self.ended["failed"] else ""
         skipped = f"  not applicable {self.ended['skipped']}" if self.ended["skipped"] else ""
-        return f"{self.finding:<6} {self.what:<86} tried {self.tried:>4}  blocked {self.ended['passed']:>4}{left}{skipped}"
+        return (
+            f"{self.finding:<6} {self.what:<86} tried {self.tried:>4}  blocked {self.ended['passed']:>4}{left}{skipped}"
+        )
 
 
 ROWS = pytest.StashKey[dict[str, Row]]()
