@@ -2,6 +2,7 @@
 
 A connection carries reports and any number of streams (exec, logs, forwarded ports). Streams share it: a reader
 who does not take his bytes delays the pod's other streams until his own is cancelled, but no other pod.
+What a pod says is checked as it comes (`reports`): one that says anything else loses its connection, and no more.
 """
 
 from __future__ import annotations
@@ -13,14 +14,17 @@ from collections.abc import AsyncIterator
 from itertools import count
 from typing import Any, Protocol
 
-from isthmus.kubelet import frames
+from isthmus.kubelet import frames, reports
 from isthmus.kubelet.frames import Data, FrameError
+from isthmus.kubelet.reports import ReportError
 
 VERSION = 1
 # What a reader may leave lying, in frames, and for how long, before his stream ends.
 _QUEUE = 128
 _STUCK_S = 20.0
 _HELLO_S = 30.0
+# Of a message; the API server would not take the status of a longer report.
+_MESSAGE_BYTES = 1 << 20
 
 _log = logging.getLogger(__name__)
 
@@ -149,7 +153,8 @@ class Connection:
             return True
         if item["type"] != "end":
             return False
-        if stream := self._streams.pop(item.get("stream", 0), None):
+        reports.checked_end(item)
+        if stream := self._streams.pop(item["stream"], None):
             await stream.over(StreamEnded(item.get("exit_code"), item.get("error")))
         return True
 
@@ -208,13 +213,13 @@ class ChannelServer:
         connection = None
         try:
             async with asyncio.timeout(_HELLO_S):
-                connection = _greet(name, await frames.read(reader), writer)
+                connection = _greet(name, await frames.read(reader, _MESSAGE_BYTES), writer)
             if before := self._there.get(name):
                 before.close()
             self._there[name] = connection
             await self._listener.connected(connection)
             await self._listen(connection, reader)
-        except (FrameError, TimeoutError) as error:
+        except (FrameError, ReportError, TimeoutError) as error:
             _log.warning("pod %s does not speak the protocol: %s", name, error)
         except (asyncio.IncompleteReadError, OSError, ssl.SSLError):
             _log.debug("pod %s went away", name)
@@ -230,11 +235,11 @@ class ChannelServer:
 
     async def _listen(self, connection: Connection, reader: asyncio.StreamReader) -> None:
         while True:
-            item = await frames.read(reader)
+            item = await frames.read(reader, _MESSAGE_BYTES)
             if await connection.take(item):
                 continue
             if isinstance(item, dict) and item["type"] == "report":
-                self._listener.reported(connection, item)
+                self._listener.reported(connection, reports.checked(item))
             else:
                 raise FrameError(f"unexpected {item!r:.80}")
 
@@ -249,4 +254,4 @@ def _greet(name: str, hello: dict[str, Any] | Data, writer: asyncio.StreamWriter
         raise FrameError(f"no hello of version {VERSION}")
     if not name or hello.get("uid") != name:
         raise FrameError(f"it says that it is {hello.get('uid')}")
-    return Connection(name, hello, writer)
+    return Connection(name, reports.checked_hello(hello), writer)

@@ -79,7 +79,15 @@ _REASONS = {
     "priority": "it belongs to priorityClassName of the pod",
 }
 _TASKS = ("ntasks", "ntasks-per-node", "nodes")
+# How many problems are told, and how much of each word: a status has to hold them.
+_PROBLEMS, _WORD = 10, 80
 _VALUE = re.compile(r"[\x20-\x7e]*")
+# Slurm reads a list of nodes with a slash as the name of a file, and hands an address to the mail program as a word.
+_OTHERWISE = {
+    "nodelist": (re.compile(r"[^/]*"), "names a file; list the nodes"),
+    "exclude": (re.compile(r"[^/]*"), "names a file; list the nodes"),
+    "mail-user": (re.compile(r"[^-].*"), "begins with a hyphen; write an address"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +110,16 @@ class Parsed:
 def sbatch(pod: Object) -> Parsed:
     """Return the sbatch options a pod asks for."""
     return _parse(pod, FLAGS, _SBATCH)
+
+
+def owner(holder: Object) -> list[str]:
+    """Return what is wrong with the account and partition that a pod or a namespace names."""
+    annotations = holder["metadata"].get("annotations") or {}
+    return [
+        f"annotation {name} has a character that is not printable ASCII; remove it"
+        for name in (ACCOUNT, PARTITION)
+        if not _VALUE.fullmatch(annotations.get(name) or "")
+    ]
 
 
 def srun(pod: Object) -> Parsed:
@@ -137,7 +155,9 @@ def _parse(pod: Object, annotation: str, known: dict[str, str]) -> Parsed:
             problems.append(f"annotation {annotation}: {problem}")
         else:
             options[name] = value
-    return Parsed(options, tuple(problems))
+    left = len(problems) - _PROBLEMS
+    more = (f"annotation {annotation}: {left} more words are not allowed; remove them",) if left > 0 else ()
+    return Parsed(options, (*problems[:_PROBLEMS], *more))
 
 
 def _split(word: str) -> tuple[str, str | None]:
@@ -153,12 +173,13 @@ def _split(word: str) -> tuple[str, str | None]:
 def _problem(word: str, name: str, value: str | None, takes: str | None) -> str:
     if takes is None:
         if name in _REASONS:
-            return f"{word!r} is not allowed: {_REASONS[name]}; remove it"
-        return f"{word!r} is not an option a pod may set; remove it"
+            return f"{word[:_WORD]!r} is not allowed: {_REASONS[name]}; remove it"
+        return f"{word[:_WORD]!r} is not an option a pod may set; remove it"
     if takes == YES and not value:
         return f"--{name} has no value; write --{name}=VALUE"
     if takes == NO and value is not None:
-        return f"--{name} takes no value; remove {value!r}"
+        return f"--{name} takes no value; remove {value[:_WORD]!r}"
     if value is not None and not _VALUE.fullmatch(value):
         return f"--{name} has a character that is not printable ASCII; remove it"
-    return ""
+    pattern, why = _OTHERWISE.get(name, (_VALUE, ""))
+    return f"--{name} {why}" if value is not None and not pattern.fullmatch(value) else ""

@@ -71,14 +71,18 @@ def data(stream: int, channel: int, body: bytes) -> Iterator[bytes]:
         yield _framed(_DATA, head + body[start : start + CHUNK_BYTES])
 
 
-async def read(reader: StreamReader) -> dict[str, Any] | Data:
+async def read(reader: StreamReader, most: int = MESSAGE_BYTES) -> dict[str, Any] | Data:
     """Read what comes next.
+
+    Args:
+        reader: of the connection.
+        most: the bytes of a message.
 
     Raises:
         FrameError: too long, of an unknown kind, or no JSON object.
         asyncio.IncompleteReadError: the other side has gone.
     """
-    text = b""
+    text = bytearray()
     while True:
         (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
         if not 1 <= length <= MAX_BYTES - _LENGTH.size:
@@ -90,9 +94,11 @@ async def read(reader: StreamReader) -> dict[str, Any] | Data:
             return Data(stream, channel, body[_STREAM.size :])
         if kind not in (_JSON, _PART):
             raise FrameError(f"a frame of kind {kind}")
+        if not body:
+            raise FrameError("a part of a message without bytes")
         text += body
-        if len(text) > MESSAGE_BYTES:
-            raise FrameError(f"a message of more than {MESSAGE_BYTES} bytes")
+        if len(text) > most:
+            raise FrameError(f"a message of more than {most} bytes")
         if kind == _JSON:
             return _parsed(text)
 
@@ -101,10 +107,10 @@ def _framed(kind: int, body: bytes) -> bytes:
     return _LENGTH.pack(len(body) + 1) + bytes([kind]) + body
 
 
-def _parsed(text: bytes) -> dict[str, Any]:
+def _parsed(text: bytearray) -> dict[str, Any]:
     try:
         content = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FrameError("a message that is no JSON") from error
     if not isinstance(content, dict) or not isinstance(content.get("type"), str):
         raise FrameError("a message without a type")

@@ -51,6 +51,7 @@ def problems(pod: Object, settings: Settings, volumes: Iterable[Object] = ()) ->
         *_resources(pod, settings),
         *refusals_containers.problems(pod, settings),
         *refusals_volumes.problems(pod),
+        *flags.owner(pod),
         *flags.sbatch(pod).problems,
         *flags.srun(pod).problems,
         *_tasks(pod),

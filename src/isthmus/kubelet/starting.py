@@ -15,7 +15,7 @@ from typing import Any
 
 from isthmus.clients.kube import Object
 from isthmus.clients.pod_jobs import RefusedError
-from isthmus.kubelet import refusals, runtimes, script, status, translate
+from isthmus.kubelet import flags, refusals, runtimes, script, status, translate
 from isthmus.kubelet.parts import Parts
 from isthmus.kubelet.pulls import Pulls, Show
 from isthmus.kubelet.unready import UnreadyError
@@ -107,11 +107,14 @@ async def submit(parts: Parts, pod: Object, prepared: Prepared) -> str:
     """Keep the pod, submit its job, keep the job; return its id.
 
     Raises:
+        NeverError: its namespace names what cannot be.
         NotYetError: Slurm refused, or the home is full.
         NoAnswerError: there may be a job.
     """
     folder = parts.store.folder(pod["metadata"]["uid"])
     namespace = await parts.config.namespace(pod["metadata"]["namespace"])
+    if namespace and (problems := flags.owner(namespace)):
+        raise NeverError([f"namespace: {problem}" for problem in problems])
     job = translate.job(pod, parts.settings, namespace, prepared.volumes)
 
     def keep() -> None:

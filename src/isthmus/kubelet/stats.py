@@ -15,10 +15,12 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from isthmus.clients.kube import Object
+from isthmus.kubelet import reports
 from isthmus.kubelet.channel import Connection
 from isthmus.kubelet.frames import Channel
 
 _ANSWER_S = 3.0
+_ANSWER_BYTES = 1 << 20
 # What happened since the start, by name; each is a counter of /metrics.
 COUNTS: Counter[str] = Counter()
 
@@ -86,10 +88,13 @@ async def _ask(connection: Connection) -> dict[str, Any] | None:
     stream = await connection.open({"type": "stats"})
     try:
         async with asyncio.timeout(_ANSWER_S):
-            body = b"".join([item.body async for item in stream if item.channel == Channel.STDOUT])
-        figures = json.loads(body)
-        return figures if isinstance(figures, dict) else None
-    except (TimeoutError, ValueError):
+            body = bytearray()
+            async for item in stream:
+                body += item.body if item.channel == Channel.STDOUT else b""
+                if len(body) > _ANSWER_BYTES:
+                    return None
+        return reports.checked_figures(json.loads(body))
+    except (TimeoutError, ValueError, RecursionError):
         return None
     finally:
         await stream.cancel()

@@ -21,7 +21,9 @@ from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
+from isthmus.kubelet import reports
 from isthmus.kubelet.credentials import Authority
+from isthmus.kubelet.reports import ReportError
 from isthmus.support import durable
 
 SCHEMA = 1
@@ -67,8 +69,11 @@ class PodFolder:
         return str(kept["submitted"]) if kept else None
 
     def report(self) -> dict[str, Any] | None:
-        """Return the supervisor's last report."""
-        return self._read("report.json")
+        """Return the supervisor's last report; None for what is none."""
+        try:
+            return reports.checked(self._read("report.json") or {})
+        except ReportError:
+            return None
 
     def last_words(self) -> str:
         """Return the last lines of the job's log, as one; empty for none."""
@@ -121,7 +126,7 @@ class PodFolder:
         text = _text(self.path / name)
         try:
             known = json.loads(text) if text else None
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         return known if isinstance(known, dict) else None
 

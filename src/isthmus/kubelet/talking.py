@@ -55,8 +55,9 @@ class Talk:
             return
         if connection.job != number:
             _log.warning("job %s is not that of pod %s, which is %s", connection.job, connection.uid, number)
+            # Slurm says which jobs are the pod's, not who calls: the worker cancels one too many when Slurm shows it.
             connection.close()
-            await self._parts.jobs.cancel(connection.job)
+            self._parts.jobs.hurry()
             return
         self.connection = connection
         # The rules for Services lie in a network of the pod's own.
