@@ -98,6 +98,10 @@ class Bed:
         names = [one["name"] for one in pod["spec"]["containers"]]
         self._run(self.supervisor(pod).report(phase, {name: container(**state) for name in names}))
 
+    def say(self, pod: dict[str, Any], phase: str, containers: dict[str, Any]) -> None:
+        """Have a pod's supervisor report what it likes."""
+        self._run(self.supervisor(pod).report(phase, containers))
+
     def hang_up(self, pod: dict[str, Any]) -> None:
         """Break a supervisor's connection; it comes back."""
         self._loop.call_soon_threadsafe(self.supervisor(pod).writer.close)

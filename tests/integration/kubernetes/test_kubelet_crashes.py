@@ -87,6 +87,32 @@ def test_second_job_of_a_pod_gets_no_plan_and_ends(bed, api, speaks, monkeypatch
     assert api.status(pod)["phase"] == "Running"
 
 
+def test_pod_that_says_it_is_another_job_has_nothing_cancelled(bed, api, monkeypatch, caplog):
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    monkeypatch.setattr(bed, "autorun", False)
+    stranger = bed.slurm.submit(["--comment=no pod"], "#!/bin/sh\n")
+    mine = bed.supervisor(pod)
+    own, mine.job = mine.job, stranger
+    bed.hang_up(pod)
+    wait(lambda: f"job {stranger} is not that of pod" in caplog.text, **SOON)
+    mine.job = own
+    # It is let in again, and stopped; whatever the kubelet wanted to cancel it has cancelled by then.
+    api.delete(pod)
+    api.wait_gone(pod)
+    assert bed.slurm.jobs[stranger].job.state is JobState.RUNNING
+
+
+@pytest.mark.parametrize("spoiled", [7, {"state": "terminated", "exit_code": []}, {"finished": 10**9}])
+def test_pod_whose_report_is_none_can_be_deleted(bed, api, spoiled):
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    bed.say(pod, "ended", {"main": spoiled})
+    api.delete(pod, grace=1)
+    api.wait_gone(pod)
+    assert jobs(bed, pod)[0].state.ended
+
+
 def test_silent_slurm_ends_no_pod(bed, api):
     pod = api.pod()
     api.wait_phase(pod, "Running")
