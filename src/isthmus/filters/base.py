@@ -60,6 +60,14 @@ def base_users_in_state(users: Iterable[Mapping[str, Any]], state: str) -> list[
     return [user for user in users if user.get("state", "present") == state]
 
 
+def base_user_homes(users: Iterable[Mapping[str, Any]], cluster: str) -> list[dict[str, Any]]:
+    """What the module user_homes does for each user: the keys that may log in, and the comment of the user's own."""
+    return [
+        {"name": user["name"], "comment": f"{user['name']}@{cluster}", "keys": list(user.get("ssh_keys") or [])}
+        for user in users
+    ]
+
+
 def base_password_hash(clear: str, salt: str) -> str:
     """Hash a password for /etc/shadow (sha512-crypt); equal input gives an equal hash.
 
@@ -97,6 +105,7 @@ FILTERS: dict[str, Callable[..., object]] = {
     "base_addresses": base_addresses,
     "base_hosts_file": base_hosts_file,
     "base_password_hash": base_password_hash,
+    "base_user_homes": base_user_homes,
     "base_users_in_state": base_users_in_state,
     "base_identity_problems": identity.base_identity_problems,
     "base_live_secrets": identity.base_live_secrets,

@@ -15,6 +15,10 @@ UID_MIN = 1000
 RESERVED = ("root", "slurm", "munge", "nobody")
 _NAME = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
 _HASH = re.compile(r"\$(5|6|7|y|gy|2[aby])\$[A-Za-z0-9./$=,]{20,}")
+# Options may come first, sshd(8).
+_KEY = re.compile(
+    r"(^|\s)(ssh-(ed25519|rsa)|ecdsa-sha2-nistp\d+|sk-[a-z0-9-]+@openssh\.com)\s+AAAA[A-Za-z0-9+/]+=*(\s|$)"
+)
 _LOCKED = ("!", "*", "!!")
 _HOW_TO_HASH = "set password_hash to what `mkpasswd --method=yescrypt` prints, or leave the password out"
 
@@ -26,6 +30,7 @@ def user_problems(site: Site) -> Iterator[str]:
         yield from _name(site, user)
         yield from _uid(site, user)
         yield from _password(site, user)
+        yield from _keys(site, user)
     yield from _doubles(site, users, "name")
     yield from _doubles(site, users, "uid")
     yield from _clear_text(site, users)
@@ -64,6 +69,20 @@ def _password(site: Site, user: dict[str, Any]) -> Iterator[str]:
     if given and given not in _LOCKED and not _HASH.fullmatch(str(given)):
         yield site.problem(
             f"password_hash of user {user.get('name')} is no hash", _HOW_TO_HASH, "password_hash", value=given
+        )
+
+
+def _keys(site: Site, user: dict[str, Any]) -> Iterator[str]:
+    # What is no text yet is known later.
+    keys = [key for key in user.get("ssh_keys") or [] if isinstance(key, str)]
+    lines = [line.strip() for key in keys for line in key.splitlines()]
+    # Never shown: it may be a private key.
+    wrong = [line for line in lines if line and not line.startswith("#") and not _KEY.search(line)]
+    if wrong:
+        yield site.problem(
+            f"ssh_keys of user {user.get('name')} has a line that is no public key",
+            "give what is in the .pub file, such as 'ssh-ed25519 AAAA... name'",
+            "ssh_keys",
         )
 
 

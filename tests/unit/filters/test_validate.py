@@ -104,6 +104,7 @@ def test_wrong_host_is_refused(c1, message):
         (user(uid=999), "user alice has uid 999; give a whole number of at least 1000"),
         (user(uid=None), "user alice has uid None; give a whole number"),
         (user(**{"password_hash": "secret"}), "password_hash of user alice is no hash; set password_hash to"),
+        (user(ssh_keys=["file:///secret"]), "ssh_keys of user alice has a line that is no public key; give what"),
         (user(**{"password": "secret"}), "user alice has a password in clear text; remove it"),
         ({"base_users": 2 * user()["base_users"]}, "users alice and alice share the name alice; give each"),
         (
@@ -116,6 +117,11 @@ def test_wrong_user_is_refused_without_telling_secrets(shared, message):
     text = "\n".join(problems(shared=shared))
     assert message in text
     assert "secret" not in text
+
+
+def test_key_with_options_is_a_key():
+    keys = ['# mine\nfrom="10.0.0.0/8" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIA== alice\n', "ssh-rsa AAAAB3NzaC1yc2E="]
+    assert problems(shared=user(ssh_keys=keys)) == []
 
 
 @pytest.mark.parametrize("given", ["$y$j9T$" + "a" * 22 + "$" + "b" * 43, "!", ""])
