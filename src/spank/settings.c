@@ -7,7 +7,7 @@
 
 static const struct settings built_in = {
     .fallback = DRIVER_NONE,
-    .socket = "/run/isthmus/networkd.sock",
+    .socket = "/run/isthmus/networkd-root.sock",
     .timeout_s = 30,
 };
 /* Slurm's own limit of a prolog may be as low; longer would only hide a dead daemon. */

@@ -1,6 +1,6 @@
 /* The words after the plugin's path in plugstack.conf:
  *
- *   default=none socket=/run/isthmus/networkd.sock timeout_s=30 partition=<name>:<driver> user=<name>:<driver>
+ *   default=none socket=/run/isthmus/networkd-root.sock timeout_s=30 partition=<name>:<driver> user=<name>:<driver>
  *
  * The last two may be repeated. Nothing is copied: Slurm keeps the words as long as the plugin. */
 #pragma once

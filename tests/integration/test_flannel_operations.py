@@ -4,6 +4,7 @@ import json
 import threading
 from contextlib import ExitStack
 from ipaddress import IPv4Network
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +19,7 @@ from isthmus.network.keys import Keys
 from isthmus.network.messages import JobGet, JobPrepare, JobRelease, List, Status
 from isthmus.network.names import NodeNames
 from isthmus.network.operations import Operations, Parts
+from isthmus.network.plugin import Watcher
 from isthmus.network.protocol import encode_request
 from isthmus.network.rules import Settings
 from isthmus.network.services import PodServices
@@ -76,7 +78,17 @@ class Host:
         }
         services = PodServices(IPv4Network("10.96.0.0/16"))
         self.operations = Operations(
-            Parts(name, self.store, self.view, converger, networks, Settings(RANGE), "cl", services)
+            Parts(
+                name,
+                self.store,
+                self.view,
+                converger,
+                networks,
+                Settings(RANGE),
+                "cl",
+                services,
+                Watcher(Path("/nonexistent")),
+            )
         )
         self.feed = self.store.feed(self.view.snapshot)
         self.thread = threading.Thread(target=self._watch)

@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import ExitStack
+from functools import partial
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,9 +16,11 @@ from isthmus.clients import nftables
 from isthmus.model.services import rows
 from isthmus.network import service_rules
 from isthmus.network.client import ask
+from isthmus.network.limits import Accounts
 from isthmus.network.messages import Trace
 from isthmus.network.operations import Operations, Parts
-from isthmus.network.server import Server
+from isthmus.network.plugin import Watcher
+from isthmus.network.server import UsersServer
 from isthmus.network.services import PodServices
 from tests.support.places import TCP, needs_root
 from tests.support.pod_networks import ALICE, BOB, SETTINGS, PodNetworks
@@ -56,12 +59,16 @@ def socket(world):
     view = SimpleNamespace(snapshot=SimpleNamespace(state=world.state))
     converger = SimpleNamespace(last=SimpleNamespace(plan=world.plan("n1"), errors={}))
     services = PodServices(IPv4Network("10.96.0.0/16"))
-    operations = Operations(Parts("n1", None, view, converger, {}, SETTINGS, "cl", services))
+    operations = Operations(
+        Parts("n1", None, view, converger, {}, SETTINGS, "cl", services, Watcher(Path("/nonexistent")))
+    )
     node = world.nodes.places["n1"]
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         path = Path(folder, "networkd.sock")
-        with Server(path, lambda line, peer: node.do(operations.answer, line, peer)) as server:
+        accounts = Accounts(lambda uid: None)
+        answer = partial(node.do, operations.answer)
+        with UsersServer(path, answer, operations.admit, accounts) as server:
             Thread(target=server.serve_forever, daemon=True).start()
             yield path
             server.shutdown()

@@ -30,7 +30,7 @@ echo last $(hostname) sees $(ls /sys/class/net)
 OPTIONS = "--hold --no-requeue --pod-network --nodes=2 --ntasks-per-node=1 --mem=60 --time=5"
 # srun gives up on a task whose slurmd died while it was starting it, but not soon.
 LAUNCH_S = 240
-WAITING = "ss --unix --listening --no-header src /run/isthmus/networkd.sock"
+WAITING = "ss --unix --listening --no-header src /run/isthmus/networkd-root.sock"
 
 
 class Phase(StrEnum):

@@ -16,6 +16,7 @@ from isthmus.network.keys import Keys
 from isthmus.network.messages import JobPrepare
 from isthmus.network.names import NodeNames
 from isthmus.network.operations import Operations, Parts
+from isthmus.network.plugin import Watcher
 from isthmus.network.protocol import encode_request
 from isthmus.network.rules import Settings
 from isthmus.network.services import PodServices
@@ -41,7 +42,17 @@ class Host:
         networks = {Driver.PRIVATE: PrivateNetwork(self.view, converger, names)}
         services = PodServices(IPv4Network("10.96.0.0/16"))
         self.operations = Operations(
-            Parts(name, self.store, self.view, converger, networks, Settings(RANGES.pods), "cl", services)
+            Parts(
+                name,
+                self.store,
+                self.view,
+                converger,
+                networks,
+                Settings(RANGES.pods),
+                "cl",
+                services,
+                Watcher(Path("/nonexistent")),
+            )
         )
         self.thread = threading.Thread(target=self._watch)
         self.thread.start()

@@ -1,7 +1,8 @@
-"""Asks this host's daemon; for commands, which show its words when it refuses."""
+"""Asks this host's daemon; for commands, which show its words when it refuses. Root has a socket of its own."""
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,16 @@ from isthmus.network.messages import Request
 from isthmus.network.protocol import encode_request, parse_reply
 
 SOCKET = Path("/run/isthmus/networkd.sock")
+ROOT_SOCKET = Path("/run/isthmus/networkd-root.sock")
 
 
-def ask(request: Request, path: Path = SOCKET, timeout_s: float = 30) -> dict[str, Any]:
+def ask(request: Request, path: Path | None = None, timeout_s: float = 30) -> dict[str, Any]:
     """Return the values of the daemon's reply.
+
+    Args:
+        request: what is asked.
+        path: the socket; None for that of whoever asks.
+        timeout_s: for each step of the exchange.
 
     Raises:
         RequestError: it refused.
@@ -21,7 +28,12 @@ def ask(request: Request, path: Path = SOCKET, timeout_s: float = 30) -> dict[st
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as connection:
         connection.settimeout(timeout_s)
-        connection.connect(str(path))
+        connection.connect(str(path or own_socket()))
         connection.sendall(encode_request(request))
         with connection.makefile("rb") as lines:
             return parse_reply(lines.readline())
+
+
+def own_socket() -> Path:
+    """Return where the caller asks."""
+    return SOCKET if os.geteuid() else ROOT_SOCKET

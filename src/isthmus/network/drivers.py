@@ -43,6 +43,9 @@ class Network(Protocol):
     def owners(self) -> Iterable[int]:
         """Return the uid of each pod here."""
 
+    def owner(self, job: int) -> int | None:
+        """Return the uid of a job's pod here, None without one."""
+
     def errors(self) -> Mapping[str, str]:
         """Return what is not as wanted, and why."""
 
@@ -71,6 +74,11 @@ class PrivateNetwork:
     def owners(self) -> Iterable[int]:
         """See Network."""
         return [pod.uid for pod in self._converger.last.plan.pods.values()]
+
+    def owner(self, job: int) -> int | None:
+        """See Network."""
+        pod = self._converger.last.plan.pods.get(job)
+        return pod.uid if pod else None
 
     def errors(self) -> Mapping[str, str]:
         """See Network."""
@@ -112,6 +120,11 @@ class FlannelNetwork:
     def owners(self) -> Iterable[int]:
         """See Network."""
         return [pod.uid for pod in self._flannel.last.pods.values()]
+
+    def owner(self, job: int) -> int | None:
+        """See Network."""
+        pod = self._flannel.last.pods.get(job)
+        return pod.uid if pod else None
 
     def errors(self) -> Mapping[str, str]:
         """See Network."""

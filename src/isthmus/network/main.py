@@ -5,7 +5,8 @@ follow   each snapshot is carried out on this node
 flannel  the same for Flannel's network, whose plugins take their time
 release  on the controller: addresses of ended jobs are given back, and names of jobs learnt
 leases   leases without use are dropped
-serve    requests; a thread per connection
+serve    requests of root; a thread per connection
+users    everybody's requests, on a socket of their own
 
 Any of them that ends, ends the daemon: systemd starts it anew, and live pods do not notice.
 """
@@ -37,7 +38,8 @@ from isthmus.network.jobnames import renamed
 from isthmus.network.keys import Keys, StoredError
 from isthmus.network.names import NodeNames
 from isthmus.network.operations import Operations, Parts
-from isthmus.network.server import Server
+from isthmus.network.plugin import Watcher
+from isthmus.network.server import Server, UsersServer
 from isthmus.network.services import PodServices
 from isthmus.network.settings import Settings, SettingsError
 from isthmus.network.store import Store, StoreError
@@ -52,6 +54,8 @@ IDLE_S = 10.0
 # How often systemd hears that the daemon lives; no longer when the node was not looked after for so long.
 PULSE_S = 20.0
 STUCK_S = 60.0
+# How long a thread may keep the interpreter while others want it: root's requests wait so long for each of users'.
+SWITCH_S = 0.0005
 
 _log = logging.getLogger("isthmus-networkd")
 
@@ -71,13 +75,15 @@ class Daemon:
         """Start all threads and wait; the socket opens when the node is as etcd wants it."""
         parts = self._parts
         parts.converger.run(parts.view.state)
-        server = Server(self._told.socket, Operations(parts).answer)
+        operations = Operations(parts)
+        server = Server(self._told.root_socket, operations.answer)
+        users = UsersServer(self._told.socket, operations.answer, operations.admit)
         loops: dict[str, Callable[[], None]] = {"watch": self._watch, "follow": self._follow, "leases": self._leases}
         if self._told.releases:
             loops["release"] = self._release
         if self._flannel:
             loops["flannel"] = partial(self._follow_flannel, self._flannel)
-        loops["serve"] = server.serve_forever
+        loops |= {"serve": server.serve_forever, "users": users.serve_forever}
         for name, loop in loops.items():
             threading.Thread(target=self._guarded, args=(name, loop), name=name, daemon=True).start()
         notify("READY=1", f"STATUS={len(parts.view.snapshot.state.nodes)} members")
@@ -173,7 +179,8 @@ def start(told: Settings) -> Daemon:
     if flannel:
         networks[Driver.FLANNEL] = FlannelNetwork(told.node, view, flannel, converger, names)
     services = PodServices(told.services)
-    parts = Parts(told.node, store, view, converger, networks, rules, told.dns.domain, services)
+    plugin = Watcher(told.slurm_prefix / "sbin/slurmd")
+    parts = Parts(told.node, store, view, converger, networks, rules, told.dns.domain, services, plugin)
     return Daemon(told, store, parts, flannel)
 
 
@@ -190,6 +197,7 @@ def _flannel(told: Settings, store: Store, view: View) -> FlannelConverger | Non
 def main() -> int:
     """Run until a thread ends; exit status 1, so that systemd starts it anew, 2 for settings that cannot be used."""
     logging.basicConfig(level=os.environ.get("ISTHMUS_LOG", "INFO"), format="%(levelname)s %(message)s")
+    sys.setswitchinterval(SWITCH_S)
     try:
         start(settings.read()).run()
     except SettingsError as error:

@@ -13,19 +13,21 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 from isthmus.clients.etcd import EtcdError
 from isthmus.clients.nftables import NftError
 from isthmus.model.network import Driver, Job, State
-from isthmus.network import ipam, messages, plan, plugin, points, protocol, rules, trace
+from isthmus.network import ipam, limits, messages, plan, points, protocol, rules, trace
 from isthmus.network.converge import Converger
 from isthmus.network.drivers import ECHO_S, Network
 from isthmus.network.keys import StoredError
 from isthmus.network.messages import ErrorCode, JobState
+from isthmus.network.plugin import Watcher
 from isthmus.network.protocol import RequestError
 from isthmus.network.service_trace import PodTable, ToService
 from isthmus.network.services import PodServices
@@ -56,6 +58,7 @@ class Parts:
         rules: what the packet filter is made of.
         domain: of pods' names.
         services: of pods.
+        plugin: looks whether slurmd has ours.
     """
 
     node: str
@@ -66,6 +69,7 @@ class Parts:
     rules: rules.Settings
     domain: str
     services: PodServices
+    plugin: Watcher
 
 
 class Operations:
@@ -73,13 +77,27 @@ class Operations:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._failures: OrderedDict[int, str] = OrderedDict()
+        # Job -> whose it was, and why it has no network here.
+        self._failures: OrderedDict[int, tuple[int, str]] = OrderedDict()
         self._underway = Underway()
+        self._writes = limits.Buckets(limits.WRITES_PER_S, limits.WRITES_AT_ONCE)
+        # Users' requests are read one at a time: reading takes the interpreter, which root's requests need too.
+        self._reading = Lock()
+
+    def admit(self, beginning: bytes, peer: int) -> bytes | None:
+        """Return a refusal of a user's long request, of which only the beginning was read; None where it may be."""
+        try:
+            self._permit(protocol.long_job(beginning), peer)
+        except RequestError as error:
+            return protocol.refuse(error.code, str(error))
+        return None
 
     def answer(self, line: bytes, peer: int) -> bytes:
         """Return the reply to a request; never raises."""
         try:
-            request = protocol.parse_request(line)
+            permit = partial(self._permit, peer=peer)
+            with self._reading if peer else nullcontext():
+                request = protocol.parse_request(line, permit)
             return protocol.accept(self._do(request, peer))
         except RequestError as error:
             return protocol.refuse(error.code, str(error))
@@ -91,15 +109,28 @@ class Operations:
             _log.exception("a request of uid %d ended in an error nobody foresaw", peer)
             return protocol.refuse(ErrorCode.INTERNAL, "the daemon failed; an admin finds why in its log")
 
+    def _permit(self, job: int, peer: int) -> None:
+        protocol.authorise(messages.JobServices(job, {}), peer, self._owner(job))
+
+    def _owner(self, job: int) -> int | None:
+        """Return whose a job is; of one that etcd has no more, the pod or the failure here tells."""
+        parts = self._parts
+        if known := parts.view.snapshot.state.jobs.get(job):
+            return known.uid
+        for network in parts.networks.values():
+            if (uid := network.owner(job)) is not None:
+                return uid
+        return self._failures[job][0] if job in self._failures else None
+
     def _do(self, request: messages.Request, peer: int) -> Mapping[str, Any]:
-        jobs = self._parts.view.snapshot.state.jobs
-        known = jobs.get(request.job) if isinstance(request, messages.JobGet | messages.JobServices) else None
-        uid = protocol.authorise(request, peer, known.uid if known else None)
+        owner = self._owner(request.job) if isinstance(request, messages.JobGet | messages.JobServices) else None
+        uid = protocol.authorise(request, peer, owner)
         match request:
             case messages.JobPrepare():
                 return self._prepare(request)
             case messages.JobGet(job):
-                return self._get(job)
+                # What is of nobody that is known here is nobody's to be told of, but root's.
+                return self._get(job) if uid in (None, owner) else {"state": JobState.ABSENT}
             case messages.JobRelease(job):
                 return self._release(job)
             case messages.JobServices():
@@ -112,7 +143,16 @@ class Operations:
                 return self._forget(node)
             case messages.Trace():
                 return self._trace(request, uid)
+        if peer:
+            self._spend_write(peer)
         return self._of_user(request, uid)
+
+    def _spend_write(self, uid: int) -> None:
+        """Refuse a user who writes to etcd again and again: all of it is kept there for a while."""
+        wait_s = self._writes.take(uid)
+        if wait_s:
+            why = f"more than {limits.WRITES_AT_ONCE:g} changes at once, and {limits.WRITES_PER_S:g} a second"
+            raise RequestError(ErrorCode.UNAVAILABLE, f"{why}; try again in {wait_s:.0f} s or later")
 
     def _of_user(self, request: messages.Request, uid: int | None) -> Mapping[str, Any]:
         assert uid is not None  # noqa: S101 -- authorise names one for each of these
@@ -156,7 +196,7 @@ class Operations:
             raise
         finally:
             if why:
-                self._failures[job] = why
+                self._failures[job] = request.uid, why
             while len(self._failures) > FAILURES_MAX:
                 self._failures.popitem(last=False)
             while not self._underway.end(job):
@@ -220,7 +260,7 @@ class Operations:
         if self._underway.has(job):
             return {"state": JobState.PREPARING}
         if job in self._failures:
-            return {"state": JobState.FAILED, "error": self._failures[job]}
+            return {"state": JobState.FAILED, "error": self._failures[job][1]}
         if self._parts.node in _nodes(self._parts.view.state().jobs.get(job)):
             return {"state": JobState.PREPARING}
         return {"state": JobState.ABSENT}
@@ -302,7 +342,7 @@ class Operations:
             "revision": self._parts.view.snapshot.state.revision,
             "legs": len(mine),
             "pods": sum(1 for each in self._parts.networks.values() for owner in each.owners() if uid in (None, owner)),
-            "plugin": plugin.state(),
+            "plugin": self._parts.plugin.state(),
             "errors": self._errors() if uid is None else {},
         }
 

@@ -7,11 +7,15 @@ both are decided here, without any I/O. Who asks is the peer's uid as the kernel
 Of wrong requests, `malformed` are those whose form is wrong, `invalid` those of right form with a value that cannot
 be, and `version` and `unknown_op` those of a daemon or client of another release. A request's bytes that are no UTF-8
 are read as U+FFFD: job names are any bytes to Slurm, and all that matters but them is ASCII.
+
+Rows of Services cost time to read, so the right to bring them is looked at before: `Permit` gets op and job as soon as
+these are known, and a long request has them in front.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from ipaddress import IPv4Address, IPv4Network
@@ -49,6 +53,11 @@ LINE_MAX = 256 * 1024
 PREPARE_TIMEOUT_MAX_S = 600.0
 # What traces are between: an address, or a name of DNS.
 _POINT_MAX = 253
+# How a long request begins; as `encode_request` and the supervisor write it.
+_LONG = re.compile(rb'\s*\{\s*"version"\s*:\s*1\s*,\s*"op"\s*:\s*"job_services"\s*,\s*"job"\s*:\s*(\d{1,10})\s*,')
+
+# Raises RequestError where a peer may not ask for a job's Services; whoever asks for something else is judged after.
+Permit = Callable[[int], object]
 
 
 class RequestError(Exception):
@@ -59,8 +68,25 @@ class RequestError(Exception):
         self.code = code
 
 
-def parse_request(line: bytes) -> Request:
+def long_job(beginning: bytes) -> int:
+    """Return whose Services a request brings that is longer than others may be.
+
+    Raises:
+        RequestError: it does not begin as such a request.
+    """
+    found = _LONG.match(beginning)
+    if found is None:
+        why = "a request this long can only be job_services, with version, op and job in front; shorten it"
+        raise RequestError(ErrorCode.MALFORMED, why)
+    return int(found[1])
+
+
+def parse_request(line: bytes, permit: Permit = lambda job: None) -> Request:
     """Read a request; the newline may be there or not.
+
+    Args:
+        line: the request.
+        permit: judges whether the peer may bring a job's Services, before they are read.
 
     Raises:
         RequestError: it is none, with the code to refuse it with; nothing else is raised, whatever the bytes.
@@ -70,7 +96,8 @@ def parse_request(line: bytes) -> Request:
     try:
         given = Fields(parse(line.decode("utf-8", "replace")))
         _check_version(given)
-        request = _operation(given)(given)
+        read = _operation(given)
+        request = read(given) if read is not _job_services else _job_services(given, permit)
         given.end()
     except (BoundError, NodeListError) as error:
         raise RequestError(ErrorCode.INVALID, str(error)) from error
@@ -184,6 +211,12 @@ def _job_prepare(given: Fields) -> JobPrepare:
     return request
 
 
+def _job_services(given: Fields, permit: Permit = lambda job: None) -> JobServices:
+    job = _job(given)
+    permit(job)
+    return JobServices(job, service_rows.read(given.take("services", list)))
+
+
 def _trace(given: Fields) -> Trace:
     return Trace(
         given.text("source", _POINT_MAX, _is_point),
@@ -223,7 +256,7 @@ _READERS: Mapping[type[Request], Callable[[Fields], Request]] = {
     JobPrepare: _job_prepare,
     JobGet: lambda given: JobGet(_job(given)),
     JobRelease: lambda given: JobRelease(_job(given)),
-    JobServices: lambda given: JobServices(_job(given), service_rows.read(given.take("services", list))),
+    JobServices: _job_services,
     LeaseTake: lambda given: LeaseTake(_uid(given)),
     LeaseDrop: lambda given: LeaseDrop(_uid(given)),
     Reserve: lambda given: Reserve(_reservation(given, "name"), _uid(given)),

@@ -12,6 +12,7 @@ from typing import Any
 from isthmus.clients.etcd import Access
 from isthmus.model.network import Node, Ranges
 from isthmus.model.node_network import VXLAN_OVERHEAD
+from isthmus.network.client import ROOT_SOCKET, SOCKET
 from isthmus.network.dns import DnsSettings
 from isthmus.network.hostresolver import HostResolver
 from isthmus.network.rules_flannel import Backend, Flannel
@@ -57,7 +58,8 @@ class Settings:
         dns: names of pods.
         resolver: by what this host's own programs resolve them.
         rules: what the packet filter is made of, as `rules.Settings` reads it.
-        socket: where requests come in.
+        socket: where everybody's requests come in.
+        root_socket: where root's do.
         services: the addresses of Services in users' clusters.
         lease_idle_s: how long after a user's last process here his lease is dropped.
         flannel: None where jobs cannot have that network.
@@ -75,7 +77,8 @@ class Settings:
     resolver: HostResolver
     rules: Mapping[str, Any]
     services: IPv4Network
-    socket: Path = Path("/run/isthmus/networkd.sock")
+    socket: Path = SOCKET
+    root_socket: Path = ROOT_SOCKET
     lease_idle_s: float = 3600
     flannel: FlannelSettings | None = None
 

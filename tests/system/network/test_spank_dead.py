@@ -33,7 +33,7 @@ def test_step_that_asks_fails_clearly_in_time(login, user, node):
     assert time.monotonic() - begun_s < BOUND_S
     assert (failed.rc, failed.stdout) == (1, "")
     (line,) = [line for line in failed.stderr.splitlines() if "isthmus: " in line]
-    assert "the network daemon at /run/isthmus/networkd.sock cannot be reached" in line
+    assert "the network daemon at /run/isthmus/networkd-root.sock cannot be reached" in line
 
 
 def test_batch_job_that_asks_fails_clearly(login, controller, user, node):

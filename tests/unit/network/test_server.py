@@ -1,23 +1,73 @@
-"""The daemon's socket, with real connections."""
+"""The daemon's sockets, with real connections."""
 
+import errno
 import os
 import socket
 import threading
+import time
+from contextlib import contextmanager
 
 import pytest
 
-from isthmus.network import server
+from isthmus.network import limits, server
+from tests.support.waiting import wait
+
+BOB, CAROL = 1002, 1003
+
+
+def answer(line, uid):
+    return b"%d %s" % (uid, line.rstrip() + b"\n")
+
+
+def admit(beginning, uid):
+    return None if beginning.startswith(b"long") else b"too long\n"
+
+
+def known(uid):
+    if uid not in (BOB, CAROL):
+        raise KeyError(uid)
+
+
+@contextmanager
+def run(serves):
+    thread = threading.Thread(target=serves.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield serves
+    finally:
+        serves.shutdown()
+        serves.server_close()
+        thread.join()
 
 
 @pytest.fixture
 def serving(tmp_path):
-    serves = server.Server(tmp_path / "run" / "socket", lambda line, uid: b"%d %s" % (uid, line.rstrip() + b"\n"))
-    thread = threading.Thread(target=serves.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield serves
-    serves.shutdown()
-    serves.server_close()
-    thread.join()
+    """Root's socket, which is whoever runs the tests."""
+    with run(server.Server(tmp_path / "run" / "root", answer)) as serves:
+        yield serves
+
+
+@pytest.fixture
+def peers(monkeypatch):
+    """Choose who connects from now on."""
+    seen = {}
+    now = [BOB]
+
+    def peer(connection):
+        return seen.setdefault(connection.fileno(), now[0])
+
+    def choose(uid):
+        seen.clear()
+        now[0] = uid
+
+    monkeypatch.setattr(server, "peer", peer)
+    return choose
+
+
+@pytest.fixture
+def users(tmp_path, peers):
+    with run(server.UsersServer(tmp_path / "users", answer, admit, limits.Accounts(known))) as serves:
+        yield serves
 
 
 def connect(serving):
@@ -42,9 +92,10 @@ def test_connection_takes_several_requests(serving):
         assert [ask(connection, b"%d\n" % number)[-2:-1] for number in range(3)] == [b"0", b"1", b"2"]
 
 
-def test_line_too_long_ends_the_connection(serving):
-    with connect(serving) as connection:
-        connection.sendall(b"x" * (server.LINE_MAX + 1))
+@pytest.mark.parametrize("kind", ["serving", "users"])
+def test_line_too_long_ends_the_connection(request, kind):
+    with connect(request.getfixturevalue(kind)) as connection:
+        connection.sendall(b"long" + b"x" * (server.LINE_MAX + 1 - len("long")))
         lines = connection.makefile("rb")
         assert len(lines.readline()) > server.LINE_MAX
         assert lines.readline() == b""
@@ -57,31 +108,113 @@ def test_peer_that_leaves_harms_nobody(serving):
         assert ask(connection, b"next\n").endswith(b"next\n")
 
 
-def test_socket_left_by_a_killed_daemon_is_replaced(serving, tmp_path):
+def test_socket_left_by_a_killed_daemon_is_replaced(tmp_path):
     left = tmp_path / "left"
     left.write_text("")
-    server.Server(left, lambda line, uid: line).server_close()
+    server.Server(left, answer).server_close()
 
 
-def test_everybody_may_connect(serving):
-    assert os.stat(serving.server_address).st_mode & 0o777 == 0o666
+def test_only_root_may_connect_to_roots_socket(serving, users):
+    assert os.stat(serving.server_address).st_mode & 0o777 == 0o600
+    assert os.stat(users.server_address).st_mode & 0o777 == 0o666
 
 
-def test_user_with_too_many_connections_is_refused(serving, monkeypatch):
-    monkeypatch.setattr(server, "peer", lambda connection: 1001)
-    held = [connect(serving) for _ in range(server.CONNECTIONS_MAX)]
+def test_roots_socket_answers_nobody_else(serving, peers):
+    with connect(serving) as connection:
+        assert connection.recv(1) == b""
+
+
+def test_user_with_too_many_connections_is_refused_and_another_is_not(users, peers):
+    held = [connect(users) for _ in range(server.CONNECTIONS_MAX)]
     assert all(ask(each, b"one\n") for each in held)
-    with connect(serving) as refused:
+    with connect(users) as refused:
         assert refused.recv(1) == b""
-    held[0].close()
-    for each in held[1:]:
-        assert ask(each, b"two\n")
-        each.close()
-
-
-def test_root_is_not_counted(serving, monkeypatch):
-    monkeypatch.setattr(server, "peer", lambda connection: 0)
-    held = [connect(serving) for _ in range(server.CONNECTIONS_MAX + 2)]
-    assert all(ask(each, b"one\n") for each in held)
+    peers(CAROL)
+    with connect(users) as other:
+        assert ask(other, b"hers\n") == b"%d hers\n" % CAROL
     for each in held:
         each.close()
+    peers(BOB)
+    wait(lambda: users._open[BOB] == 0, interval_s=0.01)
+    with connect(users) as again:
+        assert ask(again, b"two\n")
+
+
+def test_all_accounts_leave_threads_for_root(users, monkeypatch, peers):
+    monkeypatch.setattr(server, "ACCOUNTS_CONNECTIONS_MAX", 2)
+    held = [connect(users) for _ in range(2)]
+    assert all(ask(each, b"one\n") for each in held)
+    peers(CAROL)
+    with connect(users) as refused:
+        assert refused.recv(1) == b""
+    peers(0)
+    with connect(users) as root:
+        assert ask(root, b"root\n")
+    for each in held:
+        each.close()
+
+
+def test_subordinate_uid_is_refused(users, peers):
+    peers(165536)
+    with connect(users) as first:
+        assert b"no account of this host" in first.recv(1000)
+    with connect(users) as second:
+        assert second.recv(1) == b""
+
+
+def test_who_is_refused_waits_before_the_next_try(users, peers):
+    peers(165536)
+    with connect(users) as first:
+        first.recv(1000)
+    begin = time.monotonic()
+    with connect(users) as second:
+        second.recv(1)
+    assert time.monotonic() - begin >= server.REFUSED_S
+
+
+def test_flood_is_answered_at_the_accounts_rate(users, monkeypatch, peers):
+    monkeypatch.setattr(users, "_buckets", limits.Buckets(100, 5))
+    begin = time.monotonic()
+    with connect(users) as connection:
+        assert all(ask(connection, b"\n") for _ in range(20))
+    assert time.monotonic() - begin >= 0.1
+
+
+@pytest.mark.parametrize(("beginning", "wanted"), [(b"long", b"1002 long"), (b"other", b"too long\n")])
+def test_long_request_of_a_user_is_judged_by_its_beginning(users, peers, beginning, wanted):
+    with connect(users) as connection:
+        connection.sendall(beginning + b"x" * server.SHORT_MAX)
+        if beginning == b"long":
+            connection.sendall(b"\n")
+        assert connection.makefile("rb").readline().startswith(wanted)
+
+
+@pytest.mark.parametrize("kind", ["serving", "users"])
+def test_thread_that_cannot_start_takes_no_place(request, monkeypatch, kind, peers):
+    serves = request.getfixturevalue(kind)
+    peers(0 if kind == "serving" else BOB)
+
+    def fails(thread):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(server, "BREATH_S", 0.001)
+        patch.setattr(threading.Thread, "start", fails)
+        for _ in range(server.CONNECTIONS_MAX + 1):
+            with connect(serves) as connection:
+                assert connection.recv(1) == b""
+    with connect(serves) as connection:
+        assert ask(connection, b"after\n").endswith(b"after\n")
+
+
+def test_accept_without_descriptors_does_not_spin(tmp_path, monkeypatch):
+    tries = []
+
+    def accept(listener):
+        tries.append(time.monotonic())
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(server.socketserver.ThreadingUnixStreamServer, "get_request", accept)
+    with run(server.Server(tmp_path / "root", answer)) as serves, connect(serves):
+        wait(lambda: len(tries) > 2, interval_s=0.01)
+    assert tries[1] - tries[0] >= server.BREATH_S
