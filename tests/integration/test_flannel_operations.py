@@ -76,20 +76,8 @@ class Host:
             Driver.PRIVATE: PrivateNetwork(self.view, converger, names),
             Driver.FLANNEL: FlannelNetwork(name, self.view, self.flannel, converger, names),
         }
-        services = PodServices(IPv4Network("10.96.0.0/16"))
-        self.operations = Operations(
-            Parts(
-                name,
-                self.store,
-                self.view,
-                converger,
-                networks,
-                Settings(RANGE),
-                "cl",
-                services,
-                Watcher(Path("/nonexistent")),
-            )
-        )
+        rest = (Settings(RANGE), "cl", PodServices(IPv4Network("10.96.0.0/16")), Watcher(Path("/nonexistent")))
+        self.operations = Operations(Parts(name, self.store, self.view, converger, networks, *rest))
         self.feed = self.store.feed(self.view.snapshot)
         self.thread = threading.Thread(target=self._watch)
         self.thread.start()

@@ -108,7 +108,7 @@ def test_services_of_a_pod_that_etcd_has_forgotten_are_still_its_users(hosts):
     store.release({7: store.load().revision_of(JobKey(7))})
     wait(lambda: not hosts[0].view.snapshot.state.jobs)
     assert 7 in hosts[0].operations._parts.converger.last.plan.pods
-    assert [code(hosts[0].ask(services(), uid)) for uid in (ALICE, BOB)] == ["failed", "not_found"]
+    assert [code(hosts[0].ask(services(), uid)) for uid in (ALICE, BOB)] == ["failed", "forbidden"]
 
 
 def services(address="10.96.0.9", job=7):

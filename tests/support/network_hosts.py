@@ -40,20 +40,8 @@ class Host:
         converger = Converger(name, self.kernel, FakeFollower([], "filter"), FakeFollower([], "names"))
         names = NodeNames(DnsSettings("cl", folder=folder), lambda: None)
         networks = {Driver.PRIVATE: PrivateNetwork(self.view, converger, names)}
-        services = PodServices(IPv4Network("10.96.0.0/16"))
-        self.operations = Operations(
-            Parts(
-                name,
-                self.store,
-                self.view,
-                converger,
-                networks,
-                Settings(RANGES.pods),
-                "cl",
-                services,
-                Watcher(Path("/nonexistent")),
-            )
-        )
+        rest = (Settings(RANGES.pods), "cl", PodServices(IPv4Network("10.96.0.0/16")), Watcher(Path("/nonexistent")))
+        self.operations = Operations(Parts(name, self.store, self.view, converger, networks, *rest))
         self.thread = threading.Thread(target=self._watch)
         self.thread.start()
 

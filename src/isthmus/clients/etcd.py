@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from isthmus.clients import etcd_wire as wire
@@ -30,9 +31,25 @@ __all__ = [
     "Found",
     "Outcome",
     "Put",
+    "Space",
     "UnavailableError",
     "Watch",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What etcd's database may take, bytes, and whether it has taken all of it.
+
+    Attributes:
+        used: by what is kept; what was compacted away and waits for defragmentation is not counted.
+        quota: above this etcd takes no writes.
+        is_full: whether it takes none now, on any member, until an admin disarms the alarm.
+    """
+
+    used: int
+    quota: int
+    is_full: bool
 
 
 class Etcd:
@@ -76,6 +93,13 @@ class Etcd:
             tell: takes a line whenever the watch has to connect anew.
         """
         return Watch(self._gateway, prefix, revision, tell)
+
+    def space(self) -> Space:
+        """Return what a member says of its database; alarms are of all members."""
+        told = self.call("maintenance/status", {})
+        # The database of a full one may have room again: only the alarm says whether it takes writes.
+        is_full = any("NOSPACE" in str(error) for error in told.get("errors", ()))
+        return Space(int(told.get("dbSizeInUse", 0)), int(told.get("dbSizeQuota", 0)), is_full)
 
     def call(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Ask for anything else, e.g. `auth/user/list` (etcd's rpc.swagger.json)."""

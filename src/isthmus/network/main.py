@@ -4,6 +4,7 @@ watch    etcd's changes become the newest snapshot
 follow   each snapshot is carried out on this node
 flannel  the same for Flannel's network, whose plugins take their time
 release  on the controller: addresses of ended jobs are given back, and names of jobs learnt
+space    on the controller: whether etcd takes writes, for `status`
 leases   leases without use are dropped
 serve    requests of root; a thread per connection
 users    everybody's requests, on a socket of their own
@@ -49,6 +50,8 @@ from isthmus.support.notify import notify, watchdog_interval_s
 # How often Slurm is asked for ended jobs while etcd has any, and how often leases are looked at.
 RELEASE_S = 3.0
 LEASES_S = 60.0
+# How often the controller looks whether etcd has room for writes.
+SPACE_S = 20.0
 # A pass without a change, so that a failed step is tried again and the kernel looked at now and then.
 IDLE_S = 10.0
 # How often systemd hears that the daemon lives; no longer when the node was not looked after for so long.
@@ -80,7 +83,7 @@ class Daemon:
         users = UsersServer(self._told.socket, operations.answer, operations.admit)
         loops: dict[str, Callable[[], None]] = {"watch": self._watch, "follow": self._follow, "leases": self._leases}
         if self._told.releases:
-            loops["release"] = self._release
+            loops |= {"release": self._release, "space": self._look_at_space}
         if self._flannel:
             loops["flannel"] = partial(self._follow_flannel, self._flannel)
         loops |= {"serve": server.serve_forever, "users": users.serve_forever}
@@ -137,6 +140,14 @@ class Daemon:
                     self._store.rename(names, snapshot)
             except (SlurmError, EtcdError, StoreError, StoredError) as error:
                 _log.warning("nothing is given back now: %s", error)
+
+    def _look_at_space(self) -> None:
+        while True:
+            try:
+                self._store.look_at_space()
+            except EtcdError as error:
+                _log.warning("etcd's space is not known: %s", error)
+            time.sleep(SPACE_S)
 
     def _leases(self) -> None:
         idle = leases.Idle(self._told.lease_idle_s)

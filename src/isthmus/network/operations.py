@@ -110,7 +110,14 @@ class Operations:
             return protocol.refuse(ErrorCode.INTERNAL, "the daemon failed; an admin finds why in its log")
 
     def _permit(self, job: int, peer: int) -> None:
-        protocol.authorise(messages.JobServices(job, {}), peer, self._owner(job))
+        owner = self._owner(job)
+        protocol.authorise(messages.JobServices(job, {}), peer, owner)
+        if peer and owner is None:
+            raise self._no_pod(job)
+
+    def _no_pod(self, job: int) -> RequestError:
+        why = f"job {job} has no private network on {self._parts.node}; Services are for pods with one"
+        return RequestError(ErrorCode.NOT_FOUND, why)
 
     def _owner(self, job: int) -> int | None:
         """Return whose a job is; of one that etcd has no more, the pod or the failure here tells."""
@@ -278,8 +285,7 @@ class Operations:
         pod = self._parts.converger.last.plan.pods.get(request.job)
         # A job that etcd has no more may still have its pod, and no owner to compare with before.
         if pod is None or uid not in (None, pod.uid):
-            why = f"job {request.job} has no private network on {self._parts.node}; Services are for pods with one"
-            raise RequestError(ErrorCode.NOT_FOUND, why)
+            raise self._no_pod(request.job)
         self._parts.services.set(pod.namespace, pod.uid, request.services)
         return {}
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 from typing import Generic, TypeVar
 
-from isthmus.clients.etcd import Delete, Etcd, Outcome, Put
+from isthmus.clients.etcd import Delete, Etcd, Outcome, Put, Space
 from isthmus.model.network import Attachment, Driver, Job, Lease, Node, Ranges, State
 from isthmus.network import ipam
 from isthmus.network import snapshot as snapshots
@@ -34,6 +34,8 @@ PATIENCE_S = 10.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.2
 # A feed tells of the change that won in milliseconds; else everything is read.
 FEED_S = 0.25
+# A database that is so full is told of before it takes no writes any more.
+FULL_SHARE = 0.8
 # Jobs released by one transaction, two steps each; etcd takes 128.
 BATCH = 60
 # How a job of each network takes what it needs from etcd.
@@ -95,6 +97,7 @@ class Store:
         self._ranges = ranges
         self._patience_s = patience_s
         self._feed: Feed | None = None
+        self._space = ""
 
     def load(self) -> Snapshot:
         """Read everything, at one revision."""
@@ -112,8 +115,12 @@ class Store:
 
     @property
     def problem(self) -> str:
-        """Why the feed is held up; empty when it is not."""
-        return self._feed.problem if self._feed else ""
+        """Why the feed is held up, or etcd short of space; empty when neither is so."""
+        return "; ".join(filter(None, (self._feed.problem if self._feed else "", self._space)))
+
+    def look_at_space(self) -> None:
+        """Learn whether etcd has room for writes; `problem` tells."""
+        self._space = space_problem(self._etcd.space())
 
     def take(self, request: ipam.Request, known: Snapshot | None = None) -> ipam.Taken:
         """Give a job what its network needs on all its nodes; a job that has it keeps it."""
@@ -303,6 +310,19 @@ class Store:
                 f"addresses were taken by other settings ({_told(at.guard.ranges)}) than this daemon's"
                 f" ({_told(self._ranges)}); give all nodes the former ones, or give this cluster an id of its own"
             )
+
+
+def space_problem(space: Space) -> str:
+    """Return what an admin must know of etcd's space, and the remedy; empty where there is enough."""
+    remedy = (
+        "on a member: isthmus-etcdctl compact REVISION (of endpoint status), isthmus-etcdctl defrag --cluster,"
+        " isthmus-etcdctl alarm disarm; or raise etcd_quota_mib"
+    )
+    if space.is_full:
+        return f"etcd's space is used up (NOSPACE): no job gets a pod network; {remedy}"
+    if space.quota and space.used > FULL_SHARE * space.quota:
+        return f"etcd has used {space.used / space.quota:.0%} of its quota; look who writes; {remedy}"
+    return ""
 
 
 def _attached(job: Job | None) -> tuple[int, ...]:

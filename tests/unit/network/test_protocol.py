@@ -242,3 +242,40 @@ def test_reply_that_is_none_is_told(reply):
 def test_reply_holds_only_what_json_has():
     with pytest.raises(TypeError):
         protocol.accept({"when": object()})
+
+
+SERVICES = protocol.encode_request(JobServices(7, {place(): answering("10.64.0.3:8080")}))
+
+
+def test_long_request_tells_its_job_in_front():
+    assert protocol.long_job(SERVICES) == 7
+    assert protocol.long_job(b' { "version": 1 , "op" : "job_services", "job" : 8 , "services": [[') == 8
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [
+        b"x" * 5000,
+        b" " * 5000,
+        b'{"version":1,"op":"job_prepare","job":7,',
+        b'{"version":1,"op":"job_services","services":[],"job":7,',
+        b'{"version":2,"op":"job_services","job":7,',
+        b'{"version":1,"op":"job_services","job":99999999999,',
+        b'{"version":1,"op":"job_services","job":-7,',
+        b"\xff\xfe" + SERVICES,
+    ],
+)
+def test_other_long_requests_are_refused_by_their_beginning(beginning):
+    with pytest.raises(RequestError) as caught:
+        protocol.long_job(beginning)
+    assert caught.value.code == ErrorCode.MALFORMED
+
+
+def test_right_to_bring_services_is_judged_before_their_rows():
+    def permit(job):
+        raise RequestError(ErrorCode.FORBIDDEN, f"{job}")
+
+    with pytest.raises(RequestError) as caught:
+        parse_request(SERVICES.replace(b"10.64.0.3", b"nonsense"), permit)
+    assert (caught.value.code, str(caught.value)) == (ErrorCode.FORBIDDEN, "7")
+    assert parse_request(protocol.encode_request(JobGet(7)), permit) == JobGet(7)

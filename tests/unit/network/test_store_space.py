@@ -1,0 +1,20 @@
+"""What is said of etcd's space."""
+
+import pytest
+
+from isthmus.clients.etcd import Space
+from isthmus.network.store import space_problem
+
+
+@pytest.mark.parametrize(
+    ("space", "told"),
+    [
+        (Space(79, 100, is_full=False), ""),
+        (Space(10, 0, is_full=False), ""),
+        (Space(85, 100, is_full=False), "85% of its quota"),
+        (Space(10, 100, is_full=True), "NOSPACE"),
+    ],
+)
+def test_space_is_told_of_before_it_ends(space, told):
+    assert told in space_problem(space)
+    assert bool(told) == ("alarm disarm" in space_problem(space))
