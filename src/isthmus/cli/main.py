@@ -6,12 +6,15 @@ A tool is a module with `register(subparsers)`; each layer adds its own to TOOLS
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
 from isthmus.cli import completion, doctor, down, info, kubeconfig, logs, network, pull, status, up
 from isthmus.cli.errors import CommandError
+from isthmus.support import private
+from isthmus.support.private import PrivateError
 
 TOOLS = (info, up, down, status, logs, kubeconfig, doctor, pull, network, completion)
 EPILOG = """examples:
@@ -41,11 +44,21 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status is argparse's 2 for wrong usage, 1 for a CommandError, else 0."""
+    """Run one command; the exit status is argparse's 2 for wrong usage, 1 for what could not be done, else 0."""
     options = parser().parse_args(arguments)
     try:
-        options.run(options)
-    except CommandError as error:
-        print(f"isthmus: {error}", file=sys.stderr)
-        return 1
+        with private.umask():
+            options.run(options)
+    except (CommandError, PrivateError) as error:
+        return _fail(str(error))
+    except BrokenPipeError:  # who read has enough; what is left has no reader either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _fail("standard output was closed")
+    except OSError as error:  # at any moment a home may turn full, read-only or stale
+        return _fail(f"{error}; look at that file and its file system, then try again")
     return 0
+
+
+def _fail(words: str) -> int:
+    print(f"isthmus: {words}", file=sys.stderr)
+    return 1

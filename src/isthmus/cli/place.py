@@ -20,6 +20,7 @@ from isthmus.model.network import Driver
 from isthmus.network.client import SOCKET, ask
 from isthmus.network.messages import LeaseTake, Request, Reserve, Unreserve
 from isthmus.network.protocol import RequestError
+from isthmus.support import private
 
 
 class Daemon:
@@ -43,11 +44,14 @@ def here() -> Place:
 
     Raises:
         CommandError: this host is no member of layer kubernetes.
+        PrivateError: something else lies where the user's ~/.isthmus belongs.
     """
     with told():
         known = settings.read()
     network = Daemon() if known.driver is Driver.PRIVATE else None
-    return Place(Home(Path.home()), known, network, Path(sys.executable))
+    home = Home(Path.home())
+    private.check(home.folder)
+    return Place(home, known, network, Path(sys.executable))
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from isthmus.images import manifests
 from isthmus.images.errors import ImageError
 from isthmus.images.pull import Place, Tell, pull
 from isthmus.model import images
+from isthmus.support import private
 
 DESCRIPTION = """Pull a container image into ~/.isthmus/images and print the path of its file.
 
@@ -60,6 +61,7 @@ def run(options: argparse.Namespace) -> None:
     """Pull `options.image`."""
     # As Ctrl-C does, so that nothing is left when Slurm ends the job.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    private.check(Path.home() / ".isthmus")
     try:
         with _progress(str(options.image)) as tell:
             pulled = pull(options.image, place(os.environ, Path.home(), options.authfile), tell)

@@ -28,6 +28,8 @@ from isthmus.controlplane.layout import RESERVATION, Home, Layout
 from isthmus.controlplane.nodedisk import Disk
 from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
 from isthmus.controlplane.running import Run, run
+from isthmus.support import private
+from isthmus.support.private import PrivateError
 
 RESOLV_CONF = Path("/etc/resolv.conf")
 
@@ -37,10 +39,10 @@ _log = logging.getLogger(__name__)
 def main() -> int:
     """Run the control plane of the user whose job this is."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    os.umask(0o077)
+    os.umask(private.UMASK)
     try:
         _run()
-    except (ControlPlaneError, OSError) as error:
+    except (ControlPlaneError, PrivateError, OSError) as error:
         _log.error("%s", error)
         return 1
     return 0
@@ -51,6 +53,7 @@ def _run() -> None:
     job_id = os.environ.get("SLURM_JOB_ID")
     if not job_id:
         raise ControlPlaneError("this is no Slurm job; start a control plane with `isthmus up`")
+    private.check(home.folder)
     layout, asked = home.cluster, wishes.read(home.cluster)
     disk = placing.disk(known, asked, layout)
     owned = ownership.take(layout, job_id, is_alive, on_disk=disk.folder if disk else None, tell=_log.info)

@@ -48,6 +48,7 @@ from isthmus.kubelet.settings import SettingsError, Told
 from isthmus.kubelet.store import Store
 from isthmus.kubelet.tokens import Tokens
 from isthmus.model.network import Driver
+from isthmus.support import private
 
 _FIRST_S, _LAST_S = 1.0, 30.0
 
@@ -227,7 +228,7 @@ async def _anew(ended: asyncio.Event) -> None:
 
 def main() -> int:
     """Run until SIGTERM; exit status 2 for settings that cannot be used, 1 for what a later start may heal."""
-    os.umask(0o077)
+    os.umask(private.UMASK)
     logging.basicConfig(level=os.environ.get("ISTHMUS_LOG", "INFO"), format="%(asctime)s %(levelname)s %(message)s")
     try:
         told = settings.read(os.environ)

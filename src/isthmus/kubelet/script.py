@@ -12,4 +12,5 @@ def text(job: Job) -> str:
     exports = [f"export {name}={shlex.quote(value)}" for name, value in job.environment]
     # -I: neither the pod's folder nor the user's variables say what Python loads.
     command = ["exec", job.python, "-I", "-m", "isthmus.supervisor", job.folder]
-    return "\n".join(["#!/bin/sh", *exports, shlex.join(command), ""])
+    # What lies in the pod's folder is the user's alone; containers have the umask that they expect (processes).
+    return "\n".join(["#!/bin/sh", "umask 077", *exports, shlex.join(command), ""])

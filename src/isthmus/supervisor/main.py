@@ -162,6 +162,8 @@ def main(argv: list[str] | None = None) -> int:
     if len(words) != 1 or not Path(words[0]).is_dir():
         say("usage: python -I -m isthmus.supervisor <pod folder>")
         return 2
+    # The job's script says so too; a step or a test may start this otherwise.
+    os.umask(0o077)
     folder = Path(words[0]).resolve()
     base = Path(tempfile.mkdtemp(prefix=f"isthmus-{folder.name}-", dir=os.environ.get("TMPDIR", tempfile.gettempdir())))
     try:

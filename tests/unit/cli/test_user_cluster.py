@@ -1,6 +1,9 @@
 """The commands of a user's cluster, as typed."""
 
+import errno
 import json
+import os
+import re
 
 import pytest
 
@@ -34,6 +37,50 @@ def test_host_without_the_layer_is_told(tmp_path, monkeypatch, capsys, command):
     assert "no member of layer kubernetes" in capsys.readouterr().err
 
 
+COMMANDS = [["up"], ["down"], ["status"], ["logs", "etcd"], ["kubeconfig"], ["doctor"], ["pull", "debian:13"]]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("kind", ["link", "link to nothing", "pipe", "file", "link below"])
+def test_other_thing_in_the_folders_place_is_refused(home, capsys, command, kind):
+    (home / ".isthmus").rmdir()
+    (home / "elsewhere").mkdir(mode=0o755)
+    match kind:
+        case "link":
+            (home / ".isthmus").symlink_to("elsewhere")
+        case "link to nothing":
+            (home / ".isthmus").symlink_to("nowhere")
+        case "pipe":
+            os.mkfifo(home / ".isthmus")
+        case "file":
+            (home / ".isthmus").write_text("text")
+        case "link below":
+            (home / ".isthmus").mkdir()
+            (home / ".isthmus/cluster").symlink_to(home / "elsewhere")
+    assert main(command) == 1
+    assert re.search(
+        r"\.isthmus(/cluster)? is (a link, which is not followed|no folder); move it away", capsys.readouterr().err
+    )
+    assert list((home / "elsewhere").iterdir()) == []
+    assert (home / "elsewhere").stat().st_mode & 0o777 == 0o755
+
+
+def test_open_folders_are_closed(home, capsys):
+    (home / ".isthmus/cluster").mkdir(mode=0o775)
+    (home / ".isthmus").chmod(0o777)
+    main(["kubeconfig", "--path"])
+    assert [(home / part).stat().st_mode & 0o777 for part in (".isthmus", ".isthmus/cluster")] == [0o700, 0o700]
+
+
+def test_error_of_the_home_is_told_without_a_trace(home, capsys, monkeypatch):
+    def read_only(*_):
+        raise OSError(errno.EROFS, "Read-only file system", str(home / ".isthmus/up.lock"))
+
+    monkeypatch.setattr(place, "here", read_only)
+    assert main(["status"]) == 1
+    assert f"Read-only file system: '{home}/.isthmus/up.lock'; look at that file" in capsys.readouterr().err
+
+
 def test_path_is_printed_alone(own, capsys):
     assert main(["kubeconfig", "--path"]) == 0
     assert capsys.readouterr().out == f"{own}\n"
@@ -42,6 +89,16 @@ def test_path_is_printed_alone(own, capsys):
 def test_kubeconfig_before_the_first_start_is_told(home, capsys):
     assert main(["kubeconfig", "--path"]) == 1
     assert "`isthmus up` writes it" in capsys.readouterr().err
+
+
+def test_what_a_command_makes_is_closed_whatever_the_umask(own, home):
+    before = os.umask(0)
+    try:
+        main(["kubeconfig", "--merge", str(home / "some/where/config")])
+        assert os.umask(0) == 0, "the caller's own umask is back"
+    finally:
+        os.umask(before)
+    assert [(home / path).stat().st_mode & 0o077 for path in ("some", "some/where", "some/where/config")] == [0, 0, 0]
 
 
 def test_merge_is_made_on_request(own, home, capsys):

@@ -126,6 +126,7 @@ def test_percent_is_no_pattern_of_slurm():
 def test_script_becomes_the_supervisor():
     assert script.text(translate.job(pod(), SETTINGS)).splitlines() == [
         "#!/bin/sh",
+        "umask 077",
         "export HOME=/home/alice",
         "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         f"exec /opt/isthmus/bin/python -I -m isthmus.supervisor {FOLDER}",
