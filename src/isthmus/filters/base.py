@@ -68,6 +68,25 @@ def base_user_homes(users: Iterable[Mapping[str, Any]], cluster: str) -> list[di
     ]
 
 
+def base_login_rules(groups: Iterable[str], accounts: Iterable[str], login: Iterable[str]) -> str:
+    """Lines of pam.conf(5) that let root, some groups and some accounts log in, and tell all others where to go.
+
+    Args:
+        groups: whose members are let in.
+        accounts: who are let in; empty ones count for nothing.
+        login: the hosts where users log in.
+    """
+    named = [f"user = {name}" for name in dict.fromkeys(accounts) if name and name != "root"]
+    rules = ["uid eq 0", *named, *(f"user ingroup {name}" for name in groups)]
+    # Each jumps over what is left of the rules, the words and the refusal.
+    lines = [
+        f"[success={len(rules) - at + 1} default=ignore] pam_succeed_if.so quiet {rule}"
+        for at, rule in enumerate(rules)
+    ]
+    words = f"%u may not log in to %h, which is for admins alone. Log in to {' or '.join(login)}"
+    return "".join(f"account {line}\n" for line in [*lines, f"optional pam_echo.so {words}", "requisite pam_deny.so"])
+
+
 def base_password_hash(clear: str, salt: str) -> str:
     """Hash a password for /etc/shadow (sha512-crypt); equal input gives an equal hash.
 
@@ -105,6 +124,7 @@ FILTERS: dict[str, Callable[..., object]] = {
     "base_addresses": base_addresses,
     "base_hosts_file": base_hosts_file,
     "base_password_hash": base_password_hash,
+    "base_login_rules": base_login_rules,
     "base_user_homes": base_user_homes,
     "base_users_in_state": base_users_in_state,
     "base_identity_problems": identity.base_identity_problems,

@@ -14,6 +14,7 @@ from isthmus.filters.validate_site import Site
 UID_MIN = 1000
 RESERVED = ("root", "slurm", "munge", "nobody")
 _NAME = re.compile(r"[a-z_][a-z0-9_-]{0,31}")
+_GROUP = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _HASH = re.compile(r"\$(5|6|7|y|gy|2[aby])\$[A-Za-z0-9./$=,]{20,}")
 # Options may come first, sshd(8).
 _KEY = re.compile(
@@ -31,6 +32,7 @@ def user_problems(site: Site) -> Iterator[str]:
         yield from _uid(site, user)
         yield from _password(site, user)
         yield from _keys(site, user)
+    yield from _admin_groups(site)
     yield from _doubles(site, users, "name")
     yield from _doubles(site, users, "uid")
     yield from _clear_text(site, users)
@@ -70,6 +72,23 @@ def _password(site: Site, user: dict[str, Any]) -> Iterator[str]:
         yield site.problem(
             f"password_hash of user {user.get('name')} is no hash", _HOW_TO_HASH, "password_hash", value=given
         )
+
+
+def _admin_groups(site: Site) -> Iterator[str]:
+    everybody = site.shared("base_users_group") or "cluster-users"
+    for group in site.shared("base_admin_groups") or []:
+        if not isinstance(group, str) or not _GROUP.fullmatch(group):
+            yield site.problem(
+                f"{group!r} in base_admin_groups is no group",
+                "give names as `getent group` has them",
+                "base_admin_groups",
+            )
+        elif group == everybody:
+            yield site.problem(
+                f"all users are in {group}, which is in base_admin_groups",
+                "take it out, or set base_users_on_controller: true",
+                "base_admin_groups",
+            )
 
 
 def _keys(site: Site, user: dict[str, Any]) -> Iterator[str]:

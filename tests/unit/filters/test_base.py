@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from passlib.hash import sha512_crypt
 
-from isthmus.filters.base import base_hosts_file, base_password_hash
+from isthmus.filters.base import base_hosts_file, base_login_rules, base_password_hash
 from isthmus.filters.errors import InputError
 
 HOSTS = [{"name": "c10", "address": "10.0.0.20"}, {"name": "c2", "address": "10.0.0.3"}]
@@ -76,3 +76,33 @@ def test_password_hash_refuses_and_keeps_the_secret(clear: str, salt: str, messa
     with pytest.raises(InputError, match=message) as caught:
         base_password_hash(clear, salt)
     assert "secret" not in str(caught.value)
+
+
+def outcome(rules: str, holds: set[str]) -> str:
+    """Read the rules as PAM does; return what a login ends with when these conditions hold."""
+    lines = [line.removeprefix("account ") for line in rules.splitlines()]
+    at = 0
+    while at < len(lines):
+        how, _, rest = lines[at].partition(" pam_succeed_if.so quiet ")
+        jump = int(how.split("=")[1].split()[0]) if rest in holds else 0
+        if lines[at].startswith("requisite pam_deny.so"):
+            return "refused"
+        at += jump + 1
+    return "goes on"
+
+
+@pytest.mark.parametrize(
+    ("holds", "ends"),
+    [
+        (set(), "refused"),
+        ({"uid eq 0"}, "goes on"),
+        ({"user = debian"}, "goes on"),
+        ({"user ingroup wheel"}, "goes on"),
+        ({"user ingroup users"}, "refused"),
+    ],
+)
+def test_login_rules_let_admins_alone_in(holds: set[str], ends: str) -> None:
+    rules = base_login_rules(["sudo", "wheel"], ["debian", "", "root", "debian"], ["login", "login2"])
+    assert outcome(rules, holds) == ends
+    assert "Log in to login or login2\n" in rules
+    assert len(rules.splitlines()) == 6

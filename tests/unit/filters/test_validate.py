@@ -104,6 +104,11 @@ def test_wrong_host_is_refused(c1, message):
         (user(uid=999), "user alice has uid 999; give a whole number of at least 1000"),
         (user(uid=None), "user alice has uid None; give a whole number"),
         (user(**{"password_hash": "secret"}), "password_hash of user alice is no hash; set password_hash to"),
+        (
+            {"base_admin_groups": ["cluster-users"]},
+            "all users are in cluster-users, which is in base_admin_groups; take",
+        ),
+        ({"base_admin_groups": ["a b"]}, "'a b' in base_admin_groups is no group; give names as"),
         (user(ssh_keys=["file:///secret"]), "ssh_keys of user alice has a line that is no public key; give what"),
         (user(**{"password": "secret"}), "user alice has a password in clear text; remove it"),
         ({"base_users": 2 * user()["base_users"]}, "users alice and alice share the name alice; give each"),
