@@ -48,6 +48,7 @@ DOCS = {
     "local",
     "network-figures",
     "operations",
+    "security",
     "testing",
 }
 
