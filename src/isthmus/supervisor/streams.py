@@ -131,7 +131,7 @@ class Streams:
         tasks = [asyncio.ensure_future(outputs.pump(stdout, lambda content: stream.send(STDOUT, content)))]
         if stderr is not None:
             tasks.append(asyncio.ensure_future(outputs.pump(stderr, lambda content: stream.send(STDERR, content))))
-        feeding = asyncio.ensure_future(_feed(stream, stdin, tty=wanted["tty"]))
+        feeding = asyncio.ensure_future(_feed(stream, stdin, ours, tty=wanted["tty"]))
         try:
             await process.ended()
             # Something may still hold the pipes; its words no longer belong to this program.
@@ -141,8 +141,7 @@ class Streams:
             process.kill(signal.SIGKILL)
             await _end([*tasks, feeding])
             for descriptor in ours:
-                with suppress(OSError):
-                    os.close(descriptor)
+                os.close(descriptor)
 
     async def _attach(self, stream: Stream) -> int:
         runner = self._pod.runner(stream.request["container"])
@@ -208,7 +207,8 @@ class Streams:
         await stream.send(STDOUT, json.dumps(stats.collect(self._pod.runners)).encode())
 
 
-async def _feed(stream: Stream, stdin: int | None, *, tty: bool) -> None:
+async def _feed(stream: Stream, stdin: int | None, ours: set[int], *, tty: bool) -> None:
+    """Give a program what comes; `ours` are the descriptors that are open, each to be closed once."""
     while True:
         data = await stream.came.get()
         if data.channel == RESIZE and tty and stdin is not None:
@@ -221,6 +221,7 @@ async def _feed(stream: Stream, stdin: int | None, *, tty: bool) -> None:
                 # What a user does who ends his input (termios(3), VEOF).
                 await outputs.feed(stdin, b"\x04")
             else:
+                ours.discard(stdin)
                 os.close(stdin)
                 stdin = None
 
