@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import signal
+from collections.abc import Iterable
 from itertools import count
 
 NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID = 0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000  # sched.h
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 0x4000, 0x40000  # sys/mount.h
 # linux/prctl.h
 _PR_SET_PDEATHSIG, _PR_SET_NAME, _PR_CAPBSET_READ, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER = 1, 15, 23, 24, 36
+_PR_SET_DUMPABLE = 4
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 _CAPABILITY_VERSION_3 = 0x20080522  # linux/capability.h
+# Of these the C library of older distributions has no function; the numbers are the same on all machines.
+_OPEN_TREE, _MOVE_MOUNT, _CLOSE_RANGE, _OPENAT2 = 428, 429, 436, 437
+_OPEN_TREE_CLONE, _AT_EMPTY_PATH, _AT_RECURSIVE, _MOVE_MOUNT_F_EMPTY_PATH = 1, 0x1000, 0x8000, 4  # linux/mount.h
+_AT_FDCWD = -100
+# linux/openat2.h: no /proc/PID/fd and the like; no symbolic link; never above the folder; the folder is the root
+NO_MAGICLINKS, NO_SYMLINKS, BENEATH, IN_ROOT = 0x02, 0x04, 0x08, 0x10
 
 # In order: their numbers are their places (linux/capability.h).
 CAPABILITIES = """
@@ -31,7 +40,15 @@ class _Filter(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
 
 
+class _OpenHow(ctypes.Structure):
+    """struct open_how (linux/openat2.h)."""
+
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
 _libc = ctypes.CDLL(None, use_errno=True)
+_syscall = _libc.syscall
+_syscall.restype = ctypes.c_long
 
 
 def _call(name: str, *arguments: object) -> int:
@@ -62,6 +79,51 @@ def mount_proc() -> None:
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
 
 
+def openat2(folder: int, path: str, flags: int, resolve: int) -> int:
+    """Open a path below a folder's descriptor, by the given rules of resolution; the kernel has it since 5.6."""
+    how = _OpenHow(flags | os.O_CLOEXEC, 0, resolve)
+    size = ctypes.c_size_t(ctypes.sizeof(how))
+    return _number("openat2", _OPENAT2, ctypes.c_int(folder), os.fsencode(path), ctypes.byref(how), size)
+
+
+def bind(descriptor: int, target: str) -> None:
+    """Mount what a descriptor is of, with all mounted below it, whatever its path now leads to."""
+    flags = _OPEN_TREE_CLONE | _AT_EMPTY_PATH | _AT_RECURSIVE | os.O_CLOEXEC
+    tree = _number("open_tree", _OPEN_TREE, ctypes.c_int(descriptor), b"", ctypes.c_uint(flags))
+    try:
+        to = (ctypes.c_int(_AT_FDCWD), os.fsencode(target))
+        _number("move_mount", _MOVE_MOUNT, ctypes.c_int(tree), b"", *to, ctypes.c_uint(_MOVE_MOUNT_F_EMPTY_PATH))
+    finally:
+        os.close(tree)
+
+
+def close_all(kept: Iterable[int]) -> None:
+    """Close every descriptor of this process but these."""
+    ends = [-1, *sorted(set(kept)), 1 << 31]
+    for before, after in zip(ends, ends[1:]):
+        if after - before > 1:
+            _close_range(before + 1, after - 1)
+
+
+def _close_range(first: int, last: int) -> None:
+    try:
+        _number("close_range", _CLOSE_RANGE, ctypes.c_uint(first), ctypes.c_uint(last), ctypes.c_uint(0))
+    except OSError as error:
+        if error.errno != errno.ENOSYS:  # Linux 5.9
+            raise
+        there = map(int, os.listdir("/proc/self/fd"))
+        for descriptor in sorted(each for each in there if first <= each <= last):
+            os.closerange(descriptor, descriptor + 1)
+
+
+def _number(name: str, number: int, *arguments: object) -> int:
+    result = int(_syscall(ctypes.c_long(number), *arguments))
+    if result < 0:
+        wrong = ctypes.get_errno()
+        raise OSError(wrong, f"{name}: {os.strerror(wrong)}")
+    return result
+
+
 def unmount(target: str) -> None:
     """Take a mount away, now or when nobody uses it any more."""
     _call("umount2", target.encode(), 2)
@@ -80,6 +142,14 @@ def become_subreaper() -> None:
 def die_with_parent() -> None:
     """Have the kernel kill this process when its parent ends; a change of user or namespace undoes it."""
     _call("prctl", _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+
+
+def hide() -> None:
+    """Keep other processes, whoever they are here, out of this one's memory and /proc entry until it executes one.
+
+    Also those that have CAP_SYS_PTRACE in the namespaces it joins: its memory belongs to where it was executed.
+    """
+    _call("prctl", _PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def no_new_privileges() -> None:

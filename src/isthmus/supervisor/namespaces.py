@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import select
 import shutil
 import signal
@@ -24,6 +25,7 @@ from . import linux
 from .processes import Place, StartError
 
 _KINDS = {"user": linux.NEWUSER, "mnt": linux.NEWNS, "pid": linux.NEWPID, "ipc": linux.NEWIPC, "uts": linux.NEWUTS}
+_OCTAL = re.compile(rb"\\([0-7]{3})")
 # Ids above these have no meaning to images.
 _MOST_IDS = 65535
 
@@ -71,10 +73,13 @@ def opened(pid: int, kinds: tuple[str, ...] = tuple(_KINDS), *, root: bool = Fal
     Raises:
         StartError: there is no such process any more.
     """
+    found: list[tuple[int, int]] = []
     try:
-        descriptors = tuple((os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY), _KINDS[kind]) for kind in kinds)
-        return Place(descriptors, os.open(f"/proc/{pid}/root", os.O_PATH) if root else None)
+        # One by one: those before one that fails are closed.
+        found.extend((os.open(f"/proc/{pid}/ns/{kind}", os.O_RDONLY), _KINDS[kind]) for kind in kinds)
+        return Place(tuple(found), os.open(f"/proc/{pid}/root", os.O_PATH) if root else None)
     except OSError as error:
+        Place(tuple(found)).close()
         raise StartError(f"the namespaces of process {pid} cannot be opened: {error.strerror}") from error
 
 
@@ -153,12 +158,20 @@ def _hold_on(base: Path, lifeline: int) -> None:
     select.select([lifeline], [], [])
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
-    for line in reversed(Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()):
-        if line.split()[1].startswith(f"{base}/"):
-            linux.unmount(line.split()[1])
-    # Only here are the files of subordinate ids one's own.
-    shutil.rmtree(base, ignore_errors=True)
+    for target in reversed(_mounted(base)):
+        linux.unmount(target)
+    # Only here are the files of subordinate ids one's own. Below a mount they are not the pod's.
+    if not _mounted(base):
+        shutil.rmtree(base, ignore_errors=True)
     os._exit(0)
+
+
+def _mounted(base: Path) -> list[str]:
+    """Return where something is mounted below a folder, in the order in which it was."""
+    lines = Path("/proc/self/mounts").read_bytes().splitlines()
+    # Blanks and the like are written as \040 (proc_pid_mounts(5)).
+    targets = (_OCTAL.sub(lambda found: bytes([int(found[1], 8)]), line.split()[1]) for line in lines)
+    return [os.fsdecode(target) for target in targets if target.startswith(os.fsencode(f"{base}/"))]
 
 
 def _reap() -> None:

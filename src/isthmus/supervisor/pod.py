@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import imagevolumes, linux, podfiles, volumes
+from . import imagevolumes, linux, podfiles, sharing, volumes
 from . import plan as plans
 from .containers import Runner
 from .namespaces import PodNamespaces
@@ -72,11 +73,10 @@ class PodRunner:
         self._report.write()
         pod = Pod(plan, self._spaces, Folders(self._spaces.base), self._processes, self._facts)
         try:
-            await self._prepare(pod)
+            self._pod = await self._prepare(pod)
         except StartError as error:
             self._report.refuse("FailedMount", str(error))
             return 1
-        self._pod = pod
         if not await self._initialize(plan):
             await self._finish()
             return 1
@@ -159,18 +159,17 @@ class PodRunner:
             raise StartError("the pod has not started")
         return self._pod
 
-    async def _prepare(self, pod: Pod) -> None:
+    async def _prepare(self, pod: Pod) -> Pod:
+        """Make all that containers share; return the pod with it."""
         plan = pod.plan
         hosts = podfiles.hosts(plan, self._facts["pod_ips"].split(","))
         await pod.inside(partial(volumes.prepare, pod.folders, hosts, podfiles.resolv(plan)))
         await pod.inside(partial(volumes.make, pod.folders, plan["volumes"]))
         await imagevolumes.show(pod)
-        await self._name_host(plan["hostname"])
-
-    async def _name_host(self, name: str) -> None:
         place = self._spaces.place()
         try:
-            await self._processes.call(partial(linux.sethostname, name), place)
+            await self._processes.call(partial(linux.sethostname, plan["hostname"]), place)
+            return replace(pod, processes_of=sharing.share(place) if plan["share_pid"] else None)
         finally:
             place.close()
 

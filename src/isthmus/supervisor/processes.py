@@ -5,6 +5,11 @@ children; the one between ends at once, and this program, as subreaper, is the p
 statuses are the kernel's own, a program that cannot start is told from one that fails, and a variable of any name
 reaches it without standing on a command line.
 
+Until it executes its program such a process is a copy of this one, with the plan and all Secrets in its memory, among
+processes that may be hostile. So before it joins anything it hides (`linux.hide`) and closes every descriptor but its
+streams; the namespaces' it closes when it has joined them. Its folder and its program it looks for with nothing open,
+and with few tries.
+
 Nothing here may run in a second thread: a fork of a process with threads cannot join a user namespace.
 """
 
@@ -13,6 +18,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import fcntl
+import gc
 import json
 import os
 import signal
@@ -23,10 +29,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from . import linux
+from . import linux, paths
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+# An image may bring any PATH; each try is a moment in which a copy of this program is in the container.
+_PATH_FOLDERS = 64
 
 
 class StartError(Exception):
@@ -55,22 +63,30 @@ class Place:
     namespaces: tuple[tuple[int, int], ...] = ()
     root: int | None = None
 
-    def among(self, other: Place) -> Place:
-        """Return this place with the process namespace of another; the descriptor that is not needed is closed."""
+    @property
+    def processes(self) -> int:
+        """The descriptor of the process namespace."""
+        return next(descriptor for descriptor, kind in self.namespaces if kind == linux.NEWPID)
+
+    def among(self, processes: int) -> Place:
+        """Return this place with another process namespace; the descriptor that is not needed is closed."""
         found = []
         for descriptor, kind in self.namespaces:
             if kind == linux.NEWPID:
                 os.close(descriptor)
-                descriptor = next(os.dup(each) for each, its_kind in other.namespaces if its_kind == kind)
+                descriptor = os.dup(processes)
             found.append((descriptor, kind))
         return Place(tuple(found), self.root)
 
+    @property
+    def descriptors(self) -> list[int]:
+        """All of them."""
+        return [*(descriptor for descriptor, _ in self.namespaces), *([] if self.root is None else [self.root])]
+
     def close(self) -> None:
         """Close the descriptors."""
-        for descriptor, _ in self.namespaces:
+        for descriptor in self.descriptors:
             os.close(descriptor)
-        if self.root is not None:
-            os.close(self.root)
 
 
 @dataclass(frozen=True)
@@ -83,7 +99,6 @@ class Program:
         cwd: made if it is missing.
         identity: None stays who one is in the namespaces.
         terminal: descriptor 0 becomes the controlling terminal.
-        fresh_proc: it gets mounts of its own, with a /proc of the process namespace it is in.
     """
 
     argv: Sequence[str]
@@ -91,7 +106,6 @@ class Program:
     cwd: str = "/"
     identity: Identity | None = None
     terminal: bool = False
-    fresh_proc: bool = False
 
 
 def start(program: Program, place: Place, streams: tuple[int, int, int]) -> tuple[int, int]:
@@ -140,7 +154,8 @@ def call(action: Callable[[], Any], place: Place) -> tuple[int, int]:
     pid = os.fork()
     if not pid:
         try:
-            _join(place)
+            null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+            join(place, (null, null, null), (tell,))
             told = {"result": action()}
         except Exception as error:
             told = {"error": str(error) or type(error).__name__}
@@ -159,54 +174,79 @@ def _guarded(tell: int, action: Callable[[], None]) -> NoReturn:
     os._exit(127)
 
 
-def _join(place: Place) -> None:
+def join(place: Place, streams: tuple[int, int, int], kept: tuple[int, ...]) -> None:
+    """Let a fork become one of a place; of this program it has only its memory, which is hidden, and what is `kept`.
+
+    Pipes that are kept are closed by execve(2), as all that Python opens.
+    """
     signal.set_wakeup_fd(-1)
+    # An object that is collected later would close a number that is somebody else's by then.
+    gc.disable()
+    linux.hide()
+    # High first: one of them may be 0, 1 or 2 itself.
+    high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3) for descriptor in streams]
+    linux.close_all([*high, *place.descriptors, *kept])
+    for target, descriptor in enumerate(high):
+        os.dup2(descriptor, target)
     for descriptor, kind in place.namespaces:
         linux.setns(descriptor, kind)
     if place.root is not None:
         os.fchdir(place.root)
         os.chroot(".")
+    linux.close_all([0, 1, 2, *kept])
 
 
 def _fork_inside(program: Program, place: Place, streams: tuple[int, int, int], tell_pid: int, tell: int) -> None:
-    _join(place)
+    join(place, streams, (tell_pid, tell))
     pid = os.fork()
     if pid:
         os.write(tell_pid, str(pid).encode())
         os._exit(0)
-    _guarded(tell, lambda: _execute(program, streams))
+    os.close(tell_pid)
+    _guarded(tell, lambda: _execute(program))
 
 
-def _execute(program: Program, streams: tuple[int, int, int]) -> None:
+def _execute(program: Program) -> None:
     os.setsid()
-    # High first: one of them may be 0, 1 or 2 itself.
-    high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3) for descriptor in streams]
-    for target, descriptor in enumerate(high):
-        os.dup2(descriptor, target)
     if program.terminal:
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     for number in (signal.SIGPIPE, signal.SIGXFSZ, *_ENDING):
         signal.signal(number, signal.SIG_DFL)
     os.umask(0o022)
-    if program.fresh_proc:
-        linux.unshare(linux.NEWNS)
-        linux.mount("none", "/", "", linux.MS_REC | linux.MS_PRIVATE)
-        linux.mount_proc()
-    _enter_folder(program.cwd)
+    if program.cwd == "/":
+        os.chdir("/")
+    else:
+        paths.enter(program.cwd)
     if program.identity is not None:
         _become(program.identity)
     env = {"PATH": PATH, **program.env}
+    name, why = program.argv[0], os.strerror(errno.ENOENT)
+    for file in candidates(name, env["PATH"]):
+        with suppress(FileNotFoundError, NotADirectoryError):
+            why = _replaced(file, program.argv, env)
+    raise OSError(f'exec: "{name}": {why}')
+
+
+def _replaced(file: str, argv: Sequence[str], env: Mapping[str, str]) -> str:
+    """Become a program; return why this may not be."""
     try:
-        os.execvpe(program.argv[0], list(program.argv), env)  # noqa: S606
-    except OSError as error:
-        raise OSError(f'exec: "{program.argv[0]}": {os.strerror(error.errno or errno.ENOEXEC)}') from error
+        os.execve(file, list(argv), env)  # noqa: S606
+    except PermissionError as error:
+        return os.strerror(error.errno or errno.EACCES)
 
 
-def _enter_folder(path: str) -> None:
-    # What follows says better why it is not there.
-    with suppress(OSError):
-        os.makedirs(path, exist_ok=True)
-    os.chdir(path)
+def candidates(name: str, search: str) -> list[str]:
+    """Return where a program is looked for, in this order (execvp(3)).
+
+    Raises:
+        OSError: PATH has more folders than are tried.
+    """
+    if "/" in name:
+        return [name]
+    folders = search.split(":")
+    if len(folders) > _PATH_FOLDERS:
+        raise OSError(f"PATH has {len(folders)} folders, {_PATH_FOLDERS} at most; shorten it, or name {name} in full")
+    return [f"{folder or '.'}/{name}" for folder in folders]
 
 
 def _become(identity: Identity) -> None:
@@ -219,6 +259,9 @@ def _become(identity: Identity) -> None:
         os.setgroups(list(identity.groups))
     os.setgid(identity.gid)
     os.setuid(identity.uid)
+    # A change of ids has undone it where fs.suid_dumpable is 1; the filter may not let prctl(2) pass.
+    if not (identity.calls and identity.escalates):
+        linux.hide()
     if identity.uid == 0:
         linux.limit_capabilities(kept)
     if not identity.escalates:

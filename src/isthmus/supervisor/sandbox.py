@@ -4,6 +4,10 @@ Apptainer runs as the root of the pod's user namespace, so it needs neither a se
 container. What the pod wants to run in it is then started beside `pause` by `processes`: the program, the words of
 `kubectl exec`, probes and hooks all the same way. A start of a container is a new sandbox: what it wrote to its root is
 gone, and so are its processes.
+
+Apptainer itself sees the node as the user does, so no container may see Apptainer: each has a process namespace of its
+own, below the pod's, in which only `pause` is Apptainer's. Containers that share processes have their programs started
+in another one, with a /proc of it over the first: the pod's (`shareProcessNamespace`, see `sharing`) or their target's.
 """
 
 from __future__ import annotations
@@ -15,12 +19,12 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import cast
 
-from . import linux, namespaces, outputs, pause, volumes
+from . import linux, namespaces, outputs, paths, pause, sharing, volumes
 from .namespaces import PodNamespaces
 from .plan import Container, Plan
 from .processes import PATH, Identity, Place, Process, Processes, Program, StartError, read_all
@@ -56,13 +60,14 @@ USUAL = frozenset(
 
 @dataclass(frozen=True)
 class Pod:
-    """What all containers of a pod share."""
+    """What all containers of a pod share; `processes_of` is the process namespace of those that share one."""
 
     plan: Plan
     spaces: PodNamespaces
     folders: Folders
     processes: Processes
     facts: dict[str, str]
+    processes_of: int | None = None
 
     async def inside(self, action: Callable[[], object]) -> object:
         """Run a function among the pod's files, as its root.
@@ -151,18 +156,14 @@ def is_mounted(container: Container, place: str) -> bool:
     return any(os.path.normpath(mount["path"]) == place for mount in container["mounts"])
 
 
-def command(
-    plan: Plan, container: Container, folders: Folders, root: str, mounts: list[str], *, own_processes: bool = True
-) -> list[str]:
+def command(container: Container, folders: Folders, root: str, mounts: list[str]) -> list[str]:
     """Return Apptainer's command line; nothing in it is secret.
 
     Args:
-        plan: the pod.
-        container: which of its containers.
+        container: which of the pod's containers.
         folders: the pod's.
         root: the folder that takes what is written to the root; empty for a root that cannot be written.
         mounts: of volumes, from `bind`.
-        own_processes: whether it has a process namespace of its own, where the pod's containers have.
     """
     message = container["termination_path"]
     usual = {"/dev/shm": folders.shm, "/etc/hosts": folders.hosts}  # noqa: S108
@@ -171,15 +172,19 @@ def command(
     if not message.startswith(_STAGED):
         own.append(bind(str(folders.termination(container["name"])), message, read_only=False))
     return [
-        *("apptainer", "--quiet", "exec", "--contain", "--cleanenv", "--no-home"),
+        *("apptainer", "--quiet", "exec", "--contain", "--cleanenv", "--no-home", "--pid"),
         *("--no-mount", "home,tmp,hostfs,bind-paths,cwd"),
-        *(["--pid"] if own_processes and not plan["share_pid"] else []),
-        *(["--nv"] if os.environ.get("SLURM_JOB_GPUS") and Path("/dev/nvidiactl").exists() else []),
+        *gpus(),
         *(["--overlay", root] if root else []),
         *(word for mount in (*own, *mounts) for word in ("--mount", mount)),
         container["image"],
         PAUSE,
     ]
+
+
+def gpus() -> list[str]:
+    """Return Apptainer's words for the GPUs that Slurm gave the job."""
+    return ["--nv"] if os.environ.get("SLURM_JOB_GPUS") and Path("/dev/nvidiactl").exists() else []
 
 
 def environment(folders: Folders) -> dict[str, str]:
@@ -202,31 +207,43 @@ async def open_sandbox(pod: Pod, container: Container, target: Sandbox | None = 
         StartError: it cannot be; the message is Apptainer's.
     """
     root, mounts = await _prepare(pod, container)
-    argv = command(pod.plan, container, pod.folders, root, mounts, own_processes=target is None)
+    argv = command(container, pod.folders, root, mounts)
     pipes = outputs.pipes(stdin=False)
     _, told, errors = pipes.ours
-    place = pod.spaces.place() if target is None else pod.spaces.place().among(target.place)
-    program = Program(argv, environment(pod.folders), fresh_proc=target is not None)
+    place = pod.spaces.place()
     try:
-        holder = await pod.processes.start(program, place, pipes.theirs)
+        holder = await pod.processes.start(Program(argv, environment(pod.folders)), place, pipes.theirs)
     finally:
         place.close()
         pipes.close_theirs()
     complaint = asyncio.ensure_future(read_all(errors or 0))
+    sandbox = None
     try:
         await asyncio.wait_for(_ready(told), START_S)
         pid = _find_pause(holder.pid)
         keepers = frozenset((pid, namespaces.parent(pid)))
         sandbox = Sandbox(holder, namespaces.opened(pid, root=True), complaint, keepers)
-    except (StartError, asyncio.TimeoutError) as error:
-        holder.kill(signal.SIGKILL)
-        await holder.ended(STOP_S)
-        why = (await complaint).decode(errors="replace").strip().splitlines()
-        raise StartError(_plain(why[-1]) if why else str(error) or "Apptainer did not answer") from error
+        shared = pod.processes_of if target is None else target.place.processes
+        if shared is not None:
+            sandbox = replace(sandbox, place=sandbox.place.among(shared))
+        await _finish(pod, container, sandbox, fresh_proc=shared is not None)
+    except (StartError, OSError, asyncio.TimeoutError) as error:
+        why = await _refusal(holder, sandbox, complaint) or str(error) or "Apptainer did not answer"
+        raise StartError(why) from error
     finally:
         os.close(told)
-    await _finish(pod, container, sandbox)
     return sandbox
+
+
+async def _refusal(holder: Process, sandbox: Sandbox | None, complaint: asyncio.Future[bytes]) -> str:
+    """End a container that could not be opened; return what Apptainer says to it, if anything."""
+    if sandbox is not None:
+        await sandbox.close()
+        return ""
+    holder.kill(signal.SIGKILL)
+    await holder.ended(STOP_S)
+    why = (await complaint).decode(errors="replace").strip().splitlines()
+    return _plain(why[-1]) if why else ""
 
 
 async def _prepare(pod: Pod, container: Container) -> tuple[str, list[str]]:
@@ -234,13 +251,14 @@ async def _prepare(pod: Pod, container: Container) -> tuple[str, list[str]]:
 
     def make() -> tuple[str, list[str]]:
         volumes.fresh_termination(pod.folders, container["name"])
+        parts = volumes.fresh_parts(pod.folders, container["name"])
         mounts = [
             bind(
-                volumes.source(pod.folders, mount, known[mount["volume"]]),
+                volumes.source(pod.folders, mount, known[mount["volume"]], parts / str(number)),
                 mount["path"],
                 read_only=mount["read_only"] or known[mount["volume"]]["kind"] in ("files", "image"),
             )
-            for mount in container["mounts"]
+            for number, mount in enumerate(container["mounts"])
         ]
         return ("" if container["read_only"] else volumes.fresh_root(pod.folders, container["name"])), mounts
 
@@ -248,11 +266,13 @@ async def _prepare(pod: Pod, container: Container) -> tuple[str, list[str]]:
     return root, mounts
 
 
-async def _finish(pod: Pod, container: Container, sandbox: Sandbox) -> None:
+async def _finish(pod: Pod, container: Container, sandbox: Sandbox, *, fresh_proc: bool) -> None:
     # Apptainer brings the node's own resolv.conf, as a file of this container alone.
     text = None if is_mounted(container, "/etc/resolv.conf") else podfile(pod.folders.resolv, pod)
     message = container["termination_path"]
     await pod.processes.call(partial(_complete, text, message if message.startswith(_STAGED) else ""), sandbox.place)
+    if fresh_proc:
+        await pod.processes.call(sharing.mount_proc, sandbox.place)
 
 
 def podfile(path: Path, pod: Pod) -> str:
@@ -276,8 +296,7 @@ async def termination_message(pod: Pod, container: Container, sandbox: Sandbox, 
 
 
 def _beginning(path: str, limit: int) -> str:
-    with open(path, "rb") as file:
-        return file.read(limit).decode(errors="replace")
+    return paths.beginning(path, limit).decode(errors="replace")
 
 
 async def _ready(told: int) -> None:

@@ -2,19 +2,24 @@
 
 Under the pod's folder: `disk/<volume>` for volumes on the node's disk; `memory`, a tmpfs that only the pod's mounts
 have, for all that may be secret; a tmpfs more for each volume in memory, with its size. A volume of files is switched
-like the kubelet's: its names are links by way of `..data`, which is renamed in one step.
+like the kubelet's: its names are links by way of `..data`, which is renamed in one step. It is written where no
+container sees it, and then moved.
+
+A part of a volume (subPath) is resolved below the volume's descriptor (see `paths`) and mounted from the descriptor it
+leads to, in `memory/parts`: Apptainer gets that place, which no container can change.
 """
 
 from __future__ import annotations
 
 import base64
+import errno
 import os
 import shutil
 import stat
 import tempfile
 from pathlib import Path
 
-from . import linux, pause
+from . import linux, paths, pause
 from .plan import Keyed, Mount, Volume
 
 _TMPFS = linux.MS_NOSUID | linux.MS_NODEV
@@ -49,6 +54,8 @@ class Folders:
         self.shm = base / "shm"
         self.pause = self.memory / "pause"
         self.shields = self.memory / "shields"
+        self.parts = self.memory / "parts"
+        self.staging = self.memory / "staging"
         self.hosts = self.memory / "hosts"
         self.resolv = self.memory / "resolv.conf"
 
@@ -78,6 +85,8 @@ def prepare(folders: Folders, hosts: str, resolv: str) -> None:
     linux.mount("memory", str(folders.memory), "tmpfs", _TMPFS, "mode=0755")
     linux.mount("shm", str(folders.shm), "tmpfs", _TMPFS, "mode=1777")
     folders.termination("").mkdir()
+    for folder in (folders.parts, folders.staging):
+        folder.mkdir(mode=0o700)
     pause.write(str(folders.pause))
     _shield(folders.shields)
     folders.hosts.write_text(hosts, encoding="utf-8")
@@ -93,42 +102,78 @@ def make(folders: Folders, volumes: list[Volume]) -> None:
         VolumeError: one cannot be made; the message names it.
     """
     for volume in volumes:
-        _make_named(folders.volume(volume), volume)
+        _make_named(folders, volume)
 
 
 def update(folders: Folders, volumes: list[Volume]) -> None:
     """Give volumes of files their new content; they must be there already."""
     for volume in volumes:
         if volume["kind"] == "files":
-            _switch(folders.volume(volume), volume)
+            _switch(folders, volume)
 
 
-def source(folders: Folders, mount: Mount, volume: Volume) -> str:
+def source(folders: Folders, mount: Mount, volume: Volume, place: Path) -> str:
     """Return what a mount shows; a missing folder of `sub_path` is made.
 
+    Args:
+        folders: the pod's.
+        mount: of a container.
+        volume: which it mounts.
+        place: where a part of the volume is mounted first; nothing is there yet.
+
     Raises:
-        VolumeError: `sub_path` leads out of the volume.
+        VolumeError: `sub_path` leads out of the volume, or nowhere.
     """
     whole = folders.volume(volume)
     if not mount["sub_path"]:
         return str(whole)
-    part = Path(os.path.realpath(whole / mount["sub_path"]))
-    if Path(os.path.realpath(whole)) not in (part, *part.parents):
-        raise VolumeError(f"subPath {mount['sub_path']} leads out of volume {volume['name']}; name a path inside it")
-    if not part.exists() and volume["kind"] == "image":
-        raise VolumeError(f"subPath {mount['sub_path']} is not in the image of volume {volume['name']}; correct it")
-    if not part.exists():
-        _make_below(whole, part)
-    return str(part)
+    part = _part(whole, mount["sub_path"], volume)
+    try:
+        # As open as a mount point must be: what is mounted there has its own mode.
+        place.mkdir() if stat.S_ISDIR(os.fstat(part).st_mode) else place.touch(exist_ok=False)
+        linux.bind(part, str(place))
+    finally:
+        os.close(part)
+    return str(place)
 
 
-def _make_below(whole: Path, part: Path) -> None:
-    """Make a folder with those above it, each as open as the volume: who may write there may write here."""
-    mode = stat.S_IMODE(whole.stat().st_mode)
-    for folder in reversed([part, *part.parents]):
-        if not folder.exists():
-            folder.mkdir()
-            folder.chmod(mode)
+def _part(whole: Path, path: str, volume: Volume) -> int:
+    folder = os.open(whole, os.O_PATH | os.O_CLOEXEC)
+    try:
+        # What is made is as open as the volume: who may write there may write here.
+        mode = None if volume["kind"] == "image" else stat.S_IMODE(os.fstat(folder).st_mode)
+        return paths.opened(folder, path, linux.BENEATH, mode)
+    except OSError as error:
+        raise VolumeError(_no_part(path, volume, error)) from error
+    finally:
+        os.close(folder)
+
+
+def _no_part(path: str, volume: Volume, error: OSError) -> str:
+    if error.errno in (errno.EXDEV, errno.ELOOP):
+        return f"subPath {path} leads out of volume {volume['name']}; name a path inside it"
+    if error.errno == errno.ENOENT and volume["kind"] == "image":
+        return f"subPath {path} is not in the image of volume {volume['name']}; correct it"
+    if error.errno == errno.ENOENT:
+        return f"subPath {path} of volume {volume['name']} is a link to nothing; correct it"
+    if error.errno == errno.ENOSYS:
+        return f"subPath {path} needs Linux 5.6 on the node (openat2); mount the whole volume {volume['name']}"
+    return f"subPath {path} of volume {volume['name']}: {os.strerror(error.errno or errno.EIO)}; correct it"
+
+
+def fresh_parts(folders: Folders, container: str) -> Path:
+    """Make the empty folder for a container's parts of volumes; what an earlier start mounted there goes."""
+    folder = folders.parts / container
+    folder.mkdir(exist_ok=True)
+    for old in folder.iterdir():
+        try:
+            linux.unmount(str(old))
+        except OSError as error:
+            if error.errno != errno.EINVAL:  # nothing was mounted
+                raise
+        # Never with what is in it: were the mount still there, that would be the volume's.
+        old.rmdir() if old.is_dir() else old.unlink()
+    return folder
 
 
 def fresh_root(folders: Folders, container: str) -> str:
@@ -163,15 +208,15 @@ def _shield(folder: Path) -> None:
             script.chmod(0o755)
 
 
-def _make_named(path: Path, volume: Volume) -> None:
+def _make_named(folders: Folders, volume: Volume) -> None:
     try:
-        _make(path, volume)
+        _make(folders, volume)
     except (OSError, VolumeError) as error:
         raise VolumeError(f"volume {volume['name']}: {error}") from error
 
 
-def _make(path: Path, volume: Volume) -> None:
-    kind = volume["kind"]
+def _make(folders: Folders, volume: Volume) -> None:
+    path, kind = folders.volume(volume), volume["kind"]
     if kind == "host":
         _check_host(path, volume["host_type"])
         return
@@ -183,7 +228,7 @@ def _make(path: Path, volume: Volume) -> None:
         linux.mount(volume["name"], str(path), "tmpfs", _TMPFS, f"mode=0777{size}")
     path.chmod(0o755 if kind == "files" else 0o777)
     if kind == "files":
-        _switch(path, volume)
+        _switch(folders, volume)
     elif volume["gid"] is not None:
         os.chown(path, -1, volume["gid"])
         path.chmod(0o2777)
@@ -205,16 +250,22 @@ def _check_host(path: Path, wanted: str) -> None:
         raise VolumeError(f"hostPath {path} is no {wanted}; change its type or the path")
 
 
-def _switch(path: Path, volume: Volume) -> None:
-    """Write all files anew beside the old ones, then switch; take away what the new content lacks."""
-    fresh = Path(tempfile.mkdtemp(dir=path, prefix="..", suffix=".data"))
-    fresh.chmod(0o755)
+def _switch(folders: Folders, volume: Volume) -> None:
+    """Write all files anew beside the old ones, then switch; take away what the new content lacks.
+
+    A container that may mount can make its view of the volume writable, so what is found in it is not trusted.
+    """
+    path = folders.volume(volume)
+    staged = Path(tempfile.mkdtemp(dir=folders.staging, prefix="..", suffix=".data"))
+    staged.chmod(0o755)
     for file in volume["files"]:
-        _write(fresh, file, volume["gid"])
+        _write(staged, file, volume["gid"])
+    staged.rename(path / staged.name)
     link = path / "..data"
-    old = link.resolve() if link.is_symlink() else None
-    (path / "..data_tmp").symlink_to(fresh.name)
-    (path / "..data_tmp").replace(link)
+    old = [entry for entry in path.iterdir() if entry.name.startswith("..") and entry.name != staged.name]
+    fresh = folders.staging / "..data"
+    fresh.symlink_to(staged.name)
+    fresh.replace(link)
     names = {Path(file["path"]).parts[0] for file in volume["files"]}
     for name in names:
         if not (path / name).is_symlink():
@@ -222,8 +273,10 @@ def _switch(path: Path, volume: Volume) -> None:
     for entry in path.iterdir():
         if entry.is_symlink() and entry.name not in names and not entry.name.startswith(".."):
             entry.unlink()
-    if old is not None:
-        shutil.rmtree(old)
+    for entry in old:
+        if entry != link:
+            # Only what is a folder itself goes, never what a link leads to.
+            shutil.rmtree(entry, ignore_errors=True)
 
 
 def _write(folder: Path, file: Keyed, gid: int | None) -> None:

@@ -10,6 +10,7 @@ def test_folders_within_a_volume_let_everyone_pass(tmp_path):
     config = {"name": "config", "kind": "files", "medium": "", "gid": None, "files": files}
     folders = Folders(tmp_path)
     folders.memory.mkdir()
+    folders.staging.mkdir()
     before = os.umask(0o077)
     try:
         make(folders, [config])
