@@ -60,6 +60,7 @@ def container(pod: Object, text: Object, demand: Demand, resolved: Resolved, hos
         memory_mib=None if limit_mib is None or limit_mib >= demand.memory_mib else limit_mib,
         mpi=mpi is not None,
         mpi_flags=mpi or (),
+        mpi_home=flags.mpi_home(pod),
         capabilities=identity.capabilities(text),
         escalates=identity.security(pod, text).get("allowPrivilegeEscalation") is not False,
         seccomp=identity.seccomp(pod, text, resolved.settings.home),

@@ -15,6 +15,7 @@ from isthmus.model.pod_inputs import Object
 PREFIX = "slurm-job.hpk.io"
 FLAGS = f"{PREFIX}/flags"
 MPI_FLAGS = f"{PREFIX}/mpi-flags"
+MPI_HOME = f"{PREFIX}/mpi-home"
 ACCOUNT = f"{PREFIX}/account"
 PARTITION = f"{PREFIX}/partition"
 
@@ -134,6 +135,11 @@ def mpi(pod: Object) -> tuple[str, ...] | None:
     if MPI_FLAGS in annotations or any(name in asked and asked[name] != "1" for name in _TASKS):
         return srun(pod).words()
     return None
+
+
+def mpi_home(pod: Object) -> bool:
+    """Tell whether a pod's tasks see the user's home."""
+    return (pod["metadata"].get("annotations") or {}).get(MPI_HOME) == "true"
 
 
 def _parse(pod: Object, annotation: str, known: dict[str, str]) -> Parsed:

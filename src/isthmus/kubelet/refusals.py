@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from isthmus.kubelet import fields, flags, identity, refusals_containers, refusals_volumes
+from isthmus.kubelet import fields, flags, identity, refusals_containers, refusals_tasks, refusals_volumes
 from isthmus.kubelet.names import HOSTNAME_MAX, hostname
 from isthmus.kubelet.placing import place
 from isthmus.kubelet.resources import extended
@@ -54,7 +54,7 @@ def problems(pod: Object, settings: Settings, volumes: Iterable[Object] = ()) ->
         *flags.owner(pod),
         *flags.sbatch(pod).problems,
         *flags.srun(pod).problems,
-        *_tasks(pod),
+        *refusals_tasks.problems(pod),
         *place(pod, settings, volumes).problems,
     ]
 
@@ -93,13 +93,3 @@ def _resources(pod: Object, settings: Settings) -> Iterator[str]:
             yield f"resource {name} is not offered: Slurm gives no huge pages; remove it"
         else:
             yield f"resource {name} is not one of this cluster's: {known}; correct the name"
-
-
-def _tasks(pod: Object) -> Iterator[str]:
-    if flags.mpi(pod) is not None and len(pod["spec"]["containers"]) > 1:
-        yield "a pod of several tasks has one container; move the others to pods of their own"
-    for container in pod["spec"]["containers"] if flags.mpi(pod) is not None else ():
-        if identity.seccomp(pod, container, "") is not None:
-            where = f"container {container['name']}: securityContext.seccompProfile"
-            why = "Apptainer, which begins each task, can only answer EPERM, which breaks threads"
-            yield f"{where} is not offered with several tasks: {why}; set its type to Unconfined for this container"

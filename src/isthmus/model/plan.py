@@ -207,6 +207,7 @@ class Container:
         memory_mib: a limit below the job's; None for the job's.
         mpi: run by srun, one process per task on all nodes of the job.
         mpi_flags: words for srun.
+        mpi_home: whether its ranks see the user's home.
         capabilities: more or fewer than usual.
         escalates: whether set-user-ID programs may give more rights.
         seccomp: path of the profile that its system calls go through; None for none.
@@ -235,6 +236,7 @@ class Container:
     memory_mib: int | None = None
     mpi: bool = False
     mpi_flags: tuple[str, ...] = ()
+    mpi_home: bool = False
     capabilities: Capabilities = Capabilities()
     escalates: bool = True
     seccomp: str | None = None

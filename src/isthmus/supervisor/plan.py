@@ -85,7 +85,7 @@ class Mount(TypedDict):
 class Container(TypedDict):
     """env: {name, value} or {name, fact}; memory_mib: a limit of its own; mpi: srun runs it on all nodes of the job.
 
-    image_name: as the pod writes it; seccomp: path of a profile.
+    mpi_home: its ranks see the user's home; image_name: as the pod writes it; seccomp: path of a profile.
     """
 
     name: str
@@ -112,6 +112,7 @@ class Container(TypedDict):
     memory_mib: Optional[int]
     mpi: bool
     mpi_flags: list[str]
+    mpi_home: bool
     capabilities: Capabilities
     escalates: bool
     seccomp: Optional[str]
@@ -160,7 +161,7 @@ _CHOICES = {
     (Container, "termination_policy"): {"File", "FallbackToLogsOnError"},
 }
 # What a kubelet of before does not say, and what it means by that: it may outlive an upgrade of the nodes.
-_LATER: dict[Any, dict[str, Any]] = {Container: {"seccomp": None, "image_name": None}}
+_LATER: dict[Any, dict[str, Any]] = {Container: {"seccomp": None, "image_name": None, "mpi_home": False}}
 
 
 def creating(plan: Plan) -> str:

@@ -3,10 +3,12 @@
 A container with a limit below the job's is a step of its own (`srun --overlap --mem`): see `step`. Its processes join
 the container's namespaces like all others; only their control group is the step's.
 
-An MPI program is one process per task: srun starts Apptainer on each node, and the ranks are the user himself, with
-Slurm's and PMIx's variables, his home and /tmp, as in an ordinary job. Of the volumes ranks see those of kind `host`
-and `image`: the others exist on the first node only, where the container also has its sandbox, for exec, probes and
-hooks.
+An MPI program is one process per task: srun starts Apptainer on each node, and the ranks have the user's own id, no
+capability, and Slurm's and PMIx's variables. They see the image, which they cannot write, a /tmp of their own, the
+node's /dev/shm, by which ranks of a node meet, and what the pod mounts; the home only if the pod's annotation says so.
+Of the volumes ranks see those of kind `host` and `image`: the others exist on the first node only, where the container
+also has its sandbox, for exec, probes and hooks. Nobody could resolve a part of a `host` volume safely on the other
+nodes, so there is none.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ from . import step
 from .outputs import Pipes
 from .plan import Container, Mount, Volume
 from .processes import Place, Process, Processes, Program, StartError
-from .sandbox import Pod, bind
+from .sandbox import Pod, bind, gpus
 
 CONNECT_S = 60.0
+# Where ranks of one node meet, and what carries their messages.
+_SHARED = ("/dev/shm", "/dev/infiniband")  # noqa: S108
 # Slurm refuses steps while it is busy, as with a burst of jobs; a limit it can never give is refused as fast.
 TRIES = 3
 PAUSE_S = 1.0
@@ -49,21 +53,32 @@ def refusal(memory_mib: int) -> str:
 
 
 def mpi_command(container: Container, volumes: list[Volume], argv: list[str]) -> list[str]:
-    """Return srun's words for an MPI program."""
+    """Return srun's words for an MPI program.
+
+    Raises:
+        StartError: it mounts what ranks cannot have.
+    """
     known = {volume["name"]: volume for volume in volumes if volume["kind"] in ("host", "image")}
     mounts = [_rank_mount(mount, known[mount["volume"]]) for mount in container["mounts"] if mount["volume"] in known]
-    words = [word for mount in mounts for word in ("--mount", mount)]
-    folder = ["--pwd", container["cwd"]] if container["cwd"] else []
-    apptainer = ["apptainer", "--quiet", "exec", *words, *folder, container["image"], *argv]
+    mounts += [bind(place, place, read_only=False) for place in _SHARED if Path(place).exists()]
+    apptainer = [
+        *("apptainer", "--quiet", "exec", "--contain", *([] if container["mpi_home"] else ["--no-home"])),
+        *("--no-mount", "tmp,hostfs,bind-paths,cwd" if container["mpi_home"] else "home,tmp,hostfs,bind-paths,cwd"),
+        *gpus(),
+        *(word for mount in mounts for word in ("--mount", mount)),
+        *("--pwd", container["cwd"] or "/", container["image"], *argv),
+    ]
     # The job was submitted with --export=NIL, which srun would take over: its tasks would have neither PATH nor env.
     return ["srun", "--quiet", "--overlap", "--export=ALL", *container["mpi_flags"], *apptainer]
 
 
 def _rank_mount(mount: Mount, volume: Volume) -> str:
-    part = mount["sub_path"] or ""
     if volume["kind"] == "image":
-        return bind(str(volume["path"]), mount["path"], read_only=True, part=f"/{part}")
-    return bind(f"{volume['path']}/{part}", mount["path"], read_only=mount["read_only"])
+        return bind(str(volume["path"]), mount["path"], read_only=True, part=f"/{mount['sub_path'] or ''}")
+    if mount["sub_path"]:
+        where = f"subPath {mount['sub_path']} of volume {volume['name']} is not offered with several tasks"
+        raise StartError(f"{where}; mount the whole volume, or a hostPath of that folder")
+    return bind(str(volume["path"]), mount["path"], read_only=mount["read_only"])
 
 
 def mpi_environment(env: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:

@@ -172,7 +172,8 @@ def test_ephemeral_container_is_judged_alone():
     [
         container(),
         container(securityContext={"seccompProfile": {"type": "Unconfined"}}),
-        container(securityContext={"privileged": True}),
+        container(securityContext={"runAsNonRoot": True, "readOnlyRootFilesystem": True}),
+        container(securityContext={"capabilities": {"drop": ["ALL"]}, "allowPrivilegeEscalation": False}),
     ],
 )
 def test_tasks_without_a_filter_are_well(container_):
