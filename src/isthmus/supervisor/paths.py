@@ -70,8 +70,8 @@ def enter(path: str) -> None:
     try:
         found = opened(root, path, linux.IN_ROOT, 0o755)
     except OSError as error:
-        if error.errno not in (errno.EROFS, errno.ENOSYS, errno.EACCES):
-            raise OSError(error.errno, f'workingDir "{path}": {_why(error)}') from error
+        if error.errno != errno.ENOSYS:
+            raise OSError(f'workingDir "{path}": {_why(error)}') from error
         os.chdir(path)
     else:
         os.fchdir(found)
@@ -85,7 +85,8 @@ def enter(path: str) -> None:
 def _why(error: OSError) -> str:
     if error.errno in (errno.ELOOP, errno.EXDEV):
         return "it leads out of the container, or round; name a folder of the image or of a volume"
-    return os.strerror(error.errno or errno.ENOENT)
+    # Where nothing can be made, it is missing.
+    return os.strerror(errno.ENOENT if error.errno in (None, errno.EROFS) else error.errno)
 
 
 def _is_inside() -> bool:
