@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import pwd
 import socket
 import sys
 from collections.abc import Mapping
@@ -60,10 +61,12 @@ def mpi_command(container: Container, volumes: list[Volume], argv: list[str]) ->
     """
     known = {volume["name"]: volume for volume in volumes if volume["kind"] in ("host", "image")}
     mounts = [_rank_mount(mount, known[mount["volume"]]) for mount in container["mounts"] if mount["volume"] in known]
-    mounts += [bind(place, place, read_only=False) for place in _SHARED if Path(place).exists()]
+    shared = [place for place in _SHARED if Path(place).exists()]
+    home = [pwd.getpwuid(os.getuid()).pw_dir] if container["mpi_home"] else []
+    mounts = [bind(place, place, read_only=False) for place in (*shared, *home)] + mounts
     apptainer = [
-        *("apptainer", "--quiet", "exec", "--contain", *([] if container["mpi_home"] else ["--no-home"])),
-        *("--no-mount", "tmp,hostfs,bind-paths,cwd" if container["mpi_home"] else "home,tmp,hostfs,bind-paths,cwd"),
+        *("apptainer", "--quiet", "exec", "--contain", "--no-home"),
+        *("--no-mount", "home,hostfs,bind-paths,cwd"),
         *gpus(),
         *(word for mount in mounts for word in ("--mount", mount)),
         *("--pwd", container["cwd"] or "/", container["image"], *argv),

@@ -1,0 +1,277 @@
+"""Out of a container: to other containers of its pod, to the user who runs it, to the node.
+
+The attacker's own control plane is what a hostile image would be after: its CA's key lies in the home, where no
+container has anything to look for.
+"""
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.support.user_clusters import namespace
+from tests.support.waiting import wait
+
+MANIFEST = (Path(__file__).parent / "manifests/pods.yml").read_text()
+FLAGS = "slurm-job.hpk.io/flags"
+RACES_S = 60
+READERS = 6
+# Numbers of descriptors that the supervisor had open.
+NUMBERS = range(7, 25)
+EXECS = 20
+
+
+@pytest.fixture(scope="session")
+def home(login, attacker):
+    """The attacker's home."""
+    return login.output(f"getent passwd {attacker}").split(":")[5]
+
+
+@pytest.fixture(scope="session")
+def key(home):
+    """The key of the attacker's CA."""
+    return f"{home}/.isthmus/cluster/pki/ca.key"
+
+
+@pytest.fixture(scope="session")
+def space(attackers_cluster, images, key):
+    """The attacker's pods."""
+    text = MANIFEST.replace("KEY", key).replace("PKI", str(Path(key).parent))
+    head, _, racing = text.rpartition("---\n")
+    with namespace(attackers_cluster, "attack-pods", images, head) as found:
+        # Of the last only its text is wanted, see `racing`.
+        yield found, racing
+
+
+@pytest.fixture
+def run(space):
+    """Run a script in a container of a pod that is ready; return what it wrote."""
+
+    def run(pod, script, container="main"):
+        space[0].ready(f"pod/{pod}")
+        return space[0].try_kubectl(f"exec {pod} -c {container} -- bash -c {shlex.quote(script)}").stdout
+
+    return run
+
+
+def manifest(name, containers, annotations=None, **spec):
+    """Return a pod that does not start again."""
+    meta = {"name": name, "annotations": annotations or {}}
+    whole = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "containers": containers, **spec}
+    return json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": whole})
+
+
+@pytest.mark.attack("S3")
+@pytest.mark.full
+def test_folder_of_a_volume_is_swapped_with_a_link(space):
+    """A subPath: six containers start again and again while a sidecar swaps the folder with a link."""
+    pods, text = space
+    mount = "volumeMounts: [{name: v, mountPath: /m, subPath: x}]"
+    script = "cat /m/ca.key && sleep infinity; exit 1"
+    readers = "".join(
+        f"    - {{name: r{number}, image: debian, command: [sh, -c, '{script}'], {mount}}}\n"
+        for number in range(READERS)
+    )
+    pods.apply(f"{text}  containers:\n{readers}")
+    names = [f"r{number}" for number in range(READERS)]
+
+    def tried():
+        logs = [pods.try_kubectl(f"logs racing -c {name} {more}").stdout for name in names for more in ("", "-p")]
+        assert not [log for log in logs if "PRIVATE KEY" in log]
+        return [pods.container("racing", name).get("restartCount", 0) for name in names]
+
+    # With its pauses each container has started four times by then.
+    wait(tried, lambda counts: min(counts) >= 3, timeout_s=RACES_S * 3, interval_s=5)
+    pods.kubectl("delete pod racing --wait=false")
+
+
+@pytest.mark.attack("S9")
+def test_process_that_enters_is_looked_into(space):
+    """memory, variables and descriptors of what probes and kubectl exec bring into a container."""
+    pods, _ = space
+    pods.ready("pod/watcher")
+    pods.kubectl(
+        f"exec watcher -c hostile -- true{'; kubectl --namespace attack-pods exec watcher -c hostile -- true' * EXECS}"
+    )
+    assert "CAUGHT" not in pods.kubectl("logs watcher -c hostile")
+
+
+@pytest.mark.attack("S9")
+def test_search_path_holds_up_who_enters(space, images):
+    """An image's PATH of 12,000 folders, to have that process for longer."""
+    pods, _ = space
+    env = [{"name": "PATH", "value": "/none:" * 12000 + "/bin"}]
+    pods.apply(manifest("long-path", [{"name": "main", "image": images["debian"], "command": ["true"], "env": env}]))
+    pods.ended("long-path")
+    told = pods.container("long-path", "main")["state"]["terminated"]
+    assert (told["reason"], told["message"].partition(";")[0]) == ("StartError", "PATH has 12001 folders, 64 at most")
+
+
+@pytest.fixture(scope="session")
+def folders(space, images):
+    """Statuses of containers that begin in a descriptor of whoever starts them; a sidecar has a file of its own."""
+    pods, _ = space
+    script = "readlink /proc/self/cwd; cat tmp/mine; pwd -P"
+    tried = [
+        {"name": f"fd{number}", "image": images["debian"], "command": ["sh", "-c", script]}
+        | {"workingDir": f"/proc/self/fd/{number}"}
+        for number in NUMBERS
+    ]
+    sidecar = {"name": "sidecar", "image": images["debian"], "restartPolicy": "Always"}
+    sidecar["command"] = ["sh", "-c", "echo private > /tmp/mine; sleep infinity"]
+    pods.apply(manifest("folders", tried, initContainers=[sidecar]))
+    pods.ended("folders")
+    return pods
+
+
+@pytest.mark.attack("S10")
+@pytest.mark.parametrize("number", NUMBERS)
+def test_working_folder_is_a_descriptor(folders, number):
+    """A workingDir of /proc/self/fd/N, to begin in another container's root."""
+    told = folders.container("folders", f"fd{number}")["state"]["terminated"]
+    assert told["reason"] == "StartError", folders.kubectl(f"logs folders -c fd{number}")
+    assert told["message"].startswith("workingDir ")
+
+
+def through_processes(key):
+    """Look for a file by way of every process there is, and by those below a /proc that is taken away."""
+    places = f"$p/root{key} $p/cwd{key} $p/fd/*{key}"
+    look = f"for p in /proc/[0-9]*; do cat {places}; nsenter --mount=$p/ns/mnt cat {key}; done"
+    return f"({look}; umount /proc; {look}) 2>/dev/null; true"
+
+
+@pytest.mark.attack("S11")
+@pytest.mark.parametrize("container", ["tracer", "privileged"])
+@pytest.mark.parametrize("pod", ["shared", "alone"])
+def test_file_of_the_node_by_other_processes(run, key, pod, container):
+    """root, folder, descriptors and mounts of all processes that SYS_PTRACE or privileged shows."""
+    assert "PRIVATE KEY" not in run(pod, through_processes(key), container)
+
+
+@pytest.mark.attack("S11")
+@pytest.mark.parametrize("profile", ["general", "sysadmin"])
+def test_file_of_the_node_from_a_debug_container(space, images, key, profile):
+    """The same from `kubectl debug --target`."""
+    pods, _ = space
+    pods.ready("pod/usual")
+    name = f"debug-{profile}"
+    options = f"--image={images['debian']} --target=main --profile={profile} --container={name} --attach=false"
+    pods.kubectl(f"debug usual {options} -- bash -c {shlex.quote(through_processes(key) + '; echo looked')}")
+    log = wait(lambda: pods.try_kubectl(f"logs usual -c {name}").stdout, lambda text: "looked" in text, timeout_s=60)
+    assert "PRIVATE KEY" not in log
+
+
+@pytest.fixture(scope="session")
+def rank(space):
+    """What a rank wrote of itself."""
+    pods, _ = space
+    return wait(lambda: pods.try_kubectl("logs ranks").stdout, lambda text: "CapBnd" in text, timeout_s=120)
+
+
+@pytest.mark.attack("S12")
+@pytest.mark.parametrize("way", ["PRIVATE KEY", "/home", "/var/tmp ext", "CapPrm:\t0000003", "CapEff:\t0000003"])
+def test_rank_has_more_than_its_pod_says(rank, way):
+    """Several tasks: home, the node's folders, capabilities."""
+    assert way not in rank
+
+
+@pytest.mark.attack("S12")
+@pytest.mark.parametrize(
+    "context",
+    [{"runAsUser": 1000}, {"runAsGroup": 1000}, {"privileged": True}, {"capabilities": {"add": ["NET_RAW"]}}],
+    ids=lambda context: next(iter(context)),
+)
+def test_pod_of_several_tasks_looks_confined_and_is_not(space, images, context):
+    """Several tasks: what cannot be honoured is refused, not passed over."""
+    pods, _ = space
+    name = f"several-{next(iter(context)).lower()}"
+    main = {"name": "main", "image": images["debian"], "command": ["true"], "securityContext": context}
+    pods.apply(manifest(name, [main], {FLAGS: "--ntasks=2"}))
+    assert pods.ended(name)["reason"] == "UnsupportedPod"
+
+
+@pytest.mark.attack("pod")
+@pytest.mark.parametrize(
+    "look",
+    [
+        "{key}",
+        "{home}/.ssh/*",
+        "/run/isthmus/*",
+        "/run/munge/*",
+        "/proc/1/root{key}",
+        "/proc/1/cwd{key}",
+        "/etc/isthmus/*",
+    ],
+)
+def test_usual_pod_looks_around(run, home, key, look):
+    """A pod without volumes: home, sockets of the node, other processes."""
+    assert run("usual", f"ls -d {look.format(home=home, key=key)} 2>/dev/null; true") == ""
+
+
+@pytest.mark.attack("pod")
+@pytest.mark.parametrize(
+    "look",
+    [
+        *("home/{victim}/.ssh", "home/{victim}/.isthmus", "home/{victim}", "root/.ssh", "root"),
+        *("etc/munge/munge.key", "etc/isthmus/networkd.password", "etc/isthmus/tls/networkd.key"),
+    ],
+)
+def test_host_path_to_what_is_another_s(run, victim, look):
+    """A hostPath: other users' homes, root's, keys of the node."""
+    seen = f"/host/{look.format(victim=victim)}"
+    assert (
+        run("host", f"(cat {seen} || ls {seen}/) 2>/dev/null; touch {seen}/x {seen} 2>/dev/null && echo written") == ""
+    )
+
+
+RIGHTS = {
+    "raw socket": "socket(S, 2, 3, 1)",
+    "packet socket": "socket(S, 17, 3, 768)",
+    "foreign source": "socket(S, 2, 2, 17) && bind(S, pack_sockaddr_in(700, inet_aton('10.64.0.1')))",
+    "mac address": "socket(S, 2, 2, 0) && ioctl(S, 0x8924, pack('a16 S a14', $leg, 1, 'abcdef'))",
+    "address": "socket(S, 2, 2, 0) && ioctl(S, 0x8916, pack('a16 S n a4 x8', $leg, 2, 0, inet_aton('10.64.9.9')))",
+    "link down": "socket(S, 2, 2, 0) && ioctl(S, 0x8914, pack('a16 S', $leg, 0))",
+    "neighbour": "socket(S, 2, 2, 0) && ioctl(S, 0x8955, pack('S x2 a4 x8 S a14 i a16 a16', 2, inet_aton('10.64.9.9'), "
+    "1, 'abcdef', 6, '', $leg))",
+    "mark": "socket(S, 2, 2, 17) && setsockopt(S, 1, 36, pack('i', 1))",
+    "mount": "syscall(165, 'none', '/mnt', 'tmpfs', 0, 0) == 0",
+    "device": "syscall(133, '/disk', 060600, 2048) == 0",
+}
+
+
+@pytest.mark.attack("pod")
+@pytest.mark.parametrize("right", RIGHTS)
+def test_right_over_the_network_or_the_node(run, right):
+    """MAC, address, neighbour, link, raw and packet sockets, foreign source, mark, mounts, devices."""
+    leg = "($leg) = grep { $_ ne 'lo' } map { m{([^/]+)$} } glob '/sys/class/net/*'; $leg ||= 'eth0';"
+    told = run(
+        "usual", f"perl -MSocket -e {shlex.quote(f'{leg} print(({RIGHTS[right]}) ? qq(DONE) : qq(refused $!))')}"
+    )
+    assert told.startswith("refused")
+
+
+HOSTILE = {
+    "parent": "tar --transform 's,^x$,../../../escaped,' -P -cf /evil.tar x",
+    "absolute": "tar --transform 's,^x$,{home}/escaped,' -P -cf /evil.tar x",
+    "link": "ln -sfn {home} l; tar -cf /evil.tar l; tar --transform 's,^x$,l/escaped,' -rf /evil.tar x",
+}
+
+
+@pytest.mark.attack("pod")
+@pytest.mark.parametrize("way", HOSTILE)
+def test_copy_from_a_pod_writes_elsewhere(run, space, login, attacker, home, way):
+    """`kubectl cp` from a pod whose tar is hostile: `../`, a link, an absolute name."""
+    pods, _ = space
+    made = HOSTILE[way].format(home=home)
+    script = f"mkdir -p /w; cd /w; echo evil > x; rm -f /evil.tar; {made}"
+    fake = "printf '#!/bin/sh\\ncat /evil.tar\\n' > /usr/local/bin/tar; chmod 755 /usr/local/bin/tar"
+    run("usual", f"rm -f /usr/local/bin/tar; {script}; {fake}")
+    login.run_as(attacker, "mkdir -p ~/copied/a")
+    try:
+        pods.try_kubectl("cp usual:w/x $HOME/copied/a/x")
+        found = login.run_as(attacker, f"find {home} -maxdepth 2 -name 'escaped*'; find / -maxdepth 1 -name 'escaped*'")
+        assert found.strip() == ""
+    finally:
+        login.run_as(attacker, "rm -rf ~/copied ~/escaped")
+        run("usual", "rm -f /usr/local/bin/tar")
