@@ -235,8 +235,8 @@ RIGHTS = {
     "neighbour": "socket(S, 2, 2, 0) && ioctl(S, 0x8955, pack('S x2 a4 x8 S a14 i a16 a16', 2, inet_aton('10.64.9.9'), "
     "1, 'abcdef', 6, '', $leg))",
     "mark": "socket(S, 2, 2, 17) && setsockopt(S, 1, 36, pack('i', 1))",
-    "mount": "syscall(165, 'none', '/mnt', 'tmpfs', 0, 0) == 0",
-    "device": "syscall(133, '/disk', 060600, 2048) == 0",
+    "mount": "syscall(165, my $none = 'none', my $at = '/mnt', my $kind = 'tmpfs', 0, 0) == 0",
+    "device": "syscall(133, my $disk = '/disk', 060600, 2048) == 0",
 }
 
 
