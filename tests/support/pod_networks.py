@@ -9,6 +9,7 @@ outside  has the way out: a server, and every address the tests want outside
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
@@ -18,6 +19,7 @@ from isthmus.clients import nftables
 from isthmus.clients.netlink import Kernel
 from isthmus.model.network import Driver, Job, Lease, Node, State, User
 from isthmus.model.node_network import NodePlan
+from isthmus.model.subids import Range
 from isthmus.network import plan, rules
 from tests.support.places import TCP, UDP, Nodes, Place
 
@@ -110,10 +112,10 @@ class PodNetworks:
                 world.filter(name)
         return world
 
-    def filter(self, node: str, settings: rules.Settings = SETTINGS) -> None:
+    def filter(self, node: str, settings: rules.Settings = SETTINGS, subordinate: Iterable[Range] = ()) -> None:
         """Put the packet filter in force on a node."""
         wanted = rules.elements(self.plan(node), self.state, node, settings)
-        self.nodes.places[node].do(nftables.apply, rules.base(settings) + rules.change({}, wanted))
+        self.nodes.places[node].do(nftables.apply, rules.base(settings, subordinate) + rules.change({}, wanted))
 
     def leg(self, node: str, uid: int) -> IPv4Address:
         """Return the address of a user's leg."""

@@ -42,7 +42,7 @@ def check(text: str) -> None:
 
 
 def sets(table: str) -> dict[str, frozenset[str]]:
-    """Return the elements of all sets in the tables of that name; empty when there are no such tables.
+    """Return the elements of all sets in the tables of that name but those the kernel fills; empty without such tables.
 
     Raises:
         NftError: nft did not tell.
@@ -56,7 +56,9 @@ def sets(table: str) -> dict[str, frozenset[str]]:
                 continue
             raise
         for entry in json.loads(told)["nftables"]:
-            if described := entry.get("set"):
+            described = entry.get("set")
+            # Such sets alone have a size, and nft 1.0 does not tell that they are dynamic.
+            if described and "size" not in described:
                 found[described["name"]] = frozenset(map(_element, described.get("elem", [])))
     return found
 

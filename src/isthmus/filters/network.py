@@ -103,7 +103,8 @@ def network_rules(
     Args:
         egress: network_egress; a rule for several users becomes one for each.
         users: base_users.
-        given: `admins` (names), `slurm` (ports), `services`, `hosts` (addresses) and `default`.
+        given: `admins` (names), `slurm` (ports), `services`, `hosts` (addresses), `servers` (of homes, as getent(1)
+            tells their addresses), `bounds` and `default`.
 
     Raises:
         InputError: a name that no user has.
@@ -116,9 +117,17 @@ def network_rules(
             {"protocol": each.get("protocol", "tcp"), "port": str(each["port"])} for each in given["services"]
         ],
         "hosts": sorted({f"{address}/32" for address in given["hosts"]}),
+        "servers": _addresses(given["servers"]),
+        "bounds": {name: int(value) for name, value in given["bounds"].items()},
         "egress": [_rule(rule, uid) for rule in egress for uid in _uids(rule, uids)],
         "default": given["default"],
     }
+
+
+def _addresses(told: str) -> list[str]:
+    """Return the IPv4 addresses that getent(1) tells; pods have no other."""
+    found = {line.split()[0] for line in told.splitlines() if line.strip()}
+    return sorted(f"{address}/32" for address in found if ":" not in address)
 
 
 def _rule(rule: Mapping[str, Any], uid: int | None) -> dict[str, Any]:

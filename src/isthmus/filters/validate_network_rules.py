@@ -14,6 +14,25 @@ RANGE = "network_pod_range"
 _NOBODYS = tuple(map(IPv4Network, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3")))
 _DOMAIN = re.compile(r"(?!.*\.$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.|$))+")
 _PORTS = re.compile(r"(\d+)(?:-(\d+))?")
+# What pods must not reach on hosts, for it believes the host that asks, or is the cluster's own.
+_FILE_SERVER = "gives files to whoever asks from a host of the cluster"
+_FORBIDDEN = {
+    111: "tells where file servers listen",
+    513: "believes the host that asks",
+    514: "believes the host that asks",
+    515: "believes the host that asks",
+    988: f"is Lustre's, which {_FILE_SERVER}",
+    2049: f"is NFS's, which {_FILE_SERVER}",
+    2379: "is etcd's",
+    2380: "is etcd's",
+    4789: "is VXLAN's, the way between pods",
+    8472: "is VXLAN's, the way between pods",
+    20048: f"is NFS's (mountd), which {_FILE_SERVER}",
+    24007: f"is GlusterFS's, which {_FILE_SERVER}",
+}
+_BOUNDS = {"network_connections_max": 64, "network_connections_rate": 1, "network_conntrack_max": 1024}
+# RFC 5382, REQ-5: a connection that says nothing for two hours and four minutes is still one.
+_ESTABLISHED_MIN_S = 7440
 # The plugin's own limit (src/spank/settings.c).
 _START_MAX_S = 600
 
@@ -22,6 +41,8 @@ def network_rule_problems(site: Site) -> Iterator[str]:
     """Yield what is wrong with ranges that overlap, ports, names and times; their types are right."""
     yield from _overlaps(site)
     yield from _ports(site)
+    yield from _forbidden(site)
+    yield from _bounds(site)
     yield from _domains(site)
     yield from _times(site)
 
@@ -69,6 +90,26 @@ def _ports(site: Site) -> Iterator[str]:
         if not 1 <= first <= last <= 65535 or (found and found[2] and variable != "network_srun_ports"):
             form = "60001-63000" if variable == "network_srun_ports" else "one from 1 to 65535"
             yield site.problem(f"{variable} has port {told}", f"write {form}", variable)
+
+
+def _forbidden(site: Site) -> Iterator[str]:
+    for each in site.shared_list("network_host_ports"):
+        port = str(each.get("port"))
+        if port.isdecimal() and int(port) in _FORBIDDEN:
+            yield site.problem(
+                f"network_host_ports has port {port}, which {_FORBIDDEN[int(port)]}; every user is root in pods",
+                "take it out: pods get files as volumes, by the node's own mounts",
+                "port",
+                "network_host_ports",
+                value=each.get("port"),
+            )
+
+
+def _bounds(site: Site) -> Iterator[str]:
+    for variable, least in {**_BOUNDS, "network_conntrack_established_s": _ESTABLISHED_MIN_S}.items():
+        told = site.shared(variable)
+        if told is not None and not least <= int(told) < 2**31:
+            yield site.problem(f"{variable} is {told}", f"write {least} or more", variable)
 
 
 def _domains(site: Site) -> Iterator[str]:

@@ -33,7 +33,7 @@ from isthmus.model.network import Driver
 from isthmus.network import ended, leases, settings
 from isthmus.network.converge import Converger
 from isthmus.network.drivers import FlannelNetwork, Network, PrivateNetwork
-from isthmus.network.filtering import NodeFilter, read_rules
+from isthmus.network.filtering import NodeFilter, read_rules, size_tracking
 from isthmus.network.flannel import FlannelConverger
 from isthmus.network.jobnames import renamed
 from isthmus.network.keys import Keys, StoredError
@@ -78,6 +78,8 @@ class Daemon:
         """Start all threads and wait; the socket opens when the node is as etcd wants it."""
         parts = self._parts
         parts.converger.run(parts.view.state)
+        # The rules are there, and with them what they load.
+        size_tracking(self._told.rules)
         operations = Operations(parts)
         server = Server(self._told.root_socket, operations.answer)
         users = UsersServer(self._told.socket, operations.answer, operations.admit)

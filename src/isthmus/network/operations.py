@@ -19,6 +19,7 @@ from functools import partial
 from threading import Lock, Thread
 from typing import Any
 
+from isthmus.clients import conntrack
 from isthmus.clients.etcd import EtcdError
 from isthmus.clients.nftables import NftError
 from isthmus.model.network import Driver, Job, State
@@ -343,13 +344,15 @@ class Operations:
     def _status(self, uid: int | None) -> Mapping[str, Any]:
         outcome = self._parts.converger.last
         mine = [leg for leg in outcome.plan.legs.values() if uid in (None, leg.uid)]
+        tracked = conntrack.table()
         return {
             "node": self._parts.node,
             "revision": self._parts.view.snapshot.state.revision,
             "legs": len(mine),
             "pods": sum(1 for each in self._parts.networks.values() for owner in each.owners() if uid in (None, owner)),
             "plugin": self._parts.plugin.state(),
-            "errors": self._errors() if uid is None else {},
+            **({} if tracked is None else {"connections": str(tracked)}),
+            "errors": {**self._errors(), **_full(tracked)} if uid is None else {},
         }
 
     def _errors(self) -> dict[str, str]:
@@ -372,6 +375,10 @@ class Operations:
                 for name, address in sorted(user.reserved.items())
             ],
         }
+
+
+def _full(tracked: conntrack.Table | None) -> Mapping[str, str]:
+    return {"connections": tracked.problem} if tracked and tracked.problem else {}
 
 
 def _settle(ending: Future[Mapping[str, Any]], work: Callable[[], Mapping[str, Any]], job: int) -> None:

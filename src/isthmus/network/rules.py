@@ -3,13 +3,17 @@
 Two tables of ours, `inet isthmus` and `bridge isthmus`, and nothing of anybody else's. Five questions are answered:
 - May this host process talk to that pod? By the uid of its socket and the destination: the leg's interface alone says
   nothing, for packets to the node's own leg go by lo. It is asked too, with the VXLAN device and the pods' host ends:
-  any user may bind a socket to any interface, and broadcast there. Only root, admins and the owner may begin; later
-  packets of a TCP connection have no socket any more when its process has closed it, so they pass as established.
-  Other protocols have no such tail and are asked each time.
+  any user may bind a socket to any interface, and broadcast there. By a leg go packets to its own network alone, for
+  the kernel asks all of it for any other address (ARP). Only root, admins and the owner may begin; later packets of a
+  TCP connection have no socket any more when its process has closed it, so they pass as established. Other protocols
+  have no such tail and are asked each time. An answer that begins a connection is asked too, where it comes from a leg:
+  anybody may bind its address, and wait there for a pod to call.
 - May this pod talk to the host? On its own leg to DNS and to listeners bound to the leg itself (PMIx), never to those
   bound to all addresses; on other addresses of the host to Slurm's ports and what is allowed by settings.
 - May it talk to the outside? Never to other legs, nodes, link-local or metadata addresses; then rules, the first that
   matches, then the default. Each packet is asked, so a new rule also ends what is open. Nothing from outside begins.
+  A pod's user binds any port in there, and many a server (NFS, rsh, LPD) believes whoever comes from one below 1024:
+  hosts get no packet from such, and the outside sees another.
 - Is this VXLAN packet the kernel's own? What leaves by a leg is marked, and its VXLAN packet inherits mark and socket;
   a user's forged one has no mark (which only CAP_NET_ADMIN can set). In: from members only, and none is forwarded to
   members, for a container of another network on a node would be seen with that node's address.
@@ -24,15 +28,17 @@ A rule that the admin's settings made, or that users ask about, says so in its c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import IPv4Network
 
 from isthmus.model.network import State
 from isthmus.model.node_network import FLANNEL_PORT, LEG, VETH, VXLAN, VXLAN_PORT, NodePlan, mac
-from isthmus.network import rules_flannel
-from isthmus.network.rules_flannel import Flannel
+from isthmus.model.subids import Range
+from isthmus.network import rules_bounds, rules_flannel
+from isthmus.network.rules_bounds import Bounds
+from isthmus.network.rules_flannel import PORTED, PRIVILEGED, Flannel, masquerade
 
 TABLE = "isthmus"
 # A bit of a packet's mark that neither Kubernetes (14, 15) nor Tailscale (16 to 23) uses.
@@ -107,10 +113,12 @@ class Settings:
         hosts: addresses of the cluster's own hosts besides the members': pods reach them like nodes.
         barred: no pod ever reaches these: loopback, link-local, multicast, and the metadata services of clouds that
             have an address of their own (Azure, Alibaba, Oracle; the others' is 169.254.169.254).
+        servers: of the users' homes, where no member has them: no pod ever reaches these.
         egress: rules for the outside; the first that matches decides.
         default: what happens where none matches.
         dns_port: where pods find DNS on their leg.
         flannel: the network that all users share, if there is one.
+        bounds: of each account's connections on a node.
     """
 
     pods: IPv4Network
@@ -126,25 +134,36 @@ class Settings:
         IPv4Network("192.0.0.192/32"),
         IPv4Network("224.0.0.0/3"),
     )
+    servers: tuple[IPv4Network, ...] = ()
     egress: tuple[Egress, ...] = ()
     default: Action = Action.ALLOW
     dns_port: int = 53
     flannel: Flannel | None = None
+    bounds: Bounds = field(default_factory=Bounds)
 
 
-def base(settings: Settings) -> str:
-    """Return the tables with their chains and empty sets; they replace ours, in one transaction with what follows."""
+def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
+    """Return the tables with their chains and empty sets; they replace ours, in one transaction with what follows.
+
+    Args:
+        settings: the admin's.
+        subordinate: ranges of ids of which each is one user's.
+    """
     sets = {
         "peers": "type ipv4_addr",
         "owned": "type uid . ipv4_addr; flags interval",
         "legs": "type ifname . ipv4_addr",
+        "networks": "type ifname . ipv4_addr; flags interval",
         "pairs": "type ifname . ifname",
+        **rules_bounds.sets(),
         **{_user_set(uid): "type ifname" for uid in _named_uids(settings)},
         **{rules_flannel.user_set(uid): "type ipv4_addr" for uid in _on_flannel(settings)},
     }
     declared = {"inet": sets, "bridge": {"pods": "type ifname . ether_addr . ipv4_addr"}}
+    bounds = rules_bounds.chains(settings.bounds, subordinate, has_flannel=settings.flannel is not None)
     text = ""
-    for family, chains in tables(settings).items():
+    for family, deciding in tables(settings).items():
+        chains = {**deciding, **(bounds if family == "inet" else {})}
         parts = [_block(f"set {name}", [what]) for name, what in declared[family].items()]
         parts += [_block(f"chain {name}", rules) for name, rules in chains.items()]
         text += f"table {family} {TABLE}\ndelete table {family} {TABLE}\n{_block(f'table {family} {TABLE}', parts)}\n"
@@ -152,7 +171,7 @@ def base(settings: Settings) -> str:
 
 
 def tables(settings: Settings) -> dict[str, dict[str, list[str]]]:
-    """Return the rules of each chain, family -> chain -> rules; a base chain's first line is its hook."""
+    """Return the rules that decide who reaches whom, family -> chain -> rules; a base chain begins with its hook."""
     return {"inet": _chains(settings), "bridge": {"prerouting": _PORT_RULES}}
 
 
@@ -170,6 +189,7 @@ def elements(plan: NodePlan, state: State, node: str, settings: Settings) -> dic
         "peers": frozenset(str(peer.address) for name, peer in state.nodes.items() if name != node),
         "owned": frozenset(f"{leg.uid} . {block}" for leg in legs for block in leg.blocks),
         "legs": frozenset(f"{leg.name} . {leg.address}" for leg in legs) | rules_flannel.own_legs(plan.flannel),
+        "networks": frozenset(f"{leg.name} . {block}" for leg in legs for block in leg.blocks),
         "pairs": frozenset(f"{leg.name} . {leg.name}" for leg in legs),
         "pods": frozenset(f"{pod.veth} . {mac(pod.address)} . {pod.address}" for pod in plan.pods.values()),
         **{_user_set(uid): frozenset(leg.name for leg in legs if leg.uid == uid) for uid in _named_uids(settings)},
@@ -231,7 +251,7 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
         "from_pods": _from_pods(settings),
         "postrouting": [
             "type nat hook postrouting priority srcnat; policy accept",
-            f'ip saddr {pods} ip daddr != {pods} oifname != "{LEG}*" oifname != "lo" masquerade',
+            *masquerade(f'ip saddr {pods} ip daddr != {pods} oifname != "{LEG}*" oifname != "lo"'),
         ],
         **_flannel(settings),
     }
@@ -268,8 +288,16 @@ def _to_pods(settings: Settings) -> list[str]:
     return [
         "meta nfproto ipv6 drop",
         _said(f"meta skuid {{ {trusted} }} accept", "root, and network_admin_users"),
+        *(
+            _said(f'oifname "{prefix}*" oifname . ip daddr != @networks drop', "by a leg to its own network alone")
+            for prefix in (LEG, VXLAN, VETH)
+        ),
         _said("meta skuid . ip daddr @owned accept", "whose pods they are"),
-        _said(f"tcp flags & (fin | syn | rst | ack) == syn {_REFUSE}", _OWN_UID),
+        _said(
+            f"ip saddr {settings.pods} tcp sport != {settings.dns_port} tcp flags & {_FLAGS} == (syn | ack) drop",
+            "who listens on a leg is root or its owner",
+        ),
+        _said(f"tcp flags & {_FLAGS} == syn {_REFUSE}", _OWN_UID),
         "meta l4proto tcp ct state established accept",
         "ct direction reply ct state established accept",
         "ct state related accept",
@@ -283,7 +311,9 @@ def _host_services(settings: Settings) -> list[str]:
     allowed = [
         _said(f"{service.protocol} dport {service.ports} accept", "network_host_ports") for service in settings.services
     ]
-    return [_said(f"tcp dport {{ {slurm} }} accept", "Slurm, and network_srun_ports"), *allowed] if slurm else allowed
+    if slurm:
+        allowed = [_said(f"tcp dport {{ {slurm} }} accept", "Slurm, and network_srun_ports"), *allowed]
+    return [_said(f"meta l4proto {PORTED} th sport {PRIVILEGED} drop", "a port that servers take for root's"), *allowed]
 
 
 def _flannel(settings: Settings) -> dict[str, list[str]]:
@@ -308,10 +338,11 @@ def _outside(settings: Settings, is_users: Callable[[int], str]) -> list[str]:
     if settings.hosts:
         named = ", ".join(map(str, settings.hosts))
         hosts += [f"ip daddr {{ {named} }} jump host_services", _said(f"ip daddr {{ {named} }} drop", _NOT_OFFERED)]
-    barred = ", ".join(map(str, settings.barred))
+    barred, servers = (", ".join(map(str, each)) for each in (settings.barred, settings.servers))
     return [
         *hosts,
         *([_said(f"ip daddr {{ {barred} }} drop", "loopback, link-local, multicast, metadata")] if barred else []),
+        *([_said(f"ip daddr {{ {servers} }} drop", "base_home_nfs_source")] if servers else []),
         *(_said(_egress(rule, is_users), "network_egress") for rule in settings.egress),
         _said(_VERDICTS[settings.default], "network_egress_default"),
     ]
@@ -366,6 +397,7 @@ def _block(head: str, lines: list[str]) -> str:
 
 
 _OTHERS = "pods and legs of another user"
+_FLAGS = "(fin | syn | rst | ack)"
 _OWN_UID = "a host process reaches pods of its own uid"
 _NOT_OFFERED = "of hosts, pods reach Slurm and network_host_ports"
 _NOBODY_BEGINS = "nobody outside begins"

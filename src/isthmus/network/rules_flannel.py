@@ -37,6 +37,16 @@ class Flannel:
     backend: Backend = Backend.VXLAN
 
 
+# Protocols that have ports.
+PORTED = "{ tcp, udp, udplite, dccp, sctp }"
+PRIVILEGED = "0-1023"
+
+
+def masquerade(whom: str) -> list[str]:
+    """Return the rules by which some packets leave with the node's address, and never from a privileged port."""
+    return [f"{whom} meta l4proto {PORTED} masquerade to :1024-65535", f"{whom} masquerade"]
+
+
 def user_set(uid: int) -> str:
     """Return the name of the set with the addresses of a user's pods here."""
     return f"flannel_user_{uid}"
@@ -114,7 +124,7 @@ def _forwarded(network: Flannel, private: IPv4Network, outside: list[str]) -> di
         ],
         "flannel_postrouting": [
             "type nat hook postrouting priority srcnat; policy accept",
-            f'ip saddr {ours} ip daddr != {ours} ip daddr != @peers oifname != {{ {_BRIDGE}, "lo" }} masquerade',
+            *masquerade(f'ip saddr {ours} ip daddr != {ours} ip daddr != @peers oifname != {{ {_BRIDGE}, "lo" }}'),
         ],
     }
 

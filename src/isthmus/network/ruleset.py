@@ -20,12 +20,12 @@ from ipaddress import IPv4Address, IPv4Network
 from isthmus.network.rules import Elements
 
 _KEY = re.compile(
-    r"meta mark & \S+|meta \w+|tcp flags & \([^)]*\)|(?:tcp|udp|th) dport|ip [sd]addr|[io]ifname|ct \w+|icmp type"
+    r"meta mark & \S+|meta \w+|tcp flags & \([^)]*\)|(?:tcp|udp|th) [sd]port|ip [sd]addr|[io]ifname|ct \w+|icmp type"
     r"|socket wildcard|ether \w+|arp saddr \w+"
 )
-_VALUE = re.compile(r'(?P<wrong>!= |== )?(?P<value>\{[^}]*\}|"[^"]*"|\S+)(?: |$)')
+_VALUE = re.compile(r'(?P<wrong>!= |== )?(?P<value>\{[^}]*\}|\([^)]*\)|"[^"]*"|\S+)(?: |$)')
 _STATEMENT = re.compile(
-    r"(?P<verdict>accept|drop|reject with icmp type \S+|masquerade|notrack)$"
+    r"(?P<verdict>accept|drop|reject with icmp type \S+|masquerade(?: to \S+)?|notrack)$"
     r"|(?P<way>jump|goto) (?P<chain>\w+)$|meta mark set meta mark \| \S+$"
 )
 # What stands for a rule where none of a base chain matched; all of ours have this one.
@@ -157,7 +157,7 @@ class Ruleset:
     def _set(self, text: str) -> Iterable[str]:
         if text.startswith("@"):
             return self.elements[text[1:]]
-        return [element.strip(' "') for element in text.strip("{}").split(",")]
+        return [element.strip(' "') for element in text.strip("{}()").split(",")]
 
 
 def _fits(element: str, values: list[Value]) -> bool:

@@ -24,6 +24,8 @@ from isthmus.network.ruleset import POLICY, Fate, Met, Packet, Ruleset, Unknown,
 
 # The interface of a node to all that is no pod; its true name matters to no rule.
 UPLINK = "uplink"
+# Where programs send from that choose no port (RFC 6335, 6); a privileged one reaches less.
+EPHEMERAL = 49152
 _Packet = dict[str, Value]
 MARK = f"meta mark & {rules.MARK:#x}"
 
@@ -87,7 +89,8 @@ class Probe:
         port: Value = self.port or Unknown.UNKNOWN
         if self.protocol is rules.Protocol.TCP:
             seen |= {"tcp flags & (fin | syn | rst | ack)": "syn"}
-        return seen | {f"{self.protocol} dport": port, "th dport": port, "socket wildcard": Unknown.UNKNOWN}
+        ports: _Packet = {f"{self.protocol} {way}": each for way, each in (("dport", port), ("sport", EPHEMERAL))}
+        return seen | ports | {"th dport": port, "th sport": EPHEMERAL, "socket wildcard": Unknown.UNKNOWN}
 
 
 def trace(state: State, settings: rules.Settings, source: Point, target: Point, probe: Probe) -> list[Step]:

@@ -85,7 +85,16 @@ def test_plugin_words_name_default_and_rules():
 
 
 USERS = [{"name": "alice", "uid": 1001}, {"name": "bob", "uid": "1002"}]
-GIVEN = {"admins": [], "slurm": ["6817-6819", ""], "services": [], "hosts": ["10.0.0.1"], "default": "allow"}
+GETENT = "192.0.2.5      STREAM filer\n192.0.2.5      DGRAM\n2001:db8::5    STREAM\n"
+GIVEN = {
+    "admins": [],
+    "slurm": ["6817-6819", ""],
+    "services": [],
+    "hosts": ["10.0.0.1"],
+    "servers": GETENT,
+    "bounds": {"flows": "9", "rate": 8, "table": 7, "established_s": 6},
+    "default": "allow",
+}
 
 
 def test_rule_for_users_becomes_one_for_each():
@@ -106,6 +115,8 @@ def test_rules_are_those_that_the_daemon_reads():
     assert [str(ports) for ports in read.slurm] == ["6817-6819"]
     assert [(str(each.protocol), str(each.ports)) for each in read.services] == [("udp", "123")]
     assert read.hosts == (IPv4Network("10.0.0.1/32"),)
+    assert read.servers == (IPv4Network("192.0.2.5/32"),)
+    assert (read.bounds.flows, read.bounds.rate) == (9, 8)
     assert [(rule.action, rule.protocol, rule.uid) for rule in read.egress] == [("deny", "tcp", None)]
 
 

@@ -62,6 +62,22 @@ def test_right_values_have_no_problem(variables):
         ({"network_pod_range": "10.224.0.0/11", "provider_local_subnet": "10.231.0.0/24"}, "(provider_local_subnet)"),
         ({"network_pod_range": "10.64.0.0/10", "network_dns_upstreams": ["10.64.0.53"]}, "(network_dns_upstreams)"),
         ({"network_pod_range": "10.22.0.0/16", **bridge("10.22.1.0/24")}, "(apptainer_networks of ctl)"),
+        *(
+            ({"network_host_ports": [{"port": port}]}, f"network_host_ports has port {port}, which {why}")
+            for port, why in {
+                111: "tells where file servers listen",
+                514: "believes the host that asks",
+                988: "is Lustre's",
+                2049: "is NFS's",
+                2379: "is etcd's",
+                4789: "is VXLAN's",
+                20048: "is NFS's (mountd)",
+            }.items()
+        ),
+        ({"network_connections_max": 10}, "network_connections_max is 10; write 64 or more"),
+        ({"network_connections_rate": 0}, "network_connections_rate is 0; write 1 or more"),
+        ({"network_conntrack_max": 10}, "network_conntrack_max is 10; write 1024 or more"),
+        ({"network_conntrack_established_s": 60}, "network_conntrack_established_s is 60; write 7440 or more"),
         ({"network_host_ports": [{"port": 0}]}, "network_host_ports has port 0; write one from 1 to 65535"),
         (
             {"network_egress": [{"action": "deny", "protocol": "tcp", "ports": [70000]}]},

@@ -32,6 +32,7 @@ def test_elements_are_those_of_the_plan_and_of_the_other_members():
         "peers": {"192.0.2.2"},
         "owned": {"1000 . 10.128.1.0/24", "1000 . 10.128.2.0/24"},
         "legs": {"il4096 . 10.128.1.1"},
+        "networks": {"il4096 . 10.128.1.0/24", "il4096 . 10.128.2.0/24"},
         "pairs": {"il4096 . il4096"},
         "pods": {"iv7 . 0a:58:0a:80:01:65 . 10.128.1.101"},
     }
@@ -39,7 +40,7 @@ def test_elements_are_those_of_the_plan_and_of_the_other_members():
 
 def test_elements_of_an_empty_node_name_every_set():
     found = elements(NodePlan(), State(), "here", replace(SETTINGS, egress=(Egress(Action.DENY, uid=5),)))
-    assert found == dict.fromkeys(("peers", "owned", "legs", "pairs", "pods", "user_5"), frozenset())
+    assert found == dict.fromkeys(("peers", "owned", "legs", "networks", "pairs", "pods", "user_5"), frozenset())
 
 
 def test_users_that_rules_name_have_a_set_of_their_legs():
@@ -96,11 +97,25 @@ def test_egress_rules_keep_their_order_and_come_after_what_nobody_reaches():
 
 def test_hosts_and_members_offer_the_same_services():
     settings = replace(SETTINGS, hosts=(TO,), services=(Service(Protocol.UDP, Ports(123, 123)),))
-    assert chain(settings, "host_services") == ["tcp dport { 6817-6819 } accept", "udp dport 123 accept"]
+    privileged = "meta l4proto { tcp, udp, udplite, dccp, sctp } th sport 0-1023 drop"
+    assert chain(settings, "host_services") == [privileged, "tcp dport { 6817-6819 } accept", "udp dport 123 accept"]
     lines = chain(settings, "from_pods")
     for whom in ("@peers", "{ 198.51.100.0/24 }"):
         place = lines.index(f"ip daddr {whom} jump host_services")
         assert lines[place + 1] == f"ip daddr {whom} drop"
+
+
+def test_server_of_homes_is_reached_by_no_pod_and_before_the_rules():
+    settings = replace(SETTINGS, servers=(TO,), egress=(Egress(Action.ALLOW),), flannel=FLANNEL)
+    for name in ("from_pods", "from_flannel_pods"):
+        assert chain(settings, name)[-3:-1] == ["ip daddr { 198.51.100.0/24 } drop", "accept"]
+
+
+def test_no_packet_is_masqueraded_from_a_privileged_port():
+    for name in ("postrouting", "flannel_postrouting"):
+        with_ports, without = chain(replace(SETTINGS, flannel=FLANNEL), name)[1:]
+        assert with_ports.endswith("meta l4proto { tcp, udp, udplite, dccp, sctp } masquerade to :1024-65535")
+        assert with_ports.startswith(without.removesuffix("masquerade"))
 
 
 def test_admins_are_trusted_like_root():

@@ -18,6 +18,9 @@ PACKET = {
     "iifname": "il4096",
     "tcp dport": 80,
     "th dport": 80,
+    "tcp sport": 49152,
+    "th sport": 49152,
+    "tcp flags & (fin | syn | rst | ack)": "syn",
     "meta skuid": 7,
     "ct state": "new",
 }
@@ -44,6 +47,9 @@ def walk(*lines, packet=PACKET, **chains):
         "meta skuid . ip saddr @owned",
         "meta skuid { 0, 7 }",
         'iifname { "lo", "il4096" }',
+        "tcp flags & (fin | syn | rst | ack) == syn",
+        "tcp flags & (fin | syn | rst | ack) != (syn | ack)",
+        "tcp sport != 53 th sport 1024-65535",
     ],
 )
 def test_expression_matches(expression):
@@ -143,7 +149,9 @@ EVERYTHING = rules.Settings(
 @pytest.mark.parametrize("family", ["inet", "bridge"])
 def test_every_line_of_the_filter_can_be_read(settings, family):
     chains = rules.tables(settings)[family]
-    empty = dict.fromkeys(("peers", "owned", "legs", "pairs", "pods", "user_1000", "flannel_user_1000"), frozenset())
+    empty = dict.fromkeys(
+        ("peers", "owned", "legs", "networks", "pairs", "pods", "user_1000", "flannel_user_1000"), frozenset()
+    )
     for name in chains:
         lines = [HOOK, *(line for line in chains[name] if not line.startswith("type "))]
         for line in lines[1:]:

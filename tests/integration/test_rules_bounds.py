@@ -1,0 +1,96 @@
+"""One account cannot fill the table of connections, whatever it sends from."""
+
+import sys
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from isthmus.model.subids import Range
+from isthmus.network.rules_bounds import Bounds
+from tests.support.places import TCP, needs_root
+from tests.support.pod_networks import ALICE, BOB, OPEN, SERVED, SETTINGS, PodNetworks
+
+pytestmark = needs_root
+MOST = 100
+# Entries of others: ARP has none, but what tests asked before may still be there.
+OTHERS = 40
+COUNT = Path("/proc/sys/net/netfilter/nf_conntrack_count")
+RANGES = [Range("bob", 300000, 65536)]
+FLOOD = """
+import socket, sys
+for port in range(int(sys.argv[2])):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        try:
+            one.sendto(b"x", (sys.argv[1], 10000 + port))
+        except PermissionError:
+            pass
+"""
+
+
+@pytest.fixture
+def world():
+    with ExitStack() as stack:
+        made = PodNetworks.served(stack, filtered=False)
+        bounds = Bounds(flows=MOST, rate=50)
+        for name in ("n1", "n2"):
+            made.filter(name, replace(SETTINGS, bounds=bounds), RANGES)
+        yield made
+
+
+def flood(place, user=None, count=500):
+    place.run(sys.executable, "-ISc", FLOOD, str(OPEN), str(count), user=user)
+
+
+def entries(world):
+    return int(world.nodes.places["n1"].do(COUNT.read_text))
+
+
+def test_flood_of_a_pod_stops_at_the_bound_and_others_go_on(world):
+    bobs, n1 = world.pods["n1", 2], world.nodes.places["n1"]
+    flood(bobs)
+    assert MOST / 2 < entries(world) <= MOST + OTHERS
+    assert bobs.refused(OPEN, SERVED)
+    assert world.pods["n1", 1].asks(OPEN, SERVED)
+    # What a user's pods used up is not what his processes on the host have.
+    for user in (0, ALICE, BOB):
+        assert n1.asks(OPEN, SERVED, user=user)
+
+
+def test_flood_of_a_host_process_stops_at_the_bound_and_others_go_on(world):
+    n1 = world.nodes.places["n1"]
+    flood(n1, BOB)
+    assert MOST / 2 < entries(world) <= MOST + OTHERS
+    assert n1.refused(OPEN, SERVED, user=BOB)
+    for user in (0, ALICE):
+        assert n1.asks(OPEN, SERVED, user=user)
+    for job in (1, 2):
+        assert world.pods["n1", job].asks(OPEN, SERVED)
+
+
+def test_flood_by_subordinate_ids_is_one_accounts(world):
+    for user in range(300001, 300006):
+        flood(world.nodes.places["n1"], user, 100)
+    assert entries(world) <= MOST + OTHERS
+    assert world.nodes.places["n1"].refused(OPEN, SERVED, user=365535)
+    assert world.nodes.places["n1"].asks(OPEN, SERVED, user=365536)
+
+
+def test_what_is_open_outlives_a_flood(world):
+    pod = world.pods["n1", 2]
+    with world.nodes.places["outside"].open(TCP, OPEN, 5998) as server, pod.open(TCP) as client:
+        server.listen()
+        client.connect((str(OPEN), 5998))
+        connection, _ = server.accept()
+        flood(pod)
+        with connection:
+            for sender, receiver in ((client, connection), (connection, client)):
+                receiver.settimeout(15)
+                sender.send(b"still here")
+                assert receiver.recv(99) == b"still here"
+
+
+def test_pods_of_a_user_reach_one_another_beside_a_flood(world):
+    flood(world.pods["n2", 2])
+    assert world.pods["n2", 2].asks(world.pod_address("n1", 2), SERVED)
