@@ -143,3 +143,18 @@ def test_forged_vxlan_arrives_from_root_of_members_alone(world, who, user, arriv
     with world.pods["n2", 1].open(UDP, "", FORGED) as victim:
         send(world.nodes.places[who], user, world.nodes.address("n2"), FLANNEL_PORT, forged)
         assert received(victim, ARRIVES_S if arrives else 0.3) == (b"forged" if arrives else b"")
+
+
+@pytest.mark.parametrize("name", ["n1", "n2"])
+def test_hosts_get_nothing_from_a_privileged_port_of_a_pod(world, name):
+    pod, host = world.pods["n1", 1], world.nodes.address(name)
+    assert pod.asks(host, SLURM, bind=f":{40002 + int(name[1])}")
+    assert pod.refused(host, SLURM, bind=f":{700 + int(name[1])}")
+
+
+def test_outside_sees_no_privileged_port_of_a_pod(world):
+    with world.outside.open(UDP, OPEN, 7001) as server:
+        world.pods["n1", 1].asks(OPEN, 7001, UDP, bind=":703", wait_s=0.3)
+        server.settimeout(15)
+        _, (address, port) = server.recvfrom(99)
+    assert (address, port >= 1024) == (str(world.nodes.address("n1")), True)

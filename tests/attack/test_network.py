@@ -1,0 +1,201 @@
+"""An ordinary user against another's pods, and against the hosts: by pod, by host process, by port and by flood."""
+
+import time
+from contextlib import closing
+from functools import partial
+
+import pytest
+
+from tests.attack.network_ways import (
+    DNS,
+    HOST,
+    HOSTS_PORTS,
+    LEGS,
+    MARKS,
+    METADATA,
+    NAMESPACES,
+    POD,
+    PRIVILEGED,
+    PRIVILEGED_CONTROLS,
+    RIGHTS,
+    SQUATTER,
+    SQUATTERS_S,
+    TRAPPED,
+    VXLAN,
+)
+from tests.support import network_attack
+
+COUNT = "/proc/sys/net/netfilter/nf_conntrack_count"
+# network_connections_max of the test bed, and what others have there.
+MOST, OTHERS = 16384, 2000
+FLOOD = 24000
+
+
+@pytest.fixture(scope="module")
+def bed(cluster, two_computes, attacker, victim, user):
+    """Pods of three users on two nodes."""
+    users = {"attacker": attacker, "victim": victim, "other": user}
+    with network_attack.bed(cluster, *two_computes, users) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def by_host(bed):
+    """What came of each way that a host process tried."""
+    return bed.on_host([*HOST, *VXLAN, *MARKS, *NAMESPACES])
+
+
+@pytest.fixture(scope="module")
+def by_pod(bed):
+    """What came of each way that a pod tried."""
+    return bed.in_pod([*POD, *HOSTS_PORTS, *METADATA, *RIGHTS, *DNS, *PRIVILEGED, *PRIVILEGED_CONTROLS])
+
+
+def blocked(told, way):
+    assert told[way["name"]].startswith("blocked"), told[way["name"]]
+
+
+def each(ways):
+    return pytest.mark.parametrize("way", ways, ids=lambda way: way["name"])
+
+
+@pytest.mark.attack("S4")
+@each(PRIVILEGED)
+def test_privileged_source_port(by_pod, way):
+    """A pod asks hosts, who would believe root's ports, from a port below 1024."""
+    blocked(by_pod, way)
+    control = PRIVILEGED_CONTROLS[PRIVILEGED.index(way) % len(PRIVILEGED_CONTROLS)]
+    assert by_pod[control["name"]].startswith("open"), "the very port is reached from another"
+
+
+@pytest.mark.attack("S4")
+@pytest.mark.parametrize("port", [1, 700, 1023])
+def test_privileged_source_port_outside(bed, port):
+    """A pod asks a machine outside from a port below 1024."""
+    with closing(network_attack.Outside()) as outside:
+        way = {"name": "out", "kind": "tcp", "address": "{deployer}", "port": outside.port, "source_port": port}
+        told = bed.in_pod([way])
+    assert all(seen >= 1024 for seen in outside.seen), outside.seen
+    assert bool(outside.seen) is told["out"].startswith("open")
+
+
+@pytest.mark.attack("S14")
+@each(TRAPPED)
+def test_listener_on_anothers_leg(trapped, way):
+    """A host process listens on another user's leg, and that user's pod calls there."""
+    blocked(trapped[way["name"].partition(" ")[0]], way)
+
+
+@pytest.fixture(scope="module")
+def trapped(bed):
+    """What the victim's pods got from where the attacker listens."""
+    with bed.meanwhile(bed.near, SQUATTER), bed.meanwhile(bed.near, SQUATTER | {"address": "", "port": 23457}):
+        begun = time.monotonic()
+        told = {node.name: bed.in_pod(TRAPPED, node, "victim") for node in (bed.near, bed.far)}
+        assert time.monotonic() - begun < SQUATTERS_S - 1, "the trap was gone before the victim came"
+    return {"near": told[bed.near.name], "far": told[bed.far.name]}
+
+
+@pytest.mark.attack("S15")
+@each(LEGS)
+def test_frames_in_anothers_network(bed, way):
+    """A host process sends to addresses of its own network by another user's interface."""
+    before = bed.pod_frames("victim")
+    bed.on_host([way])
+    # Frames of others are few; the attack's would be one for each address.
+    assert bed.pod_frames("victim") - before < 10
+
+
+@pytest.mark.attack("-")
+@each(HOST)
+def test_host_process_to_anothers_network(by_host, way):
+    """A host process asks another user's pods and legs, by each interface and from his leg."""
+    blocked(by_host, way)
+
+
+@pytest.mark.attack("-")
+@each(VXLAN)
+def test_forged_vxlan(by_host, way):
+    """A host process sends packets that look like a member's VXLAN."""
+    blocked(by_host, way)
+
+
+@pytest.mark.attack("-")
+@each(MARKS)
+def test_marks_and_raw_sockets(by_host, way):
+    """A host process marks packets as the kernel's own, or makes frames by hand."""
+    blocked(by_host, way)
+
+
+@pytest.mark.attack("-")
+@each(NAMESPACES)
+def test_namespace_of_anothers_pod(by_host, way):
+    """A host process enters another user's pod, or changes the way there."""
+    blocked(by_host, way)
+
+
+@pytest.mark.attack("-")
+@each(POD)
+def test_pod_to_others_networks(by_pod, way):
+    """A pod asks pods and legs of two other users on two nodes."""
+    blocked(by_pod, way)
+
+
+@pytest.mark.attack("-")
+@each(HOSTS_PORTS)
+def test_pod_to_ports_of_hosts(by_pod, way):
+    """A pod asks hosts for what is none of Slurm's ports, and its own leg."""
+    blocked(by_pod, way)
+
+
+@pytest.mark.attack("-")
+@each(METADATA)
+def test_pod_to_metadata_and_ipv6(by_pod, way):
+    """A pod asks a cloud's metadata service, and by IPv6."""
+    blocked(by_pod, way)
+
+
+@pytest.mark.attack("-")
+@each(RIGHTS)
+def test_rights_over_a_pods_network(by_pod, way):
+    """A pod's user changes its network, or sends what is not the pod's."""
+    blocked(by_pod, way)
+
+
+@pytest.mark.attack("-")
+@each(DNS)
+def test_names_of_others(by_pod, way):
+    """A pod resolves names of another user, at its own DNS and at the other's."""
+    blocked(by_pod, way)
+
+
+@pytest.mark.attack("S6")
+@pytest.mark.full
+@pytest.mark.parametrize("place", ["host", "pod"])
+def test_flood_of_connections(bed, victim, place):
+    """A user's pod, or host process, fills the kernel's table of connections."""
+    # Nobody has the last address of the hosts' network; of the host's own loopback nothing leaves it.
+    target = "127.0.0.9" if place == "host" else bed.words["near"].rpartition(".")[0] + ".250"
+    way = {"name": "flood", "kind": "flood", "address": target, "count": FLOOD}
+    count = partial(network_attack.root_reads, bed.near, COUNT)
+    before = count()
+    (bed.on_host if place == "host" else bed.in_pod)([way])
+    assert count() - before < MOST + OTHERS
+    asked = {"name": "asks", "kind": "tcp", "address": "{controller}", "port": 6817}
+    for ask in (bed.on_host, bed.in_pod):
+        assert ask([asked], role="victim")["asks"].startswith("open")
+
+
+@pytest.mark.attack("-")
+@pytest.mark.full
+def test_flood_of_questions(bed):
+    """A pod floods its node's DNS while another user's pod asks it."""
+    flood = {"name": "flood", "kind": "barrage", "address": "{attacker_leg_near}", "seconds": 15}
+    ask = {"name": "ask", "kind": "questions", "server": "{victim_leg_near}", "count": 100}
+    ask |= {"question": "{victim_job}.{victim_name}.{domain}"}
+    where = f"--overlap --jobid={bed.jobs['attacker']} --nodelist={bed.near.name} --nodes=1 --ntasks=1 --mem=20"
+    command = f"srun {where} {bed.command([flood])}"
+    bed.login.output(f"setsid --fork su - {bed.users['attacker']} -c '{command}' > /dev/null 2>&1 < /dev/null")
+    time.sleep(2)
+    told = bed.in_pod([ask], role="victim")["ask"]
+    assert told == "open: 100 of 100 answered", told
