@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.clients.process import Finished, ProcessError
+from tests.support import hostile_images
 
 REGISTRY = "ctl:5000"
 MANIFEST = json.dumps({"schemaVersion": 2, "layers": []})
@@ -56,6 +57,9 @@ class FakeTools:
     def __call__(self, argv: Sequence[str | Path], **_: Any) -> Finished:
         """Do what the program would do."""
         words = [str(word) for word in argv]
+        if "--" in words:
+            assert words[words.index("--") + 1] == "apptainer", "what unpacks is confined"
+            words = words[words.index("--") + 1 :]
         self.calls.append(words)
         known = {
             ("skopeo", "inspect"): self._inspect,
@@ -87,7 +91,7 @@ class FakeTools:
         assert words[-2].endswith(f"@{DIGEST}"), "what was resolved is what is copied"
         layout = Path(words[-1].split(":")[1])
         self._fail_when_full(words, "writing blob: write blob: no space left on device")
-        layout.mkdir()
+        hostile_images.make(layout, [[hostile_images.file("bin/true")]], "/none")
 
     def _unpack(self, words: list[str]) -> None:
         assert Path(words[-1].removeprefix("oci:")).is_dir()

@@ -1,19 +1,20 @@
-"""Apptainer: turns an image into a folder, without root."""
+"""Apptainer: turns an image into a folder, without root, and without a right to write elsewhere."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from isthmus.clients import process
+from isthmus.clients import confined, process
 
 
 def unpack(layout: Path, folder: Path) -> None:
     """Unpack an OCI layout with one image; environment and entrypoint lie in `.singularity.d` of the new folder.
 
-    Every file belongs to the caller, and he may read and remove it.
+    Every file belongs to the caller, who may read and remove it. Apptainer can write to the folder above the new
+    one, and nowhere else.
 
     Raises:
-        ProcessError: Apptainer could not.
+        ProcessError: Apptainer could not, or cannot be kept from writing elsewhere (status `confined.STATUS`).
     """
     argv = [
         "apptainer",
@@ -25,4 +26,7 @@ def unpack(layout: Path, folder: Path) -> None:
         str(folder),
         f"oci:{layout}",
     ]
-    process.run(argv, environment={"APPTAINER_TMPDIR": str(folder.parent)})
+    scratch = str(folder.parent)
+    # All that Apptainer would look for, or keep, in the home.
+    places = dict.fromkeys(("APPTAINER_TMPDIR", "APPTAINER_CACHEDIR", "APPTAINER_CONFIGDIR", "TMPDIR"), scratch)
+    process.run(confined.command(scratch, argv), environment=places)

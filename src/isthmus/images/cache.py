@@ -9,13 +9,16 @@ image. Whoever is first gives the image its name, and it stays: a node that has 
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from time import time
 
+from isthmus.images.errors import ImageError
 from isthmus.support import durable, locks
 
 # Nobody writes to a file that is older, s: packing an image takes minutes.
@@ -27,16 +30,37 @@ class Cache:
 
     Args:
         folder: made with its parent when missing.
+
+    Raises:
+        OSError: it is no folder, or another user's.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         for each in (folder.parent, folder):
             each.mkdir(mode=0o700, exist_ok=True)
+            # A link to a folder of one's own is a way to have images on another disk.
+            if each.stat().st_uid != os.geteuid():
+                raise PermissionError(errno.EPERM, "it is another user's", str(each))
+        if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+            folder.chmod(0o700)
 
     def path(self, digest: str) -> Path:
         """Return where an image is, or will be."""
         return self.folder / f"{digest.replace(':', '-')}.squashfs"
+
+    def has(self, digest: str) -> bool:
+        """Tell whether an image is there.
+
+        Raises:
+            OSError: something else has its name.
+        """
+        path = self.path(digest)
+        try:
+            _check_file(path)
+        except FileNotFoundError:
+            return False
+        return True
 
     @contextmanager
     def lock(self, digest: str, wait: Callable[[], None]) -> Iterator[bool]:
@@ -47,7 +71,10 @@ class Cache:
             wait: called when the lock is another's.
         """
         # Not removed: who waits for it would not see the next one's.
-        with (self.folder / f".{self.path(digest).stem}.lock").open("a") as file:
+        path = self.folder / f".{self.path(digest).stem}.lock"
+        # A FIFO of that name fails instead of waiting for a reader.
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+        with os.fdopen(os.open(path, flags, 0o600), "a") as file:
             locked = locks.take(file.fileno())
             if locked is False:
                 wait()
@@ -90,6 +117,27 @@ class Cache:
             with suppress(FileNotFoundError):
                 if path.stat().st_mtime < time() - _LEFT_S:
                     path.unlink()
+
+
+def check_credentials(authfile: Path | None) -> None:
+    """Look at a file of credentials before a program waits for it; skopeo tells about one that is missing.
+
+    Raises:
+        ImageError: it cannot be read, or is no file.
+    """
+    try:
+        if authfile is not None and authfile.exists():
+            _check_file(authfile)
+    except OSError as error:
+        reason = f"{authfile}: {error.strerror}"
+        raise ImageError(f"{reason}; remove it, and log in with `apptainer registry login`") from error
+
+
+def _check_file(path: Path) -> None:
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(errno.EINVAL, "it is no file", str(path))
+    if not os.access(path, os.R_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.clients import skopeo
+from isthmus.images import manifests
 from isthmus.images.errors import told
 from isthmus.images.pull import Place
 from isthmus.model.images import Reference
@@ -50,9 +51,9 @@ class Known:
         if (kept := self._read(path)) is not None:
             return kept
         with told(image, str(place.cache), str(place.authfile or "no file")):
-            config = json.loads(skopeo.config(image.at(digest), place.authfile)).get("config") or {}
+            config = manifests.config(image, skopeo.config(image.at(digest), place.authfile))
         self._write(path, config)
-        return dict(config)
+        return config
 
     def _name(self, image: Reference) -> Path:
         return self.cache / ".names" / f"{hashlib.sha256(str(image).encode()).hexdigest()}.json"

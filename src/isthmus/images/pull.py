@@ -1,7 +1,9 @@
 """Pull an image: from its name to one squashfs file in the user's cache.
 
     name -> digest of the manifest for this machine -> is it there?
-    no -> lock -> is it there now? -> OCI layout -> folder -> squashfs -> rename
+    no -> lock -> is it there now? -> OCI layout -> its manifest -> folder -> its entries -> squashfs -> rename
+
+Whoever made the image is a stranger: it is unpacked where nothing but the scratch folder can be written.
 
 The digest comes first, so that a name whose image has changed is a new file, and equal images are one. Of many
 pulls at once, on any nodes, one works and the others wait for it; where the home has no locks, each works.
@@ -15,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.clients import apptainer, skopeo, squashfs
-from isthmus.images import cache, manifests
+from isthmus.images import cache, entries, manifests
 from isthmus.images.cache import Cache
-from isthmus.images.errors import told
+from isthmus.images.errors import told, unpacking
 from isthmus.model.images import Pulled, Reference
 
 SCHEMA = 1
@@ -55,8 +57,9 @@ def pull(image: Reference, place: Place, tell: Tell) -> Pulled:
     started = time.monotonic()
     with told(image, f"{place.cache} or {place.scratch}", str(place.authfile or "no file")):
         kept = Cache(place.cache)
+        cache.check_credentials(place.authfile)
         digest = _digest(image, kept, place, tell)
-        cached = kept.path(digest).exists() or not _make(image.at(digest), digest, kept, place, tell)
+        cached = kept.has(digest) or not _make(image.at(digest), digest, kept, place, tell)
         path = kept.path(digest)
         took_s = round(time.monotonic() - started, 3)
         return Pulled(SCHEMA, str(image), digest, path, path.stat().st_size, cached, took_s)
@@ -64,7 +67,7 @@ def pull(image: Reference, place: Place, tell: Tell) -> Pulled:
 
 def _digest(image: Reference, kept: Cache, place: Place, tell: Tell) -> str:
     # Needs no registry: what is called by its digest cannot have changed.
-    if image.digest and kept.path(image.digest).exists():
+    if image.digest and kept.has(image.digest):
         return image.digest
     tell("asking for")
     return manifests.digest(image, skopeo.manifest(image, place.authfile), place.arch)
@@ -73,13 +76,16 @@ def _digest(image: Reference, kept: Cache, place: Place, tell: Tell) -> str:
 def _make(image: Reference, digest: str, kept: Cache, place: Place, tell: Tell) -> bool:
     """Make the file; return False when another pull has made it meanwhile."""
     with kept.lock(digest, lambda: tell("waiting for another pull of")) as alone:
-        if kept.path(digest).exists():
+        if kept.has(digest):
             return False
         with cache.scratch(place.scratch) as folder, kept.making(digest, alone=alone) as partial:
             tell("downloading")
             skopeo.copy(image, folder / "oci", place.authfile)
+            manifests.check(image, folder / "oci")
             tell("unpacking")
-            apptainer.unpack(folder / "oci", folder / "root")
+            with unpacking(image, f"{place.cache} or {place.scratch}"):
+                apptainer.unpack(folder / "oci", folder / "root")
+            entries.check(image, folder / "root")
             tell("packing")
             squashfs.pack(folder / "root", partial)
     return True
