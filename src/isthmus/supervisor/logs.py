@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from . import clock
+from .processes import say
 
 SIZE_BYTES = 10 << 20
 # A longer line is written in parts (kubelet's limit).
@@ -30,7 +31,7 @@ class LogWriter:
         _forget(folder, restart - 1)
         self._file = self._open()
         self._parts = {STDOUT: b"", STDERR: b""}
-        self.closed = False
+        self.closed = self._lost = False
         # Readers that follow: called after each write and at the end.
         self.listeners: set[Callable[[], None]] = set()
 
@@ -76,12 +77,21 @@ class LogWriter:
     def _add(self, records: list[bytes]) -> None:
         if not records or self.closed:
             return
-        os.write(self._file, b"".join(record + b"\n" for record in records))
-        if os.fstat(self._file).st_size >= SIZE_BYTES:
-            os.close(self._file)
-            self.path.replace(self.path.with_name(f"{self.path.name}.1"))
-            self._file = self._open()
+        try:
+            os.write(self._file, b"".join(record + b"\n" for record in records))
+            if os.fstat(self._file).st_size >= SIZE_BYTES:
+                self._turn()
+        except OSError as error:  # a full home, or one that became read-only: the program is not made to wait for it
+            if not self._lost:
+                say(f"{self.path} cannot be written: {error.strerror}; what it says is lost, look at the home")
+            self._lost = True
         self._tell()
+
+    def _turn(self) -> None:
+        """Begin a new file."""
+        self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+        before, self._file = self._file, self._open()
+        os.close(before)
 
     def _tell(self) -> None:
         for listener in list(self.listeners):

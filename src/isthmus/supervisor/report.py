@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import clock
+from .processes import say
 
 SCHEMA = 1
 _NO_EXIT = {"reason": "", "message": "", "exit_code": None, "signal": None, "started": None, "finished": None}
@@ -202,9 +203,12 @@ class Report:
             self.write()
 
     def write(self) -> None:
-        """Write the file whole, then tell."""
+        """Write the file whole, then tell; where the home takes no file, the kubelet hears it all the same."""
         self._told["sequence"] += 1
-        write_whole(self._path, json.dumps(self._told))
+        try:
+            write_whole(self._path, json.dumps(self._told))
+        except OSError as error:
+            say(f"{self._path} cannot be written: {error.strerror}; the pod goes on, look at the home")
         self.changed()
 
 
