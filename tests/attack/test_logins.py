@@ -9,7 +9,7 @@ pytestmark = pytest.mark.attack("S13")
 SSH = "-o BatchMode=yes -o ConnectTimeout=20"
 WAYS = {
     "shell": f"ssh {SSH} HOST id",
-    "no-command": f"timeout 9 ssh {SSH} -N HOST",
+    "no-command": f"timeout 9 ssh {SSH} -N HOST; test $? -eq 124",
     "terminal": f"ssh {SSH} -tt HOST id",
     "forward": f"timeout 20 ssh {SSH} -W 127.0.0.1:6819 HOST < /dev/null",
     "sftp": f"echo pwd | sftp -q {SSH} -b - HOST",
