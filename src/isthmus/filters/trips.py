@@ -1,0 +1,42 @@
+"""How often a task of Ansible went to its host: what a run that changes nothing costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# What the deployer does in its own process, or as a plugin of its own.
+_STAYS = frozenset(
+    {
+        "artifacts_obtain",
+        "assert",
+        "debug",
+        "fail",
+        "group_by",
+        "include_role",
+        "include_tasks",
+        "import_role",
+        "import_tasks",
+        "meta",
+        "set_fact",
+        "validate_argument_spec",
+    }
+)
+
+
+def trips(action: str, result: Mapping[str, Any]) -> int:
+    """Count the round trips of a task.
+
+    Args:
+        action: the task's module, with or without its collection.
+        result: what Ansible keeps of it; of a loop with `results`, of a task that was tried again with `attempts`.
+    """
+    if action.rpartition(".")[2] in _STAYS:
+        return 0
+    items = result.get("results", [result]) if "ansible_loop_var" in _first(result) else [result]
+    return sum(int(item.get("attempts", 1)) for item in items if not item.get("skipped"))
+
+
+def _first(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    items = result.get("results")
+    return items[0] if isinstance(items, list) and items and isinstance(items[0], dict) else {}
