@@ -100,6 +100,29 @@ def test_right_file_is_kept_and_found_again(obtain, serve):
     assert first["path"] == second["path"]
 
 
+def test_what_the_run_has_found_is_not_looked_for_again(obtain, serve):
+    serve(whole)
+    first = obtain()
+    Path(first["programs"]["tool"]["path"]).write_bytes(b"damaged")
+    again = obtain(known=first)
+    assert (again["programs"], again["changed"]) == (first["programs"], False)
+    Path(first["programs"]["tool"]["path"]).write_bytes(CONTENT)
+
+
+def test_what_the_run_has_found_another_way_is_looked_for(obtain, serve, tmp_path):
+    serve(whole)
+    first = obtain()
+    mirror = write_mirror(tmp_path / "mirror", CONTENT)
+    assert program(obtain(known=first, order=["mirror"], mirror=str(mirror)))["way"] == "mirror"
+
+
+def test_what_the_run_has_found_and_lost_is_obtained(obtain, serve):
+    serve(whole)
+    first = obtain()
+    Path(first["programs"]["tool"]["path"]).unlink()
+    assert "tool" in refusal(obtain(known=first, order=["cache"]))
+
+
 def test_member_of_an_archive_is_taken_out(obtain, serve):
     packed = archive(tool=CONTENT, other=b"other")
     serve(lambda request: Response(packed))
@@ -243,7 +266,7 @@ def test_what_came_an_unwanted_way_is_not_taken_from_the_cache(obtain, serve, tm
 def test_dry_run_changes_nothing(tmp_path, said):
     table = write_table(tmp_path, tool=release())
     result = run(arguments(table, tmp_path / "cache", order=["cache", "build"]), said.append, dry=True)
-    assert result == {"changed": True, "programs": {}}
+    assert (result["changed"], result["programs"]) == (True, {})
     assert not said
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,31 +16,47 @@ from isthmus.artifacts.ways import Mirror, Tell, Workshop
 from isthmus.clients.golang import Limits
 from isthmus.filters.errors import InputError
 from isthmus.filters.suggest import check_keys
-from isthmus.model.programs import Arch, Way
+from isthmus.model.programs import Arch, Program, Way
 
 ARGUMENTS = ("table", "cache", "programs", "order", "mirror", "arch", "jobs", "memory_mib")
+# What decides which file a name stands for.
+ASKED = ("table", "cache", "order", "mirror", "arch")
 
 
 def run(arguments: Mapping[str, Any], tell: Tell, *, dry: bool = False) -> dict[str, Any]:
     """Obtain programs; return Ansible's result, with `programs`: name -> path, version, sha256, way, origin, took_s.
 
     Args:
-        arguments: all of ARGUMENTS.
+        arguments: all of ARGUMENTS, and perhaps `known`: the result of an earlier task of the same run, whose programs
+            are taken as they are, where this one asks in the same way.
         tell: takes a line of progress.
         dry: change nothing but say whether something would change; programs are those that the cache has.
     """
     try:
-        check_keys("artifacts_obtain", arguments, ARGUMENTS)
-        known = table.load(Path(arguments["table"]))
-        programs = table.pick(known, arguments["programs"])
+        check_keys("artifacts_obtain", arguments, (*ARGUMENTS, "known"))
+        picked = table.pick(table.load(Path(arguments["table"])), arguments["programs"])
+        known = _known(arguments, picked)
+        programs = [program for program in picked if program.name not in known]
         site = _site(arguments)
         absent = missing(programs, site) if dry else []
         obtained = obtain([program for program in programs if program not in absent], site, tell)
     except (InputError, ChecksumError, OSError) as error:
         return {"failed": True, "msg": str(error)}
     changed = bool(absent) or any(one.way != Way.CACHE for one in obtained)
-    told = {one.name: {**asdict(one), "path": str(one.path), "way": one.way.value} for one in obtained}
-    return {"changed": changed, "programs": told}
+    told = {
+        one.name: {**asdict(one), "path": str(one.path), "way": one.way.value, "origin": one.origin.value}
+        for one in obtained
+    }
+    asked = {key: arguments[key] for key in ASKED}
+    return {"changed": changed, "programs": {**known, **told}, "asked": asked}
+
+
+def _known(arguments: Mapping[str, Any], programs: Iterable[Program]) -> dict[str, Any]:
+    earlier = arguments.get("known") or {}
+    if earlier.get("asked") != {key: arguments[key] for key in ASKED}:
+        return {}
+    rows = earlier["programs"]
+    return {one.name: rows[one.name] for one in programs if one.name in rows and Path(rows[one.name]["path"]).is_file()}
 
 
 def _site(arguments: Mapping[str, Any]) -> Site:
