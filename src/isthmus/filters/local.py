@@ -6,7 +6,7 @@ Nothing is stored, so two test beds side by side need no registry, and a rebuilt
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 
@@ -73,6 +73,11 @@ def local_mac(address: str) -> str:
     return f"{MAC_PREFIX}:{packed.hex(':')}"
 
 
+def local_keys(nodes: Iterable[str], folder: str, cluster: str) -> dict[str, str]:
+    """The test bed's SSH keys, path -> comment: the deployer's own and each node's host key."""
+    return {f"{folder}/{name}": f"{name} of {cluster}" for name in ("id_ed25519", *nodes)}
+
+
 def _network(text: str) -> IPv4Network:
     try:
         return IPv4Network(text)
@@ -82,6 +87,7 @@ def _network(text: str) -> IPv4Network:
 
 FILTERS: dict[str, Callable[..., object]] = {
     "local_address": local_address,
+    "local_keys": local_keys,
     "local_mac": local_mac,
     "local_subnet": local_subnet,
 }

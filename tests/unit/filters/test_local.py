@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isthmus.filters.errors import InputError
-from isthmus.filters.local import local_address, local_mac, local_subnet
+from isthmus.filters.local import local_address, local_keys, local_mac, local_subnet
 
 
 @pytest.mark.parametrize(
@@ -80,3 +80,10 @@ def test_mac(address: str, mac: str) -> None:
 def test_mac_refuses_what_is_no_address(address: str) -> None:
     with pytest.raises(InputError, match="is no IPv4 address"):
         local_mac(address)
+
+
+def test_keys_are_the_deployers_and_the_nodes():
+    assert local_keys(["c1"], "/state/ssh", "demo") == {
+        "/state/ssh/id_ed25519": "id_ed25519 of demo",
+        "/state/ssh/c1": "c1 of demo",
+    }
