@@ -42,6 +42,7 @@ VARIABLES = {
     "slurm_node": "slurm_node | default({})",
     "slurm_manage": "slurm_manage | default(true)",
     "slurm_prefix": "slurm_prefix | default('/usr')",
+    "slurm_conf_extra": "slurm_conf_extra | default({})",
     "slurm_conf_dir": "slurm_conf_dir | default('/etc/slurm')",
     "slurm_mpi_default": "slurm_mpi_default | default('pmix')",
     "slurm_mpi_compilers": "slurm_mpi_compilers | default('openmpi')",

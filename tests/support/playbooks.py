@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -54,6 +55,18 @@ def run(log: str, *command: str, environment: Mapping[str, str] | None = None) -
             kept.write(COLOR.sub("", line))
             lines.append(COLOR.sub("", line))
     return Result(process.returncode, "".join(lines))
+
+
+def cut(at: str, *arguments: str) -> None:
+    """Run ansible-playbook and kill it, with all it started, when it begins the task of this name."""
+    sources = [argument for source in inventory_sources() for argument in ("-i", source)]
+    command = (str(BIN / "ansible-playbook"), *sources, *arguments)
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    ) as process:
+        reached = any(at in COLOR.sub("", line) for line in process.stdout or ())
+        os.killpg(process.pid, signal.SIGKILL)
+    assert reached, f"ansible-playbook {' '.join(arguments)} ended before the task {at}"
 
 
 def play(log: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Result:

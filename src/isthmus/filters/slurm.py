@@ -7,6 +7,7 @@ from collections.abc import Callable
 from isthmus.filters.accounting import slurm_accounting_plan
 from isthmus.filters.accounting_state import slurm_accounting_queries
 from isthmus.filters.slurm_conf import slurm_conf, slurm_settings
+from isthmus.filters.slurm_files import slurm_openmpi, slurm_protected, slurm_protected_file
 from isthmus.filters.slurm_gres import slurm_gres, slurm_gres_types
 from isthmus.filters.slurm_nodes import slurm_fold, slurm_hardware, slurm_nodes
 from isthmus.filters.slurm_partitions import slurm_partitions
@@ -32,7 +33,10 @@ FILTERS: dict[str, Callable[..., object]] = {
     "slurm_hardware": slurm_hardware,
     "slurm_missing": slurm_missing,
     "slurm_nodes": slurm_nodes,
+    "slurm_openmpi": slurm_openmpi,
     "slurm_partitions": slurm_partitions,
+    "slurm_protected": slurm_protected,
+    "slurm_protected_file": slurm_protected_file,
     "slurm_settings": slurm_settings,
     "slurm_undeclared": slurm_undeclared,
     "slurm_users_of": slurm_users_of,

@@ -1,0 +1,68 @@
+"""The module `slurm_state`: all that role slurm must know of a host before it changes anything; it changes nothing."""
+
+from __future__ import annotations
+
+import grp
+import pwd
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+CONF = Path("/etc/slurm")
+ALTERNATIVES = Path("/etc/alternatives")
+OPENMPI = Path("/etc/openmpi/openmpi-mca-params.conf")
+
+
+def protected(path: Path) -> str:
+    """Tell a file's owner, group, mode and sha256, "" for none: whether a secret is right, not what it is."""
+    try:
+        status, content = path.stat(), path.read_bytes()
+    except OSError:
+        return ""
+    owner = _name(lambda: pwd.getpwuid(status.st_uid).pw_name, status.st_uid)
+    group = _name(lambda: grp.getgrgid(status.st_gid).gr_name, status.st_gid)
+    return f"{owner}:{group} {status.st_mode & 0o7777:04o} {sha256(content).hexdigest()}"
+
+
+def alternative(name: str) -> str:
+    """What an alternative stands for; "" where there is none."""
+    try:
+        return str((ALTERNATIVES / name).readlink())
+    except OSError:
+        return ""
+
+
+def text(path: Path) -> str:
+    """A file's text, "" for none."""
+    return path.read_text() if path.is_file() else ""
+
+
+def _name(lookup: Callable[[], str], number: int) -> str:
+    try:
+        return lookup()
+    except KeyError:
+        return str(number)
+
+
+def state(secrets: Iterable[str], alternatives: Iterable[str]) -> dict[str, Any]:
+    """All of it, by name."""
+    return {
+        "live": (CONF / "slurmdbd.conf").exists(),
+        "secrets": {path: protected(Path(path)) for path in secrets},
+        "alternatives": {name: alternative(name) for name in alternatives},
+        "openmpi": text(OPENMPI),
+    }
+
+
+def main() -> None:
+    """Look."""
+    names = {"type": "list", "elements": "str", "default": []}
+    module = AnsibleModule({"secrets": names, "alternatives": names}, supports_check_mode=True)
+    module.exit_json(changed=False, **state(module.params["secrets"], module.params["alternatives"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""The modules slurm_state and slurm_answers: what they tell of a host is what is there."""
+
+import grp
+import os
+import pwd
+
+import pytest
+
+from isthmus.filters.slurm_files import slurm_protected
+from tests.support import modules
+
+OWNER = f"{pwd.getpwuid(os.getuid()).pw_name}:{grp.getgrgid(os.getgid()).gr_name}"
+
+
+@pytest.fixture
+def module(monkeypatch, tmp_path):
+    loaded = modules.load("roles/slurm/library/slurm_state.py")
+    monkeypatch.setattr(loaded, "CONF", tmp_path)
+    monkeypatch.setattr(loaded, "ALTERNATIVES", tmp_path)
+    monkeypatch.setattr(loaded, "OPENMPI", tmp_path / "params.conf")
+    return loaded
+
+
+def test_new_host_has_nothing(module, tmp_path):
+    secret = str(tmp_path / "munge.key")
+    told = modules.run(module, secrets=[secret], alternatives=["mpi"])
+    assert (told["live"], told["openmpi"], told["changed"]) == (False, "", False)
+    assert (told["secrets"], told["alternatives"]) == ({secret: ""}, {"mpi": ""})
+
+
+def test_live_controller_is_told(module, tmp_path):
+    (tmp_path / "slurmdbd.conf").touch()
+    (tmp_path / "params.conf").write_text("a = b\n")
+    (tmp_path / "mpi").symlink_to("/usr/bin/mpicc.openmpi")
+    told = modules.run(module, alternatives=["mpi"])
+    assert (told["live"], told["openmpi"]) == (True, "a = b\n")
+    assert told["alternatives"] == {"mpi": "/usr/bin/mpicc.openmpi"}
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "right"), [("key", 0o600, True), ("other", 0o600, False), ("key", 0o640, False)]
+)
+def test_secret_is_right_with_its_content_owner_and_mode(module, tmp_path, content, mode, right):
+    file = tmp_path / "secret"
+    file.write_text(content)
+    file.chmod(mode)
+    told = modules.run(module, secrets=[str(file)])["secrets"][str(file)]
+    assert (told == slurm_protected("key", f"{OWNER} 0600")) is right
+    assert content not in told
+
+
+def test_commands_are_answered_by_name():
+    module = modules.load("roles/slurm/library/slurm_answers.py")
+    told = modules.run(module, commands={"one": ["echo", "1"], "two": ["printf", "a|b\\nc|d\\n"]})
+    assert (told["answers"], told["changed"]) == ({"one": "1", "two": "a|b\nc|d"}, False)
+
+
+def test_first_command_that_fails_is_told():
+    module = modules.load("roles/slurm/library/slurm_answers.py")
+    told = modules.run(module, commands={"one": ["sh", "-c", "echo why >&2; exit 1"]})
+    assert told["failed"]
+    assert "echo why >&2; exit 1 failed: why; run it on this host" in told["msg"]
