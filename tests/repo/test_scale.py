@@ -46,3 +46,8 @@ def test_one_dead_node_does_not_stop_a_play(path):
         return
     plays = [play for play in tree.load(path) if play.get("any_errors_fatal")]
     assert {play["hosts"] for play in plays} <= FATAL_PLAYS
+
+
+def test_what_hosts_share_is_determined_after_what_it_holds():
+    tasks = [task["name"] for task in tree.load(tree.ROOT / "roles/network/tasks/preflight.yml")]
+    assert tasks.index("Resolve the server of the homes") < tasks.index("Determine what all hosts share")
