@@ -76,6 +76,23 @@ def test_victim_is_served_after_the_traps(sprung, login, victim):
     assert rest.splitlines()[1:] == ["700", "700"]
 
 
+def test_process_that_keeps_an_account(controller, tmp_path):
+    """Stop one's own removal, and the whole run, by a process; the home stays."""
+    name, book = "trap-leaver", tmp_path / "users.yml"
+    leaves = {"_base_present": [], "_base_absent": [{"name": name}], "_base_home_host": ""}
+    role = {"ansible.builtin.include_role": {"name": "base", "tasks_from": "users"}, "vars": leaves}
+    book.write_text(json.dumps([{"hosts": controller.name, "gather_facts": False, "tasks": [role]}]))
+    process = f"su - {name} -c 'sleep 60 > /dev/null 2>&1 & echo $!'"
+    pid = controller.output(f"useradd --create-home {name} && {process}")
+    try:
+        result = playbooks.play("attack-leaver", str(book), environment={"ANSIBLE_ROLES_PATH": str(ROOT / "roles")})
+        assert result.rc == 0, result.output
+        assert controller.run(f"id {name}").rc != 0
+        assert controller.run(f"ls /home/{name}").rc == 0
+    finally:
+        controller.run(f"kill {pid}; userdel -f {name}; rm -rf /home/{name}")
+
+
 @pytest.mark.full
 def test_link_before_a_whole_playbook(controller, login, attacker, victim):
     """Make ~/.ssh a link to root's folder, or the public key a path, before playbooks/base.yml."""
