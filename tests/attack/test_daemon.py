@@ -165,6 +165,7 @@ def test_job_start_in_a_flood(login, node, attacker, victim, victims_job, flood)
     start = f"time -p srun --pod-network --mem=20 --nodelist={node.name} true"
     node.output(f"su - {attacker} -c '{flood} {victims_job}' >/dev/null 2>&1 &")
     told = login.run_as(victim, f"sleep 1; {{ {start}; }} 2>&1")
+    wait(lambda: node.run(f"pgrep -f {PLACE}").rc != 0)
     assert float(told.split("real ")[1].split()[0]) < 2.5
 
 

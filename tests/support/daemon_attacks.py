@@ -3,7 +3,8 @@
     daemon_attacks.py ask                       packed lines on standard input, a line of reply each
     daemon_attacks.py partial                   the same, each line sent without its end; what comes back in 3 s
     daemon_attacks.py hold UIDS EACH SECONDS    open connections, by subordinate uids if UIDS > 0; how many are served
-    daemon_attacks.py flood KIND SECONDS UIDS PROCESSES JOB    one of KINDS as fast as the daemon lets; how many answers
+    daemon_attacks.py flood KIND SECONDS UIDS PROCESSES JOB    one of KINDS as fast as it goes; answers and CPU time
+    daemon_attacks.py get SECONDS               ask every 20 ms; how long each took
 
 With UIDS it must be run below `unshare --user --map-root-user --map-auto`.
 """
@@ -11,10 +12,12 @@ With UIDS it must be run below `unshare --user --map-root-user --map-auto`.
 import base64
 import json
 import os
+import resource
 import socket
 import sys
 import time
 import zlib
+from contextlib import suppress
 
 SOCKET = "/run/isthmus/networkd.sock"
 
@@ -45,8 +48,8 @@ KINDS = {
 def connect():
     """Return a connection to the daemon."""
     connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(10)
     connection.connect(SOCKET)
+    connection.settimeout(10)
     return connection
 
 
@@ -55,7 +58,9 @@ def exchange(text, answer_s=30):
     with connect() as connection:
         connection.settimeout(answer_s)
         try:
-            connection.sendall(text)
+            # A refusal may come, and the connection be closed, before all is sent.
+            with suppress(BrokenPipeError, ConnectionResetError):
+                connection.sendall(text)
             return connection.makefile("rb").readline()
         except OSError as error:
             return f"{type(error).__name__}\n".encode()
@@ -81,7 +86,15 @@ def as_each(uids, work):
             os.write(writing, str(work()).encode())
             os._exit(0)
         os.close(writing)
-    return sum(int(os.fdopen(each).read() or 0) for each in readers)
+    return ended(readers)
+
+
+def ended(readers):
+    """Return what processes told, summed, when all have ended: their CPU time is counted then."""
+    told = sum(int(os.fdopen(each).read() or 0) for each in readers)
+    for _ in readers:
+        os.wait()
+    return told
 
 
 def hold(each, seconds):
@@ -104,13 +117,12 @@ def hold(each, seconds):
 def flood(kind, seconds, job):
     """Ask as fast as the answers come, on a new connection whenever one is closed; return the answers."""
     until, turn, answers, connection = time.monotonic() + seconds, 0, 0, None
+    texts = [KINDS[kind](turn, job) for turn in range(2)]
     while time.monotonic() < until:
         try:
-            if kind == "burn":
-                continue
             connection = connection or connect()
             connection.settimeout(max(0.1, until - time.monotonic()))
-            connection.sendall(KINDS[kind](turn, job))
+            connection.sendall(texts[turn % 2])
             turn += 1
             if kind == "connect" or not connection.recv(65536):
                 connection.close()
@@ -120,6 +132,57 @@ def flood(kind, seconds, job):
         except OSError:
             connection = None
     return answers
+
+
+def burn(seconds, share):
+    """Take a share of one processor."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        begin = time.monotonic()
+        while time.monotonic() - begin < share * 0.01:
+            pass
+        time.sleep(max(0, begin + 0.01 - time.monotonic()))
+    return 0
+
+
+def datagrams(seconds, address, ports):
+    """Send UDP: to one port as long as it lasts, or once to each of many."""
+    question = b"\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04name\x07invalid\x00\x00\x01\x00\x01"
+    until, sent = time.monotonic() + seconds, 0
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        sender.setblocking(False)
+        while time.monotonic() < until and (len(ports) == 1 or sent < len(ports)):
+            try:
+                sender.sendto(question, (address, ports[sent % len(ports)]))
+            except OSError:
+                continue
+            sent += 1
+    time.sleep(max(0, until - time.monotonic()))
+    return sent
+
+
+def asked(seconds):
+    """Return how long answers took."""
+    until, took = time.monotonic() + seconds, []
+    while time.monotonic() < until:
+        begin = time.perf_counter()
+        exchange(line("job_get", job=4294967000))
+        took.append(time.perf_counter() - begin)
+        time.sleep(0.02)
+    return took
+
+
+def attack(kind, seconds, count, value):
+    """Return what one process of a flood does."""
+    if kind == "burn":
+        return lambda: burn(seconds, value / 1000 / count)
+    if kind == "held":
+        return lambda: hold(count, seconds)
+    if kind == "dns":
+        return lambda: datagrams(min(seconds, 5), "127.0.0.153", [53])
+    if kind == "conntrack":
+        return lambda: datagrams(seconds, "192.0.2.1", range(20_000, 22_000))
+    return lambda: flood(kind, seconds, value)
 
 
 def processes(count, work):
@@ -132,7 +195,7 @@ def processes(count, work):
             os.write(writing, str(work()).encode())
             os._exit(0)
         os.close(writing)
-    return sum(int(os.fdopen(each).read() or 0) for each in readers)
+    return ended(readers)
 
 
 def main():
@@ -145,9 +208,14 @@ def main():
     elif verb == "hold":
         uids, each, seconds = map(int, words)
         print(as_each(uids, lambda: hold(each, seconds)))
+    elif verb == "get":
+        print(json.dumps(asked(float(words[0]))))
     elif verb == "flood":
-        kind, (seconds, uids, count, job) = words[0], map(int, words[1:])
-        print(as_each(uids, lambda: processes(count, lambda: flood(kind, seconds, job))))
+        kind, seconds, (uids, count, value) = words[0], float(words[1]), map(int, words[2:])
+        work = attack(kind, seconds, count, value)
+        answers = as_each(uids, lambda: work() if kind == "held" else processes(count, work))
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        print(json.dumps({"answers": answers, "cpu_s": used.ru_utime + used.ru_stime}))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from isthmus.filters.errors import InputError
 from isthmus.filters.suggest import unknown
 from isthmus.filters.validate_flannel import drivers, flannel_problems
 from isthmus.filters.validate_site import Site
-from isthmus.model.network import Driver
+from isthmus.model.network import Driver, label
 
 RANGE = "network_pod_range"
 BLOCK = "network_block_prefix"
@@ -26,6 +26,7 @@ def network_problems(site: Site) -> Iterator[str]:
     yield from _ranges(site)
     yield from _identifiers(site)
     yield from _mtu(site)
+    yield from _labels(site)
     yield from _drivers(site)
     yield from flannel_problems(site)
     yield from _egress(site)
@@ -100,6 +101,22 @@ def _mtu(site: Site) -> Iterator[str]:
             f"choose one within {MTU_MIN} and {MTU_MAX}, or 0 for what the hosts' interfaces carry",
             "network_mtu",
         )
+
+
+def _labels(site: Site) -> Iterator[str]:
+    """Two users of one label would share the names of their pods."""
+    users = _users(site)
+    for shared in dict.fromkeys(found for found in map(label, users) if list(map(label, users)).count(found) > 1):
+        names = [name for name in users if label(name) == shared]
+        # The same name twice is told of elsewhere.
+        if len(set(names)) > 1:
+            yield site.problem(
+                f"users {' and '.join(names)} would both be {shared} in DNS, where their pods' names are",
+                "rename all but one; letters and digits must differ, '_' and '-' are the same there",
+                "name",
+                "base_users",
+                value=names[-1],
+            )
 
 
 def _drivers(site: Site) -> Iterator[str]:

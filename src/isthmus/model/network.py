@@ -7,10 +7,19 @@ has one more address of the user's, the leg's: the host's own interface in that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network
+
+# RFC 1035, 2.3.4: the longest label.
+LABEL_MAX = 63
+
+
+def label(text: str) -> str:
+    """Make a DNS label of any name: lower case, what is no letter or digit becomes a hyphen; may be empty."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower())[:LABEL_MAX].strip("-")
 
 
 class Driver(StrEnum):

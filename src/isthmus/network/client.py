@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from isthmus.network.protocol import encode_request, parse_reply
 
 SOCKET = Path("/run/isthmus/networkd.sock")
 ROOT_SOCKET = Path("/run/isthmus/networkd-root.sock")
+QUEUE_FULL_PAUSE_S = 0.02
 
 
 def ask(request: Request, path: Path | None = None, timeout_s: float = 30) -> dict[str, Any]:
@@ -28,10 +30,22 @@ def ask(request: Request, path: Path | None = None, timeout_s: float = 30) -> di
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as connection:
         connection.settimeout(timeout_s)
-        connection.connect(str(path or own_socket()))
+        _dial(connection, str(path or own_socket()), time.monotonic() + timeout_s)
         connection.sendall(encode_request(request))
         with connection.makefile("rb") as lines:
             return parse_reply(lines.readline())
+
+
+def _dial(connection: socket.socket, path: str, until: float) -> None:
+    """Connect; a UNIX socket whose queue of callers is full says EAGAIN to who does not block."""
+    while True:
+        try:
+            connection.connect(path)
+            return
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise
+            time.sleep(QUEUE_FULL_PAUSE_S)
 
 
 def own_socket() -> Path:

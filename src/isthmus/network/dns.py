@@ -11,17 +11,14 @@ they are no secret.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from pathlib import Path
 
-from isthmus.model.network import Job
+from isthmus.model.network import Job, label
 from isthmus.model.node_network import Leg
 
-# RFC 1035, 2.3.4: the longest label.
-_LABEL_MAX = 63
 # Where a host's own processes may ask; not .53, which is systemd-resolved's.
 HOST_ADDRESS = IPv4Address("127.0.0.153")
 
@@ -60,11 +57,6 @@ class DnsSettings:
     def all_hosts(self) -> Path:
         """Name the file of all users' names."""
         return self.folder / "all.hosts"
-
-
-def label(text: str) -> str:
-    """Make a DNS label of any name: lower case, what is no letter or digit becomes a hyphen; may be empty."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower())[:_LABEL_MAX].strip("-")
 
 
 def hosts(

@@ -1,8 +1,8 @@
 """What one account may have of the daemon: requests and bytes by a token bucket, connections, and who is an account.
 
 Whoever is over the rate is answered later, not refused: an honest burst (all pods of a user bring their Services) gets
-through, and a flood waits in its own threads, of which an account has few. A price of one per request and one per KiB
-bounds the work, as rows of Services cost two milliseconds a KiB.
+through, and a flood waits in its own threads, of which an account has few. A connection has a price, too, and gets no
+thread without it. The price of a request grows with its length, as rows of Services cost two milliseconds a KiB.
 
 An account is a uid that the name service knows. A user has 65,536 subordinate uids (newuidmap(1)) that it does not
 know, and with them would pass every limit by uid; nobody needs to ask as one of these. A name service may be slow: few
@@ -17,12 +17,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
 
-# Requests of one account, a second and at once. 128 pods' Services take three seconds, 1,000 pods' less than a minute.
-REQUESTS_PER_S, REQUESTS_AT_ONCE = 50.0, 150.0
+# Tokens of one account, a second and at once: one a connection, one a request, and more for a long one. Services of 128
+# pods that bring 1 KiB each take two seconds, of 1,000 pods less than a minute; a tenth of a processor at most.
+REQUESTS_PER_S, REQUESTS_AT_ONCE = 100.0, 300.0
 # Writes to etcd of one account: each is kept until etcd compacts its history.
 WRITES_PER_S, WRITES_AT_ONCE = 1.0, 20.0
 # Bytes for the price of a request.
-PRICED_BYTES = 1024
+PRICED_BYTES = 512
 # Uids that are looked up at a time.
 LOOKUPS_MAX = 8
 # Uids that are remembered, and how long one is that the name service did not know.

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network
 
-from isthmus.model.network import Driver, Job, State
-from isthmus.network import dns
+from isthmus.model.network import Driver, Job, State, label
 from isthmus.network.rules import Settings
 from isthmus.network.zones import PRIVATE, Zones
 
@@ -149,7 +148,7 @@ class Finder:
     def _named(self, word: str) -> Point:
         """Find a name of DNS: whole, without the domain, or without the asker's own part."""
         own = self.state.users.get(self.asker) if self.asker is not None else None
-        wanted = {word, f"{word}.{self.domain}"} | ({f"{word}.{dns.label(own.name)}.{self.domain}"} if own else set())
+        wanted = {word, f"{word}.{self.domain}"} | ({f"{word}.{label(own.name)}.{self.domain}"} if own else set())
         zones = Zones(self.domain)
         zones.follow(self.state)
         for line in zones.everybody(PRIVATE).splitlines():

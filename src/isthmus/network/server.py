@@ -54,7 +54,7 @@ Admit = Callable[[bytes, int], bytes | None]
 
 
 class Server(socketserver.ThreadingUnixStreamServer):
-    """Answers requests of root alone on a UNIX socket."""
+    """Answers requests on a UNIX socket of whoever runs it, which is root."""
 
     daemon_threads = True
     # A job's nodes all ask at once, and so do the jobs of an array.
@@ -84,8 +84,8 @@ class Server(socketserver.ThreadingUnixStreamServer):
             raise
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Refuse whoever is not root, should the file's mode ever let somebody through."""
-        return peer(request) == 0
+        """Refuse whoever the file's mode should not have let through."""
+        return peer(request) == os.geteuid()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say why a connection got no thread; socketserver closes it."""
@@ -129,7 +129,7 @@ class UsersServer(Server):
         uid = peer(request)
         with self._lock:
             is_within = self._open[uid] < CONNECTIONS_MAX and len(self._counted) < ACCOUNTS_CONNECTIONS_MAX
-            if uid and not (is_within and self._accounts.may_be(uid)):
+            if uid and not (is_within and self._accounts.may_be(uid) and not self._buckets.take(uid)):
                 self._rejected.add(request)
                 return False
             if uid:
@@ -182,6 +182,8 @@ class UsersServer(Server):
         if refusal is None:
             return line if line.endswith(b"\n") else line + handler.rfile.readline(LINE_MAX + 1 - len(line))
         handler.wfile.write(refusal)
+        # Whoever is still sending shall get to read it: a connection closed on unread bytes is broken.
+        handler.rfile.readline(LINE_MAX)
         return b""
 
 

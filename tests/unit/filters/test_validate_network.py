@@ -87,3 +87,17 @@ def test_wrong_network_is_told(variables, message):
 def test_misshaped_network_is_told(variables, message):
     (problem,) = shape_problems(site(**variables))
     assert message in problem
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["a_b", "a-b"], "users a_b and a-b would both be a-b in DNS"),
+        (["alice", "alice_"], "users alice and alice_ would both be alice"),
+        (["alice", "bob"], ""),
+        (["alice", "alice"], ""),
+    ],
+)
+def test_users_of_one_dns_label_are_refused(names, told):
+    found = problems(base_users=[{"name": name} for name in names])
+    assert [told in each for each in found] == [True] * bool(told)

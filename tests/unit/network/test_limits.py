@@ -51,7 +51,7 @@ def test_bucket_fills_again_but_no_further(clock):
 def test_long_request_costs_as_much_as_many_short_ones(clock):
     buckets = Buckets(limits.REQUESTS_PER_S, limits.REQUESTS_AT_ONCE, clock)
     assert buckets.spend(ALICE, limits.price(256 * 1024)) > 2
-    assert limits.price(100) < 1.1
+    assert limits.price(100) < 1.25
 
 
 def test_take_goes_into_no_debt(clock):

@@ -192,7 +192,7 @@ def test_long_request_of_a_user_is_judged_by_its_beginning(users, peers, beginni
 @pytest.mark.parametrize("kind", ["serving", "users"])
 def test_thread_that_cannot_start_takes_no_place(request, monkeypatch, kind, peers):
     serves = request.getfixturevalue(kind)
-    peers(0 if kind == "serving" else BOB)
+    peers(os.geteuid() if kind == "serving" else BOB)
 
     def fails(thread):
         raise RuntimeError("can't start new thread")
@@ -218,3 +218,12 @@ def test_accept_without_descriptors_does_not_spin(tmp_path, monkeypatch):
     with run(server.Server(tmp_path / "root", answer)) as serves, connect(serves):
         wait(lambda: len(tries) > 2, interval_s=0.01)
     assert tries[1] - tries[0] >= server.BREATH_S
+
+
+def test_connections_beyond_the_accounts_rate_get_no_thread(users, monkeypatch, peers):
+    monkeypatch.setattr(users, "_buckets", limits.Buckets(0.001, 3))
+    for _ in range(3):
+        connect(users).close()
+    wait(lambda: users._open[BOB] == 0, interval_s=0.01)
+    with connect(users) as refused:
+        assert refused.recv(1) == b""

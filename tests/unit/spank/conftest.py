@@ -59,7 +59,7 @@ class Plugin:
         """Run one of Slurm's programs, with HOST_... and SLURM_... variables; a sanitizer's finding fails."""
         command = [self.host, self.library, program, f"socket={self.socket}", f"timeout_s={LIMIT_S}", *words]
         variables = {"PATH": os.environ["PATH"], "HOST_FAKE": "1"} | environment
-        done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=HANGS_S)
+        done = subprocess.run(command, env=variables, capture_output=True, errors="backslashreplace", timeout=HANGS_S)
         assert done.returncode == 0, done.stdout + done.stderr
         return Result(done.stdout.splitlines(), done.stderr)
 
