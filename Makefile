@@ -113,6 +113,7 @@ bench: venv ## Take the figures in docs/testing.md (results/*.json)
 	$(BIN)/python -m tests.bench.network_store
 	$(BIN)/python -m tests.bench.network_scale
 	$(BIN)/python -m tests.bench.pod_networks
+	$(BIN)/python -m tests.bench.hostile
 	$(BIN)/python -m tests.bench.pod_hpl
 	$(BIN)/python -m tests.bench.pods
 	$(BIN)/python -m tests.bench.pod_streams
