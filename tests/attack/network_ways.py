@@ -108,6 +108,8 @@ DNS = [
 _OPEN = (("controller", 6817), ("near", 6818), ("far", 6818), ("controller", 5000))
 PRIVILEGED = [to("tcp", host, port, source_port=low) for low in (1, 700, 1023) for host, port in _OPEN]
 PRIVILEGED_CONTROLS = [to("tcp", host, port, prefix="control ") for host, port in _OPEN]
+# API server, etcd, kubelet, controller manager and scheduler: those of a kubeadm cluster, and this one's.
+CONTROL_PLANE = [to("tcp", "api", port) for port in (6443, 2379, 2380, 10250, 10256, 10257, 10259)]
 SQUATTER = {
     "name": "trap",
     "kind": "listen",

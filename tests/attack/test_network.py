@@ -1,5 +1,6 @@
 """An ordinary user against another's pods, and against the hosts: by pod, by host process, by port and by flood."""
 
+import json
 import time
 from contextlib import closing
 from functools import partial
@@ -7,6 +8,7 @@ from functools import partial
 import pytest
 
 from tests.attack.network_ways import (
+    CONTROL_PLANE,
     DNS,
     HOST,
     HOSTS_PORTS,
@@ -24,6 +26,7 @@ from tests.attack.network_ways import (
     VXLAN,
 )
 from tests.support import network_attack
+from tests.support.user_clusters import UserCluster
 
 COUNT = "/proc/sys/net/netfilter/nf_conntrack_count"
 # network_connections_max of the test bed, and what others have there.
@@ -169,10 +172,42 @@ def test_names_of_others(by_pod, way):
     blocked(by_pod, way)
 
 
+@pytest.fixture(scope="module")
+def by_control_plane(bed, nodes, login, victim):
+    """What came of each way to the victim's control plane, by place; and of its owner's own."""
+    cluster = UserCluster(login, victim)
+    was_up = cluster.status()["job"]
+    if not was_up:
+        cluster.up()
+    job = cluster.job()
+    listed = json.loads(login.output("isthmus network list --json"))["jobs"]
+    bed.words["api"] = next(each["addresses"][0] for each in listed if each["id"] == int(job["id"]))
+    try:
+        return {
+            "login": bed.on_host(CONTROL_PLANE, login),
+            "its node": bed.on_host(CONTROL_PLANE, nodes[job["node"]]),
+            "pod": bed.in_pod(CONTROL_PLANE),
+            "owner": bed.on_host(CONTROL_PLANE, login, "victim"),
+        }
+    finally:
+        if not was_up:
+            cluster.down()
+
+
+@pytest.mark.attack("-")
+@pytest.mark.full
+@pytest.mark.parametrize("place", ["login", "its node", "pod"])
+@each(CONTROL_PLANE)
+def test_control_plane_of_another(by_control_plane, place, way):
+    """Another user's control plane is asked from login, its own node and a pod."""
+    blocked(by_control_plane[place], way)
+    assert by_control_plane["owner"][CONTROL_PLANE[0]["name"]].startswith("open"), "it was there to be reached"
+
+
 @pytest.mark.attack("S6")
 @pytest.mark.full
-@pytest.mark.parametrize("place", ["host", "pod"])
-def test_flood_of_connections(bed, victim, place):
+@pytest.mark.parametrize("place", ["pod", "host"])
+def test_flood_of_connections(bed, place):
     """A user's pod, or host process, fills the kernel's table of connections."""
     # Nobody has the last address of the hosts' network; of the host's own loopback nothing leaves it.
     target = "127.0.0.9" if place == "host" else bed.words["near"].rpartition(".")[0] + ".250"
