@@ -45,7 +45,8 @@ FILES = {
     "memory": "head -c 1 /proc/$(pgrep -o -u VUSER etcd)/mem",
     "container of the job": "nsenter --target $(pgrep -o -u VUSER etcd) --mount --user true",
     "signal": "kill -0 $(pgrep -o -u VUSER etcd)",
-    "batch script": "cat $(scontrol show config | awk '/^SlurmdSpoolDir/{print $3}')/job*/slurm_script | grep .",
+    "batch script": "find $(scontrol show config | awk '/^SlurmdSpoolDir/{print $3}')"
+    " -path '*/job*' -type f ! -user $USER -readable | grep .",
 }
 
 
