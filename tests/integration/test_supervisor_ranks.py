@@ -41,8 +41,14 @@ def test_ranks_have_the_home_where_the_pod_says_so(pod):
     ]
 
 
-def test_ranks_of_a_node_meet_in_shared_memory(pod):
-    assert said(pod, "touch /dev/shm/isthmus-test && echo done; rm /dev/shm/isthmus-test") == ["done"]
+def test_ranks_of_a_node_meet_in_shared_memory_and_in_the_folder_of_pmix(pod):
+    folder = "/tmp/spmix_appdir_1000_77."
+    pod.host.run("mkdir", "-p", folder, user="alice")
+    for place in (folder, "/dev/shm"):
+        pod.host.run("touch", f"{place}/isthmus-test", user="alice")
+    seen = [f"{folder}/isthmus-test", "/dev/shm/isthmus-test"]
+    assert said(pod, f"for f in {' '.join(seen)}; do rm $f && echo $f; done") == seen
+    pod.host.run("rmdir", folder)
 
 
 def test_ranks_get_no_part_of_a_folder_that_others_may_change(pod):
@@ -55,4 +61,4 @@ def test_ranks_get_no_part_of_a_folder_that_others_may_change(pod):
 
 
 def test_ranks_have_a_place_for_what_is_temporary(pod):
-    assert said(pod, "touch /tmp/x && ls -A /tmp; ls -A /var/tmp") == ["x"]
+    assert said(pod, "touch /tmp/x && ls /tmp/x; ls -A /var/tmp") == ["/tmp/x"]

@@ -124,3 +124,12 @@ def test_termination_message_that_never_ends(pod):
     link = container("link", "ln -sf /proc/self/environ /dev/termination-log")
     report = pod.run(plan(fifo, link)).ended()
     assert {one["message"] for one in report["containers"].values()} == {""}
+
+
+def test_container_that_cannot_be_completed_is_closed(pod):
+    bad = container("bad", "exit 0", termination_path="/dev/none/log")
+    kubelet = pod.run(plan(container("main", "sleep 1000"), bad))
+    kubelet.until("main", ready=True)
+    assert kubelet.until("bad", state="terminated")["reason"] == "ContainerCannotRun"
+    # The other's.
+    assert len([each for each in pod.descriptors() if each.startswith("mnt:")]) == 1

@@ -145,7 +145,7 @@ class Claims:
 
     async def _remove(self, volume: Object) -> None:
         meta, path = volume["metadata"], Path(volume["spec"]["hostPath"]["path"])
-        if meta["annotations"][_BY] == HOME and path.is_relative_to(self._home) and path.exists():
+        if meta["annotations"][_BY] == HOME and is_made(path, self._home) and path.exists():
             await asyncio.to_thread(rmtree, path)
         await self._kube.delete(f"/api/v1/persistentvolumes/{meta['name']}")
         self._released.pop(meta["name"], None)
@@ -156,6 +156,11 @@ class Claims:
             return await self._kube.get(f"/apis/storage.k8s.io/v1/storageclasses/{name}") if name else None
         except NotFoundError:
             return None
+
+
+def is_made(path: Path, parent: Path) -> bool:
+    """Tell whether a volume's folder is one that was made here: anybody who may write volumes may name any path."""
+    return path.parent == parent and path.name not in ("", "..") and not path.is_symlink()
 
 
 def volume_for(claim: Object, kind: Object, parent: Path, slurm_node: str | None) -> Object:

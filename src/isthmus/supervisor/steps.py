@@ -30,8 +30,13 @@ from .processes import Place, Process, Processes, Program, StartError
 from .sandbox import Pod, bind, gpus
 
 CONNECT_S = 60.0
-# Where ranks of one node meet, and what carries their messages.
-_SHARED = ("/dev/shm", "/dev/infiniband")  # noqa: S108
+# Where ranks of one node meet, and what carries their messages; Apptainer skips a bind of /dev/shm by this very name.
+_SHARED = {"/dev/shm": "/proc/self/root/dev/shm", "/dev/infiniband": "/dev/infiniband"}  # noqa: S108
+# The step's own folder, by which Slurm's PMIx hands a rank what it must know; only the step knows its name.
+_MEET = (
+    "d=${SLURM_PMIX_TMPDIR:-/tmp}/spmix_appdir_$(id -u)_$SLURM_JOB_ID.$SLURM_STEP_ID;"
+    ' [ ! -d "$d" ] || export APPTAINER_BIND="$d"; exec "$@"'
+)
 # Slurm refuses steps while it is busy, as with a burst of jobs; a limit it can never give is refused as fast.
 TRIES = 3
 PAUSE_S = 1.0
@@ -61,9 +66,11 @@ def mpi_command(container: Container, volumes: list[Volume], argv: list[str]) ->
     """
     known = {volume["name"]: volume for volume in volumes if volume["kind"] in ("host", "image")}
     mounts = [_rank_mount(mount, known[mount["volume"]]) for mount in container["mounts"] if mount["volume"] in known]
-    shared = [place for place in _SHARED if Path(place).exists()]
-    home = [pwd.getpwuid(os.getuid()).pw_dir] if container["mpi_home"] else []
-    mounts = [bind(place, place, read_only=False) for place in (*shared, *home)] + mounts
+    own = {place: source for place, source in _SHARED.items() if Path(place).exists()}
+    if container["mpi_home"]:
+        home = pwd.getpwuid(os.getuid()).pw_dir
+        own[home] = home
+    mounts = [*(bind(source, place, read_only=False) for place, source in own.items()), *mounts]
     apptainer = [
         *("apptainer", "--quiet", "exec", "--contain", "--no-home"),
         *("--no-mount", "home,hostfs,bind-paths,cwd"),
@@ -72,7 +79,8 @@ def mpi_command(container: Container, volumes: list[Volume], argv: list[str]) ->
         *("--pwd", container["cwd"] or "/", container["image"], *argv),
     ]
     # The job was submitted with --export=NIL, which srun would take over: its tasks would have neither PATH nor env.
-    return ["srun", "--quiet", "--overlap", "--export=ALL", *container["mpi_flags"], *apptainer]
+    srun = ["srun", "--quiet", "--overlap", "--export=ALL", *container["mpi_flags"]]
+    return [*srun, "sh", "-c", _MEET, "sh", *apptainer]
 
 
 def _rank_mount(mount: Mount, volume: Volume) -> str:
