@@ -65,6 +65,7 @@ WAYS: dict[str, Layers] = {
 # What brings Apptainer's own files as ordinary ones, and has the links of ordinary images.
 HONEST: Layers = [
     [
+        ("etc", "folder", ""),
         file("etc/hosts", ""),
         file(RUNSCRIPT, "old"),
         link("bin", "usr/bin"),

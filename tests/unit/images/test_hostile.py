@@ -1,0 +1,83 @@
+"""What hostile images, and what lies in the way, become for the user: one error each, and nothing half-written."""
+
+import os
+
+import pytest
+
+from isthmus.clients import confined, process
+from isthmus.clients.process import ProcessError
+from isthmus.images import entries, errors, pull
+from isthmus.model import images
+from tests.support.image_tools import DIGEST, REGISTRY, FakeTools
+
+IMAGE = images.parse(f"{REGISTRY}/isthmus/busybox")
+FAILED = "FATAL: While performing build: while inserting base environment: {} /scratch/build-temp-1/rootfs/{}"
+UNPACKED = {
+    "a file through a link": (FAILED.format("open", "etc/hosts: no such file or directory"), 255, "at 'etc/hosts'"),
+    "a folder that is a link": (FAILED.format("mkdir", ".singularity.d: file exists"), 255, "at '.singularity.d'"),
+    "a read-only target": (FAILED.format("open", "etc/hosts: read-only file system"), 255, "at 'etc/hosts'"),
+    "another's file": (FAILED.format("chmod", "etc/hosts: operation not permitted"), 255, "at 'etc/hosts'"),
+    "no registry's word": ("FATAL: unpack entry: h: no such file or directory", 255, "cannot be unpacked; "),
+    "no namespaces": ("images cannot be unpacked safely here: x; it needs", confined.STATUS, "unpacked safely here"),
+}
+
+
+@pytest.fixture
+def place(tmp_path):
+    (tmp_path / "scratch").mkdir()
+    return pull.Place(tmp_path / ".isthmus/images", tmp_path / "scratch", None, "amd64")
+
+
+@pytest.mark.parametrize("case", UNPACKED)
+def test_failure_to_unpack_names_image_and_entry(case):
+    stderr, status, told = UNPACKED[case]
+    with pytest.raises(errors.ImageError) as refused, errors.unpacking(IMAGE, "/scratch"):
+        raise ProcessError("apptainer", status, "failed", "", stderr)
+    assert told in str(refused.value)
+    assert "; " in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["etc/hosts", ".singularity.d", ".singularity.d/env", ".singularity.d/runscript"])
+@pytest.mark.parametrize(("target", "refused"), [("/dev/null", True), ("../" * 20 + "dev", True), ("inside", False)])
+def test_links_out_of_an_unpacked_image_are_refused(tmp_path, name, target, refused):
+    path = tmp_path / "root" / name
+    path.parent.mkdir(parents=True)
+    path.symlink_to(target)
+    if not refused:
+        return entries.check(IMAGE, tmp_path / "root")
+    with pytest.raises(errors.HostileImageError, match=f"isthmus/busybox.* is refused: at '{name}"):
+        entries.check(IMAGE, tmp_path / "root")
+
+
+@pytest.mark.parametrize(
+    ("lay", "told"),
+    [
+        (lambda file: file.mkdir(), "it is no file; "),
+        (os.mkfifo, "it is no file; "),
+        (lambda file: file.symlink_to("/dev"), "it is no file; "),
+    ],
+)
+@pytest.mark.parametrize("what", ["image", "credentials", "lock"])
+def test_what_is_no_file_is_refused_at_once(monkeypatch, place, tmp_path, what, lay, told):
+    monkeypatch.setattr(process, "run", FakeTools())
+    path = pull.Cache(place.cache).path(DIGEST)
+    lay({"image": path, "credentials": tmp_path / "auth", "lock": path.with_name(f".{path.stem}.lock")}[what])
+    authfile = tmp_path / "auth" if what == "credentials" else None
+    with pytest.raises(errors.ImageError, match=told if what != "lock" else "; "):
+        pull.pull(IMAGE, pull.Place(place.cache, place.scratch, authfile, "amd64"), lambda _: None)
+    assert list(place.scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize(("link", "told"), [("/usr", "it is another user's; "), ("/none", "File exists; ")])
+def test_cache_that_leads_to_anothers_folder_is_refused(monkeypatch, place, link, told):
+    monkeypatch.setattr(os, "geteuid", lambda: place.scratch.stat().st_uid + (link == "/usr"))
+    place.cache.parent.mkdir()
+    place.cache.symlink_to(link)
+    with pytest.raises(errors.ImageError, match=told):
+        pull.pull(IMAGE, place, lambda _: None)
+
+
+def test_open_cache_is_closed(place):
+    place.cache.mkdir(parents=True)
+    place.cache.chmod(0o777)
+    assert pull.Cache(place.cache).folder.stat().st_mode & 0o777 == 0o700
