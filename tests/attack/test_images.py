@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from tests.support.cluster import ROOT
-from tests.support.hostile_images import WAYS
+from tests.support.hostile_images import ARCHIVES, WAYS
 
 pytestmark = pytest.mark.attack("S2")
 MAKER = (ROOT / "tests/support/hostile_images.py").read_text()
@@ -38,9 +38,8 @@ def work(login, attacker):
 
 def pull(login, user, work, way):
     layout = f"{work}/layouts/{way.replace(' ', '-')}"
-    return login.try_as(
-        user, f"HOME={work} APPTAINER_TMPDIR={work}/scratch isthmus pull --json {shlex.quote('oci:' + layout)}"
-    )
+    image = shlex.quote(f"{'oci-archive' if way.endswith('.tar') else 'oci'}:{layout}")
+    return login.try_as(user, f"HOME={work} APPTAINER_TMPDIR={work}/scratch isthmus pull --json {image}")
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -53,6 +52,23 @@ def test_image_writes_outside(way, login, attacker, work):
     # Either the links do no harm where they are, or the message says which image and which entry.
     assert done.rc == 0 or f"layouts/{way.replace(' ', '-')}" in done.stderr
     assert done.rc == 0 or "is refused: at '" in done.stderr or "unpack entry: h: link" in done.stderr
+
+
+@pytest.mark.parametrize("way", ARCHIVES)
+def test_archive_writes_outside(way, login, attacker, work):
+    """An OCI archive's own entries lead skopeo to write into the home of whoever pulls it."""
+    before = login.run_as(attacker, STATE.format(work=work))
+    done = pull(login, attacker, work, f"{way}.tar")
+    assert login.run_as(attacker, STATE.format(work=work)) == before
+    assert done.rc == 1
+    assert "is refused: its archive is not as builders write it" in done.stderr
+    assert login.run_as(attacker, f"ls -A {work}/scratch") == ""
+
+
+def test_honest_archive(login, attacker, work):
+    """An archive that has nothing hostile is no attack."""
+    done = pull(login, attacker, work, "honest.tar")
+    assert done.rc == 0, done.stderr
 
 
 def test_image_with_the_writers_own_files(login, attacker, work):

@@ -78,6 +78,16 @@ HONEST: Layers = [
     ]
 ]
 
+# Way -> what an OCI archive, a tar of a layout, has before the layout's own files.
+ARCHIVES: dict[str, list[Entry]] = {
+    "blobs lie elsewhere": [link("blobs", TARGET)],
+    "through a linked folder": [link("d", TARGET), file("d/escaped")],
+    "names with ..": [file("../" * 12 + TARGET + "/escaped")],
+    "absolute names": [file(TARGET + "/escaped")],
+    "hard link to outside": [("h", "hard", TARGET + "/existing"), file("h")],
+    "the index is a link": [link("index.json", TARGET + "/existing")],
+}
+
 
 def make(layout: Path, layers: Layers, target: str, **config: Any) -> Path:
     """Write a layout with one image.
@@ -108,6 +118,15 @@ def make(layout: Path, layers: Layers, target: str, **config: Any) -> Path:
     (layout / "index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": [top]}))
     (layout / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
     return layout
+
+
+def archive(path: Path, layout: Path, entries: list[Entry], target: str) -> Path:
+    """Write an OCI archive of a layout, with entries before its own."""
+    path.write_bytes(_tar(entries, target))
+    with tarfile.open(path, "a") as tar:
+        for each in sorted(layout.iterdir()):
+            tar.add(each, each.name)
+    return path
 
 
 def _tar(entries: list[Entry], target: str) -> bytes:
@@ -141,4 +160,6 @@ def _blob(layout: Path, kind: str, content: bytes) -> dict[str, Any]:
 
 if __name__ == "__main__":
     for each, what in {**WAYS, "honest": HONEST}.items():
-        make(Path(sys.argv[1], each.replace(" ", "-")), what, sys.argv[2])
+        made = make(Path(sys.argv[1], each.replace(" ", "-")), what, sys.argv[2])
+    for each, first in {**ARCHIVES, "honest": []}.items():
+        archive(Path(sys.argv[1], each.replace(" ", "-") + ".tar"), made, first, sys.argv[2])

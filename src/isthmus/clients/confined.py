@@ -1,7 +1,7 @@
 """A program that can write to one folder alone, whatever it is made to open.
 
-Apptainer writes files of its own into an image that it has unpacked, and follows the links that the image brought. So
-it runs where nothing else can be written:
+Apptainer writes files of its own into an image that it has unpacked, and follows the links that the image brought; so
+does skopeo with an OCI archive's. So they run where nothing else can be written:
 
     user, mount, network and IPC namespaces of its own, without a right in any of them
     every mount read-only; the user's own places (home, /tmp ...) covered by empty ones
@@ -41,18 +41,23 @@ _SHARED = ("/tmp", "/var/tmp", "/dev/shm", "/dev/pts", "/dev/mqueue", "/run/user
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def command(folder: str, argv: list[str]) -> list[str]:
+def command(folder: str, argv: list[str], source: str = "") -> list[str]:
     """Return the words that run a program where it can write to `folder` alone.
 
     Args:
         folder: the caller's own, nobody else's.
         argv: the program, found by PATH, and its arguments.
+        source: a file that it reads, wherever it lies; without links in its path.
     """
-    return [sys.executable, "-I", "-S", os.path.abspath(__file__), folder, "--", *argv]
+    return [sys.executable, "-I", "-S", os.path.abspath(__file__), folder, source, "--", *argv]
 
 
-def confine(folder: str) -> None:
+def confine(folder: str, source: str = "") -> None:
     """Let this process, and what it starts, write below `folder` alone.
+
+    Args:
+        folder: where it may write.
+        source: a file that stays readable though its folder is covered.
 
     Raises:
         OSError: the kernel did not let it; nothing may be unpacked then.
@@ -60,26 +65,37 @@ def confine(folder: str) -> None:
     covered = _covered()
     _leave_terminal()
     _namespaces()
-    # Not before: a descriptor keeps to the mount namespace it was opened in.
-    here = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     _checked("making mounts private", _libc.mount(None, b"/", None, _MS_REC | _MS_PRIVATE, None))
     # Before all is read-only: a copy of a mount has its flags.
-    flags = _OPEN_TREE_CLONE | _OPEN_TREE_CLOEXEC | _AT_EMPTY_PATH
-    tree = _checked("open_tree", _libc.syscall(_NR_OPEN_TREE, here, b"", flags))
+    kept = [(folder, _copied(folder))]
     _read_only("/", _AT_RECURSIVE)
+    if os.path.isfile(source):
+        kept.append((source, _copied(source)))
     for place in covered:
         options = _MS_NOSUID | _MS_NODEV, b"mode=755,size=1m"
         _checked(f"covering {place}", _libc.mount(b"none", place.encode(), b"tmpfs", *options))
     os.makedirs(folder, exist_ok=True)
+    if len(kept) > 1 and not os.path.exists(source):
+        os.makedirs(os.path.dirname(source), exist_ok=True)
+        os.close(os.open(source, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
     for place in covered:
         _read_only(place)
-    moved = _libc.syscall(_NR_MOVE_MOUNT, tree, b"", _AT_FDCWD, folder.encode(), _MOVE_MOUNT_F_EMPTY_PATH)
-    _checked("move_mount", moved)
-    os.close(tree)
-    os.close(here)
+    for place, tree in kept:
+        moved = _libc.syscall(_NR_MOVE_MOUNT, tree, b"", _AT_FDCWD, place.encode(), _MOVE_MOUNT_F_EMPTY_PATH)
+        _checked("move_mount", moved)
+        os.close(tree)
     # Neither a setuid program nor the working folder of the caller leads back.
     _checked("prctl", _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     os.chdir(folder)
+
+
+def _copied(path: str) -> int:
+    """Return a descriptor of a mount of a folder or file that is nowhere yet."""
+    place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    flags = _OPEN_TREE_CLONE | _OPEN_TREE_CLOEXEC | _AT_EMPTY_PATH
+    tree = _checked("open_tree", _libc.syscall(_NR_OPEN_TREE, place, b"", flags))
+    os.close(place)
+    return tree
 
 
 def _leave_terminal() -> None:
@@ -123,11 +139,11 @@ def _checked(what: str, returned: int) -> int:
 
 
 def main() -> None:
-    """Run the program of the arguments: FOLDER -- PROGRAM ARGUMENT..."""
-    folder, argv = os.path.realpath(sys.argv[1]), sys.argv[3:]
+    """Run the program of the arguments: FOLDER SOURCE -- PROGRAM ARGUMENT..."""
+    folder, source, argv = os.path.realpath(sys.argv[1]), sys.argv[2], sys.argv[4:]
     program = os.path.realpath(shutil.which(argv[0]) or argv[0])
     try:
-        confine(folder)
+        confine(folder, source)
     except OSError as error:
         _fail(f"images cannot be unpacked safely here: {error.strerror}; {REMEDY}")
     # The files are the image's, for whoever a container runs as; the folder above them is closed to others.

@@ -1,34 +1,47 @@
-"""skopeo: manifests and blobs of images, from registries and archives (skopeo(1))."""
+"""skopeo: manifests and blobs of images, from registries and archives (skopeo(1)).
+
+An OCI archive is a tar that skopeo unpacks through whatever links lie in it, so this is done confined.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from isthmus.clients import process
-from isthmus.model.images import Reference
+from isthmus.clients import confined, process
+from isthmus.model.images import Reference, Transport
 
 # A registry that has not sent a manifest by then is as good as dead; a layer may take long.
 MANIFEST_TIMEOUT_S = 60
 
 
-def manifest(image: Reference, authfile: Path | None) -> str:
+def manifest(image: Reference, authfile: Path | None, scratch: Path) -> str:
     """Return an image's manifest, or its index of manifests, as the registry has it.
 
+    Args:
+        image: which one.
+        authfile: credentials.
+        scratch: where an archive may be unpacked.
+
     Raises:
         ProcessError: skopeo could not get it.
     """
-    argv = ["skopeo", "inspect", "--raw", *_credentials(authfile), str(image)]
-    return process.run(argv, timeout_s=MANIFEST_TIMEOUT_S).stdout
+    return _inspect(image, ["--raw"], authfile, scratch)
 
 
-def config(image: Reference, authfile: Path | None) -> str:
+def config(image: Reference, authfile: Path | None, scratch: Path) -> str:
     """Return an image's configuration for this machine, as the registry has it (OCI image specification, config).
 
+    Args:
+        image: which one.
+        authfile: credentials.
+        scratch: where an archive may be unpacked.
+
     Raises:
         ProcessError: skopeo could not get it.
     """
-    argv = ["skopeo", "inspect", "--config", "--raw", *_credentials(authfile), str(image)]
-    return process.run(argv, timeout_s=MANIFEST_TIMEOUT_S).stdout
+    return _inspect(image, ["--config", "--raw"], authfile, scratch)
 
 
 def copy(image: Reference, layout: Path, authfile: Path | None) -> None:
@@ -37,9 +50,26 @@ def copy(image: Reference, layout: Path, authfile: Path | None) -> None:
     Raises:
         ProcessError: skopeo could not.
     """
-    argv = ["skopeo", "copy", "--quiet", *_credentials(authfile), str(image), f"oci:{layout}:image"]
-    process.run(argv, environment={"TMPDIR": str(layout.parent)})
+    _run(["copy", "--quiet"], image, authfile, layout.parent, None, f"oci:{layout}:image")
 
 
-def _credentials(authfile: Path | None) -> list[str]:
-    return [f"--authfile={authfile}"] if authfile else []
+def _inspect(image: Reference, options: list[str], authfile: Path | None, scratch: Path) -> str:
+    if image.transport != Transport.OCI_ARCHIVE:
+        return _run(["inspect", *options], image, authfile, scratch, MANIFEST_TIMEOUT_S)
+    scratch.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=scratch, prefix=".isthmus-pull.") as folder:
+        return _run(["inspect", *options], image, authfile, Path(folder), MANIFEST_TIMEOUT_S)
+
+
+def _run(
+    verb: list[str], image: Reference, authfile: Path | None, folder: Path, timeout_s: float | None, *target: str
+) -> str:
+    credentials = [f"--authfile={authfile}"] if authfile else []
+    argv = ["skopeo", *verb, *credentials, str(image), *target]
+    if image.transport == Transport.OCI_ARCHIVE:
+        path, colon, name = image.place.partition(":")
+        source = os.path.realpath(path)
+        # For what is large it does not look at TMPDIR.
+        argv = ["skopeo", f"--tmpdir={folder}", *verb, f"{image.transport}:{source}{colon}{name}", *target]
+        argv = confined.command(str(folder), argv, source)
+    return process.run(argv, timeout_s=timeout_s, environment={"TMPDIR": str(folder)}).stdout

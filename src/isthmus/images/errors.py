@@ -97,6 +97,13 @@ def told(image: Reference, places: str, authfile: str) -> Iterator[None]:
     except ProcessError as error:
         text = f"{error.stderr}\n{error.stdout}".lower()
         kind = next((kind for kind, signs in _SIGNS if any(sign in text for sign in signs)), ImageError)
+        if error.status == confined.STATUS:
+            raise ImageError(error.stderr.strip()) from error
+        # What an archive holds is no word of a registry.
+        if kind is not NoSpaceError and "untarring file" in text:
+            raise HostileImageError(
+                f"{image} is refused: it is no archive that an honest builder writes; {error}"
+            ) from error
         raise kind(_message(kind, image, places, authfile, error)) from error
     except OSError as error:
         if error.errno in _FULL:

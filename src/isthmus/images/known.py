@@ -51,7 +51,7 @@ class Known:
         if (kept := self._read(path)) is not None:
             return kept
         with told(image, str(place.cache), str(place.authfile or "no file")):
-            config = manifests.config(image, skopeo.config(image.at(digest), place.authfile))
+            config = manifests.config(image, skopeo.config(image.at(digest), place.authfile, place.scratch))
         self._write(path, config)
         return config
 

@@ -70,7 +70,7 @@ def _digest(image: Reference, kept: Cache, place: Place, tell: Tell) -> str:
     if image.digest and kept.has(image.digest):
         return image.digest
     tell("asking for")
-    return manifests.digest(image, skopeo.manifest(image, place.authfile), place.arch)
+    return manifests.digest(image, skopeo.manifest(image, place.authfile, place.scratch), place.arch)
 
 
 def _make(image: Reference, digest: str, kept: Cache, place: Place, tell: Tell) -> bool:
