@@ -1,7 +1,7 @@
 """One account cannot fill the table of connections, whatever it sends from."""
 
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,13 +9,14 @@ import pytest
 
 from isthmus.model.subids import Range
 from isthmus.network.rules_bounds import Bounds
-from tests.support.places import TCP, needs_root
+from tests.support.places import TCP, UDP, needs_root
 from tests.support.pod_networks import ALICE, BOB, OPEN, SERVED, SETTINGS, PodNetworks
 
 pytestmark = needs_root
 MOST = 100
 # Entries of others: ARP has none, but what tests asked before may still be there.
 OTHERS = 40
+QUESTIONS = 20
 COUNT = Path("/proc/sys/net/netfilter/nf_conntrack_count")
 RANGES = [Range("bob", 300000, 65536)]
 FLOOD = """
@@ -33,7 +34,7 @@ for port in range(int(sys.argv[2])):
 def world():
     with ExitStack() as stack:
         made = PodNetworks.served(stack, filtered=False)
-        bounds = Bounds(flows=MOST, rate=50)
+        bounds = Bounds(flows=MOST, rate=50, dns=QUESTIONS)
         for name in ("n1", "n2"):
             made.filter(name, replace(SETTINGS, bounds=bounds), RANGES)
         yield made
@@ -94,3 +95,36 @@ def test_what_is_open_outlives_a_flood(world):
 def test_pods_of_a_user_reach_one_another_beside_a_flood(world):
     flood(world.pods["n2", 2])
     assert world.pods["n2", 2].asks(world.pod_address("n1", 2), SERVED)
+
+
+ASK = """
+import socket, sys
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+    for _ in range(int(sys.argv[2])):
+        try:
+            one.sendto(b"x", (sys.argv[1], 53))
+        except PermissionError:
+            pass
+"""
+
+
+@pytest.mark.parametrize("asks", ["pod", "process", "subordinate"])
+def test_questions_to_the_dns_stop_at_the_bound_and_others_are_heard(world, asks):
+    n1, leg = world.nodes.places["n1"], world.leg("n1", BOB)
+    place, user = {"pod": (world.pods["n1", 2], None), "process": (n1, BOB), "subordinate": (n1, 300001)}[asks]
+    target = leg if asks == "pod" else "127.0.0.153"
+    with n1.open(UDP, target, 53) as server:
+        server.settimeout(0.5)
+        place.run(sys.executable, "-ISc", ASK, str(target), "500", user=user)
+        assert QUESTIONS <= heard(server) <= 3 * QUESTIONS
+        n1.run(sys.executable, "-ISc", ASK, str(target), "3", user=ALICE if asks != "pod" else 0)
+        assert heard(server) == 3
+
+
+def heard(server):
+    """Return how many packets have come."""
+    count = 0
+    with suppress(TimeoutError):
+        while server.recv(9):
+            count += 1
+    return count

@@ -30,7 +30,12 @@ _FORBIDDEN = {
     20048: f"is NFS's (mountd), which {_FILE_SERVER}",
     24007: f"is GlusterFS's, which {_FILE_SERVER}",
 }
-_BOUNDS = {"network_connections_max": 64, "network_connections_rate": 1, "network_conntrack_max": 1024}
+_BOUNDS = {
+    "network_connections_max": 64,
+    "network_connections_rate": 1,
+    "network_conntrack_max": 1024,
+    "network_dns_rate": 100,
+}
 # RFC 5382, REQ-5: a connection that says nothing for two hours and four minutes is still one.
 _ESTABLISHED_MIN_S = 7440
 # The plugin's own limit (src/spank/settings.c).

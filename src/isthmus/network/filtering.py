@@ -107,7 +107,7 @@ def read_rules(pods: IPv4Network, told: Mapping[str, Any], flannel: Flannel | No
         egress=tuple(_egress(each) for each in told["egress"]),
         default=rules.Action(told["default"]),
         flannel=flannel,
-        bounds=Bounds(told["bounds"]["flows"], told["bounds"]["rate"]),
+        bounds=Bounds(told["bounds"]["flows"], told["bounds"]["rate"], told["bounds"]["dns"]),
     )
 
 

@@ -160,7 +160,9 @@ def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
         **{rules_flannel.user_set(uid): "type ipv4_addr" for uid in _on_flannel(settings)},
     }
     declared = {"inet": sets, "bridge": {"pods": "type ifname . ether_addr . ipv4_addr"}}
-    bounds = rules_bounds.chains(settings.bounds, subordinate, has_flannel=settings.flannel is not None)
+    bounds = rules_bounds.chains(
+        settings.bounds, subordinate, has_flannel=settings.flannel is not None, dns_port=settings.dns_port
+    )
     text = ""
     for family, deciding in tables(settings).items():
         chains = {**deciding, **(bounds if family == "inet" else {})}

@@ -9,8 +9,12 @@ each account is bounded, in chains that come behind those that decide who reache
 - Processes on the host are known by uid, those of a user's subordinate ids by their range: one user has 65,536 of them.
 - Root and the kernel are not bounded, nor is what comes from other machines: on members it is bounded where it begins.
 
-There are two bounds, for `ct count` does not see TCP connections that are closed and still remembered, and costs a walk
-over the account's connections each time: so many at once, and so many new ones a second, which is asked first.
+Questions to the node's DNS are bounded as well: its answers cost processor time of everybody's, and a flood of them by
+one socket is one connection.
+
+There are two bounds of connections, for `ct count` does not see TCP connections that are closed and still remembered,
+and costs a walk over the account's connections each time: so many at once, and so many new ones a second, which is
+asked first.
 """
 
 from __future__ import annotations
@@ -32,10 +36,12 @@ class Bounds:
     Attributes:
         flows: connections at once.
         rate: new ones a second, after as many as `flows` at once.
+        dns: questions to the node's DNS by UDP a second, after as many at once.
     """
 
     flows: int = 16384
     rate: int = 1000
+    dns: int = 5000
 
 
 def sets() -> dict[str, str]:
@@ -46,32 +52,41 @@ def sets() -> dict[str, str]:
         # An element of `rates` is forgotten when it would be full again; one of `flows` with its last connection.
         found[f"rates_{key}"] = f"type {kind}; size 65535; flags dynamic,timeout; timeout 2m"
         found[f"flows_{key}"] = f"type {kind}; size 65535; flags dynamic"
+        found[f"dns_{key}"] = f"type {kind}; size 65535; flags dynamic,timeout; timeout 2m"
     return found
 
 
-def chains(bounds: Bounds, subordinate: Iterable[Range], *, has_flannel: bool) -> dict[str, list[str]]:
+def chains(
+    bounds: Bounds, subordinate: Iterable[Range], *, has_flannel: bool, dns_port: int = 53
+) -> dict[str, list[str]]:
     """Return the chains.
 
     Args:
         bounds: of each account.
         subordinate: ranges of ids that belong to one user each.
         has_flannel: whether there are pods of that network.
+        dns_port: where the node's DNS listens.
     """
     ranges = apart(subordinate)
-    by_range = ", ".join(f"{each.start}-{each.end - 1} : goto {_chain(each)}" for each in ranges)
+    asks = f"udp dport {dns_port}"
+    answered = [f'{asks} iifname "{LEG}*" {_dns("leg", "iifname", bounds)}']
     pods = [f'ct state new iifname "{LEG}*" goto bound_leg']
     if has_flannel:
         pods.append(f'ct state new iifname "{FLANNEL_BRIDGE}" goto bound_pod')
+        answered.append(f'{asks} iifname "{FLANNEL_BRIDGE}" {_dns("pod", "ip saddr", bounds)}')
     return {
         **{_chain(each): [f"{_over_rate(bounds)} drop", f"{_over_flows(bounds)} drop"] for each in ranges},
-        "bound_uid": [
-            *([f"meta skuid vmap {{ {by_range} }}"] if ranges else []),
-            *_each("uid", "meta skuid", bounds),
-        ],
+        **{_chain(each, "dns"): [f"{_over_dns(bounds)} drop"] for each in ranges},
+        "bound_uid": [*_by_range(ranges, "bound"), *_each("uid", "meta skuid", bounds)],
+        "dns_uid": [*_by_range(ranges, "dns"), _dns("uid", "meta skuid", bounds)],
         "bound_leg": _each("leg", "iifname", bounds),
         "bound_pod": _each("pod", "ip saddr", bounds),
-        "bound_output": [_HOOK.format("output"), "ct state new meta skuid != 0 goto bound_uid"],
-        "bound_input": [_HOOK.format("input"), *pods],
+        "bound_output": [
+            _HOOK.format("output"),
+            f"meta skuid != 0 fib daddr type local {asks} jump dns_uid",
+            "ct state new meta skuid != 0 goto bound_uid",
+        ],
+        "bound_input": [_HOOK.format("input"), *answered, *pods],
         "bound_forward": [_HOOK.format("forward"), *pods],
     }
 
@@ -94,6 +109,19 @@ def _each(key: str, expression: str, bounds: Bounds) -> list[str]:
     ]
 
 
+def _by_range(ranges: list[Range], kind: str) -> list[str]:
+    named = ", ".join(f"{each.start}-{each.end - 1} : goto {_chain(each, kind)}" for each in ranges)
+    return [f"meta skuid vmap {{ {named} }}"] if ranges else []
+
+
+def _dns(key: str, expression: str, bounds: Bounds) -> str:
+    return f"update @dns_{key} {{ {expression} {_over_dns(bounds)} }} drop"
+
+
+def _over_dns(bounds: Bounds) -> str:
+    return f"limit rate over {bounds.dns}/second burst {bounds.dns} packets"
+
+
 def _over_rate(bounds: Bounds) -> str:
     return f"limit rate over {bounds.rate}/second burst {bounds.flows} packets"
 
@@ -102,5 +130,5 @@ def _over_flows(bounds: Bounds) -> str:
     return f"ct count over {bounds.flows}"
 
 
-def _chain(ids: Range) -> str:
-    return f"bound_{ids.start}"
+def _chain(ids: Range, kind: str = "bound") -> str:
+    return f"{kind}_{ids.start}"

@@ -92,7 +92,7 @@ GIVEN = {
     "services": [],
     "hosts": ["10.0.0.1"],
     "servers": GETENT,
-    "bounds": {"flows": "9", "rate": 8, "table": 7, "established_s": 6},
+    "bounds": {"flows": "9", "rate": 8, "dns": 5, "table": 7, "established_s": 6},
     "default": "allow",
 }
 
@@ -116,7 +116,7 @@ def test_rules_are_those_that_the_daemon_reads():
     assert [(str(each.protocol), str(each.ports)) for each in read.services] == [("udp", "123")]
     assert read.hosts == (IPv4Network("10.0.0.1/32"),)
     assert read.servers == (IPv4Network("192.0.2.5/32"),)
-    assert (read.bounds.flows, read.bounds.rate) == (9, 8)
+    assert (read.bounds.flows, read.bounds.rate, read.bounds.dns) == (9, 8, 5)
     assert [(rule.action, rule.protocol, rule.uid) for rule in read.egress] == [("deny", "tcp", None)]
 
 

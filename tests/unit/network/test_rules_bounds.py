@@ -1,7 +1,7 @@
 from isthmus.model.subids import END_ID, Range
 from isthmus.network.rules_bounds import Bounds, apart, chains
 
-BOUNDS = Bounds(flows=50, rate=5)
+BOUNDS = Bounds(flows=50, rate=5, dns=7)
 
 
 def test_rate_is_asked_before_the_count_that_costs_more():
@@ -29,3 +29,15 @@ def test_flannel_is_bounded_where_it_is():
     for has_flannel in (True, False):
         lines = chains(BOUNDS, (), has_flannel=has_flannel)["bound_forward"]
         assert any("iflannel" in line for line in lines) is has_flannel
+
+
+def test_questions_to_the_dns_are_bounded_for_pods_and_processes():
+    found = chains(BOUNDS, [Range("bob", 165536, 65536)], has_flannel=True)
+    over = "limit rate over 7/second burst 7 packets"
+    assert found["dns_uid"] == [
+        "meta skuid vmap { 165536-231071 : goto dns_165536 }",
+        f"update @dns_uid {{ meta skuid {over} }} drop",
+    ]
+    assert found["dns_165536"] == [f"{over} drop"]
+    assert sum("udp dport 53 iifname" in line for line in found["bound_input"]) == 2
+    assert "meta skuid != 0 fib daddr type local udp dport 53 jump dns_uid" in found["bound_output"]
