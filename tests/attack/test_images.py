@@ -61,7 +61,7 @@ def test_archive_writes_outside(way, login, attacker, work):
     done = pull(login, attacker, work, f"{way}.tar")
     assert login.run_as(attacker, STATE.format(work=work)) == before
     assert done.rc == 1
-    assert "is refused: its archive is not as builders write it" in done.stderr
+    assert "is refused: it is no archive that an honest builder writes" in done.stderr
     assert login.run_as(attacker, f"ls -A {work}/scratch") == ""
 
 

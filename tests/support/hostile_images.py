@@ -124,8 +124,10 @@ def archive(path: Path, layout: Path, entries: list[Entry], target: str) -> Path
     """Write an OCI archive of a layout, with entries before its own."""
     path.write_bytes(_tar(entries, target))
     with tarfile.open(path, "a") as tar:
-        for each in sorted(layout.iterdir()):
-            tar.add(each, each.name)
+        for each in sorted(layout.rglob("*")):
+            # A folder's own entry would take the place of a link.
+            if each.is_file() or not entries:
+                tar.add(each, each.relative_to(layout), recursive=False)
     return path
 
 
