@@ -42,7 +42,16 @@ NETWORK = IPv4Network("198.18.0.0/15")
 SWITCH, FIRST = NETWORK[1], NETWORK[257]
 # As roles/network has it.
 SERVICES = IPv4Network("10.96.0.0/12")
-RULES = {"admins": [], "slurm": ["6817-6818"], "services": [], "hosts": [], "egress": [], "default": "allow"}
+RULES = {
+    "admins": [],
+    "slurm": ["6817-6818"],
+    "services": [],
+    "hosts": [],
+    "servers": [],
+    "egress": [],
+    "bounds": {"flows": 16384, "rate": 1000, "dns": 5000, "table": 262144, "established_s": 7440},
+    "default": "allow",
+}
 DIE_WITH_PARENT, BIND = 1, 0x1000
 # Ports of a Linux bridge (BR_MAX_PORTS), less one.
 NODES_MAX = 1000
@@ -241,6 +250,7 @@ def _settings(node: Node, etcd: Cluster, socket_path: Path) -> Settings:
         dns=DnsSettings("isthmus"),
         resolver=HostResolver.NONE,
         rules=RULES,
-        socket=socket_path,
+        socket=socket_path.with_suffix(".users"),
+        root_socket=socket_path,
         services=SERVICES,
     )

@@ -18,6 +18,7 @@ from isthmus.network.keys import Keys
 from isthmus.network.store import Store
 from tests.support import apptainer_host, certificates
 from tests.support.etcd import PREFIX, running
+from tests.support.passable import passable
 from tests.support.supervised import Kubelet
 from tests.support.waiting import wait
 
@@ -50,9 +51,7 @@ def store(etcd):
 @pytest.fixture(scope="session")
 def host(tmp_path_factory):
     """A node with Apptainer and an ordinary user."""
-    folder = tmp_path_factory.mktemp("host")
-    for parent in (folder, *folder.parents[:2]):
-        parent.chmod(0o755)
+    folder = passable(tmp_path_factory.mktemp("host"))
     made = apptainer_host.start(folder, f"isthmus-test-{os.getpid()}")
     try:
         yield made

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.support.passable import passable
+
 NOBODY = pwd.getpwnam("nobody").pw_uid
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and other users need root")
 CLI = """
@@ -22,9 +24,7 @@ SETTINGS = '{"schema": 1, "image": "/opt/image", "driver": "none"}'
 
 @pytest.fixture
 def home(tmp_path):
-    for folder in (tmp_path, *tmp_path.parents[:2]):
-        folder.chmod(0o755)
-    (tmp_path / "kubernetes.json").write_text(SETTINGS)
+    (passable(tmp_path) / "kubernetes.json").write_text(SETTINGS)
     (tmp_path / "home").mkdir()
     os.chown(tmp_path / "home", NOBODY, NOBODY)
     return tmp_path / "home"

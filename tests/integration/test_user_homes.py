@@ -9,6 +9,7 @@ import pytest
 
 from tests.support import modules
 from tests.support.home_traps import KEY, OUTSIDE_SCRIPT, OUTSIDE_STATE, SECRET, TRAPS
+from tests.support.passable import passable
 
 # ssh-keygen wants one that passwd(5) knows.
 UID = pwd.getpwnam("nobody").pw_uid
@@ -29,10 +30,7 @@ def outside(tmp_path):
 
 @pytest.fixture
 def account(tmp_path):
-    # pytest's own, closed to other users; /tmp above them is not pytest's.
-    for parent in (tmp_path, *tmp_path.parents[:2]):
-        parent.chmod(0o755)
-    (tmp_path / "home").mkdir(mode=0o755)
+    (passable(tmp_path) / "home").mkdir(mode=0o755)
     return pwd.struct_passwd(("eve", "*", UID, UID, "", str(tmp_path / "home/eve"), "/bin/sh"))
 
 
