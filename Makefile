@@ -107,6 +107,7 @@ test-full: test ## Also the molecule scenarios that `make test` leaves out
 bench: venv ## Take the figures in docs/testing.md (results/*.json)
 	$(BIN)/python -m tests.bench.mpi_starts
 	$(BIN)/python -m tests.bench.site_times
+	$(BIN)/python -m tests.bench.site_scale
 	$(BIN)/python -m tests.bench.container_starts
 	$(BIN)/python -m tests.bench.containers
 	$(BIN)/python -m tests.bench.network_logic
