@@ -1,4 +1,7 @@
-"""Asks this host's daemon; for commands, which show its words when it refuses. Root has a socket of its own."""
+"""Asks this host's daemon; for commands, which show its words when it refuses. Root has a socket of its own.
+
+So has each account that the daemon knows, in a folder beside the common one: nobody else can fill its queue.
+"""
 
 from __future__ import annotations
 
@@ -49,5 +52,14 @@ def _dial(connection: socket.socket, path: str, until: float) -> None:
 
 
 def own_socket() -> Path:
-    """Return where the caller asks."""
-    return SOCKET if os.geteuid() else ROOT_SOCKET
+    """Return where the caller asks: at the account's socket if there is one."""
+    uid = os.geteuid()
+    if not uid:
+        return ROOT_SOCKET
+    own = account_socket(SOCKET, uid)
+    return own if os.access(own, os.W_OK) else SOCKET
+
+
+def account_socket(common: Path, uid: int) -> Path:
+    """Return where an account's socket is, beside the common one."""
+    return common.with_name("accounts") / str(uid)

@@ -69,6 +69,11 @@ class Buckets:
             self._levels[uid] = (level - price, self._clock())
             return 0.0
 
+    def wait_s(self, uid: int, price: float = 1.0) -> float:
+        """Return the seconds until there are so many tokens; take none."""
+        with self._lock:
+            return max(0.0, (price - self._level(uid)) / self._per_s)
+
     def _level(self, uid: int) -> float:
         now = self._clock()
         if uid not in self._levels and len(self._levels) >= REMEMBERED_MAX:

@@ -8,6 +8,7 @@ space    on the controller: whether etcd takes writes, for `status`
 leases   leases without use are dropped
 serve    requests of root; a thread per connection
 users    everybody's requests, on a socket of their own
+accounts connections to the sockets of single accounts
 
 Any of them that ends, ends the daemon: systemd starts it anew, and live pods do not notice.
 """
@@ -31,6 +32,7 @@ from isthmus.clients.process import ProcessError, run
 from isthmus.clients.slurm import SlurmError, jobs_on_nodes
 from isthmus.model.network import Driver
 from isthmus.network import ended, leases, settings
+from isthmus.network.account_sockets import AccountSockets
 from isthmus.network.converge import Converger
 from isthmus.network.drivers import FlannelNetwork, Network, PrivateNetwork
 from isthmus.network.filtering import NodeFilter, read_rules, size_tracking
@@ -83,12 +85,13 @@ class Daemon:
         operations = Operations(parts)
         server = Server(self._told.root_socket, operations.answer)
         users = UsersServer(self._told.socket, operations.answer, operations.admit)
-        loops: dict[str, Callable[[], None]] = {"watch": self._watch, "follow": self._follow, "leases": self._leases}
+        loops: dict[str, Callable[[], None]] = {"watch": self._watch, "leases": self._leases}
         if self._told.releases:
             loops |= {"release": self._release, "space": self._look_at_space}
         if self._flannel:
             loops["flannel"] = partial(self._follow_flannel, self._flannel)
-        loops |= {"serve": server.serve_forever, "users": users.serve_forever}
+        loops |= {"serve": server.serve_forever, "users": users.serve_forever, "accounts": users.own.serve_forever}
+        loops["follow"] = partial(self._follow, users.own)
         for name, loop in loops.items():
             threading.Thread(target=self._guarded, args=(name, loop), name=name, daemon=True).start()
         notify("READY=1", f"STATUS={len(parts.view.snapshot.state.nodes)} members")
@@ -109,9 +112,12 @@ class Daemon:
         for snapshot in self._store.feed(self._parts.view.snapshot, lambda line: _log.warning("%s", line)):
             self._parts.view.set(snapshot)
 
-    def _follow(self) -> None:
+    def _follow(self, sockets: AccountSockets) -> None:
         turn = 0
         while True:
+            # Who has pods or a lease here will ask.
+            for leg in self._parts.converger.last.plan.legs.values():
+                sockets.open(leg.uid)
             turn = self._parts.view.next_turn(turn, IDLE_S)
             self._parts.converger.run(self._parts.view.state)
             self._followed_s = time.monotonic()

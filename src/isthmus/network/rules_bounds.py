@@ -41,7 +41,7 @@ class Bounds:
 
     flows: int = 16384
     rate: int = 1000
-    dns: int = 5000
+    dns: int = 1000
 
 
 def sets() -> dict[str, str]:

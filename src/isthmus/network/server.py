@@ -26,6 +26,8 @@ from threading import Lock
 from typing import Any
 
 from isthmus.network import limits
+from isthmus.network.account_sockets import AccountSockets
+from isthmus.network.client import account_socket
 from isthmus.network.messages import ErrorCode
 from isthmus.network.protocol import refuse
 
@@ -41,6 +43,8 @@ ACCOUNTS_CONNECTIONS_MAX = 384
 # Connections that are refused are closed a little later, so that whoever tries again at once has to wait.
 REFUSED_HELD_MAX = 256
 REFUSED_S = 0.2
+# Connections taken from the common socket, a second and at once.
+COMMON_PER_S, COMMON_AT_ONCE = 500.0, 300.0
 # After an accept or a thread that failed for want of something, so that others can go on.
 BREATH_S = 0.1
 _WANTING = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -117,6 +121,8 @@ class UsersServer(Server):
         self._admit = admit
         self._accounts = accounts or limits.Accounts()
         self._buckets = limits.Buckets(limits.REQUESTS_PER_S, limits.REQUESTS_AT_ONCE)
+        self._common = limits.Buckets(COMMON_PER_S, COMMON_AT_ONCE)
+        self.own = AccountSockets(account_socket(path, 0).parent, lambda uid: self._buckets.wait_s(uid), self.take)
         self._open: Counter[int] = Counter()
         # Counted once each, whatever becomes of them.
         self._counted: dict[socket.socket, int] = {}
@@ -124,12 +130,32 @@ class UsersServer(Server):
         self._closing: deque[tuple[float, socket.socket]] = deque()
         self._lock = Lock()
 
+    def server_close(self) -> None:
+        """Close the accounts' sockets, too."""
+        super().server_close()
+        self.own.close()
+
+    def get_request(self) -> tuple[Any, Any]:
+        """Accept a connection on the common socket, at its rate."""
+        time.sleep(self._common.spend(0))
+        return super().get_request()
+
+    def take(self, request: socket.socket) -> None:
+        """Serve a connection that an account's own socket accepted, as socketserver serves those of the common one."""
+        try:
+            if self.verify_request(request, None):
+                self.process_request(request, None)
+                return
+        except Exception:
+            self.handle_error(request, None)
+        self.shutdown_request(request)
+
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Refuse a connection beyond what an account may have; root is not counted."""
+        """Refuse a connection beyond what an account may have, which costs as well; root is not counted."""
         uid = peer(request)
         with self._lock:
             is_within = self._open[uid] < CONNECTIONS_MAX and len(self._counted) < ACCOUNTS_CONNECTIONS_MAX
-            if uid and not (is_within and self._accounts.may_be(uid) and not self._buckets.take(uid)):
+            if uid and not (self._accounts.may_be(uid) and not self._buckets.take(uid) and is_within):
                 self._rejected.add(request)
                 return False
             if uid:
@@ -166,6 +192,7 @@ class UsersServer(Server):
             why = f"uid {uid} is no account of this host; ask as yourself, not in a user namespace"
             handler.wfile.write(refuse(ErrorCode.FORBIDDEN, why))
             return
+        self.own.open(uid)
         while line := self._line(handler, uid):
             time.sleep(self._buckets.spend(uid, limits.price(len(line))))
             handler.wfile.write(self.answer(line, uid))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -45,7 +46,7 @@ class Services:
     Args:
         job: Slurm's number.
         told: is called with why the daemon has not taken them, and with nothing when it has.
-        path: the daemon's socket.
+        path: the daemon's socket for everybody.
     """
 
     def __init__(self, job: str, told: Callable[[str], None], path: Path = SOCKET) -> None:
@@ -128,7 +129,7 @@ class Services:
             await asyncio.wait_for(self._changed.wait(), pause_s)
 
     async def _ask(self, rows: list[Row]) -> None:
-        reader, writer = await asyncio.open_unix_connection(str(self._path))
+        reader, writer = await asyncio.open_unix_connection(str(own_socket(self._path)))
         try:
             told = {"version": VERSION, "op": "job_services", "job": int(self._job), "services": rows}
             writer.write(json.dumps(told, separators=(",", ":")).encode() + b"\n")
@@ -138,6 +139,12 @@ class Services:
             writer.close()
         if not reply["ok"]:
             raise _RefusedError(str(reply["error"]["code"]), str(reply["error"]["message"]))
+
+
+def own_socket(common: Path) -> Path:
+    """Return the socket that the daemon has for this account alone, if there is one: others cannot fill its queue."""
+    own = common.with_name("accounts") / str(os.geteuid())
+    return own if os.access(own, os.W_OK) else common
 
 
 def _key(row: Any) -> str:

@@ -227,3 +227,41 @@ def test_connections_beyond_the_accounts_rate_get_no_thread(users, monkeypatch, 
     wait(lambda: users._open[BOB] == 0, interval_s=0.01)
     with connect(users) as refused:
         assert refused.recv(1) == b""
+
+
+def test_account_gets_a_socket_with_the_first_answer(users, monkeypatch, peers):
+    monkeypatch.setattr(limits.Accounts, "has", lambda accounts, uid: True)
+    opened = []
+    monkeypatch.setattr(users.own, "open", opened.append)
+    with connect(users) as connection:
+        ask(connection, b"one\n")
+    assert opened == [BOB]
+
+
+def test_connection_to_an_accounts_socket_is_served(users, tmp_path, peers):
+    here, there = socket.socketpair()
+    users.take(there)
+    with here:
+        assert ask(here, b"one\n") == b"%d one\n" % BOB
+
+
+def test_common_socket_is_served_at_its_rate(users, monkeypatch, peers):
+    monkeypatch.setattr(users, "_common", limits.Buckets(20, 1))
+    begin = time.monotonic()
+    for _ in range(5):
+        connect(users).close()
+    with connect(users) as last:
+        assert ask(last, b"last\n")
+    assert time.monotonic() - begin >= 0.2
+
+
+def test_connection_that_is_refused_has_its_price(users, monkeypatch, peers):
+    monkeypatch.setattr(users, "_buckets", limits.Buckets(0.001, 100))
+    held = [connect(users) for _ in range(server.CONNECTIONS_MAX)]
+    assert all(ask(each, b"one\n") for each in held)
+    before_s = users._buckets.wait_s(BOB, 100)
+    with connect(users) as refused:
+        assert refused.recv(1) == b""
+    assert users._buckets.wait_s(BOB, 100) > before_s + 900
+    for each in held:
+        each.close()
