@@ -1,7 +1,8 @@
 """The module `registry_credentials`: a registry's passwords in its users' homes, whatever else they keep there.
 
-Root would follow a link that a user made in his home. So each file is looked at and written with the user's own
-rights; all users are served in one go, for a site has hundreds.
+Root would follow a link that a user made in his home. So each file is looked at and written by a child process that is
+the user; one that hangs, as in a FUSE mount of the user's, is ended. All users are served in one go, for a site has
+hundreds.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import select
+import signal
 import stat
 from base64 import b64encode
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from tempfile import mkstemp
 
@@ -20,25 +24,53 @@ from ansible.module_utils.basic import AnsibleModule
 
 FILE = ".apptainer/docker-config.json"
 LARGEST = 1 << 20
+# A home that has not answered by then is left for the next run.
+PATIENCE_S = 60.0
 
 
 class UnusableError(Exception):
     """The user's file is none that can be kept."""
 
 
-@contextmanager
-def acting_as(account: pwd.struct_passwd) -> Iterator[None]:
-    """Touch files as this user."""
-    groups, uid, gid = os.getgroups(), os.geteuid(), os.getegid()
-    os.setgroups(os.getgrouplist(account.pw_name, account.pw_gid))
-    os.setegid(account.pw_gid)
-    os.seteuid(account.pw_uid)
+def become(account: pwd.struct_passwd) -> None:
+    """Be this user from here on, with nothing of root's left."""
+    os.setsid()
+    if os.geteuid() == 0:
+        os.setgroups(os.getgrouplist(account.pw_name, account.pw_gid))
+        os.setresgid(account.pw_gid, account.pw_gid, account.pw_gid)
+        os.setresuid(account.pw_uid, account.pw_uid, account.pw_uid)
+
+
+def as_user(account: pwd.struct_passwd, work: Callable[[], bool]) -> bool:
+    """Let a child that is the user do something; return what it returns.
+
+    Raises:
+        UnusableError: it could not, or did not in time.
+    """
+    reads, writes = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            become(account)
+            answer = {"changed": work()}
+        except Exception as error:  # whatever it is, the parent must hear of it
+            answer = {"problem": str(error)}
+        os.write(writes, json.dumps(answer).encode())
+        os._exit(0)
+    os.close(writes)
     try:
-        yield
+        # All of it is written at once, and is less than a pipe holds.
+        in_time, _, _ = select.select([reads], [], [], PATIENCE_S)
+        answer = json.loads(os.read(reads, 1 << 16) or b"{}") if in_time else {}
     finally:
-        os.seteuid(uid)
-        os.setegid(gid)
-        os.setgroups(groups)
+        os.close(reads)
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        # One that the kernel cannot end is not waited for.
+        os.waitpid(pid, 0 if in_time else os.WNOHANG)
+    if "changed" not in answer:
+        raise UnusableError(answer.get("problem", "its file system does not answer"))
+    return bool(answer["changed"])
 
 
 def merged(text: str, address: str, credential: str) -> str:
@@ -123,10 +155,9 @@ def main() -> None:
         path = Path(account.pw_dir, FILE)
         credential = f"{name}:{module.params['passwords'][name]}"
         try:
-            with acting_as(account):
-                if keep(path, module.params["address"], credential, dry=module.check_mode):
-                    changed.append(name)
-        except (UnusableError, OSError) as error:
+            if as_user(account, partial(keep, path, module.params["address"], credential, dry=module.check_mode)):
+                changed.append(name)
+        except UnusableError as error:
             module.warn(f"{path} was left as it is ({error}); {name} must move it away before the next run")
     module.exit_json(changed=bool(changed), users=changed)
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import pwd
+import time
 from base64 import b64encode
 
 import pytest
@@ -67,3 +69,24 @@ def test_pipe_does_not_keep_the_playbook_waiting(module, keep, path):
     os.mkfifo(path)
     with pytest.raises(module.UnusableError):
         keep()
+
+
+def test_home_that_hangs_is_left(module, monkeypatch):
+    monkeypatch.setattr(module, "PATIENCE_S", 0.2)
+    begin = time.monotonic()
+    with pytest.raises(module.UnusableError, match="does not answer"):
+        module.as_user(pwd.getpwuid(os.getuid()), lambda: time.sleep(60))
+    assert time.monotonic() - begin < 30
+
+
+@pytest.mark.parametrize("changed", [True, False])
+def test_child_tells_whether_a_file_changed(module, changed):
+    assert module.as_user(pwd.getpwuid(os.getuid()), lambda: changed) is changed
+
+
+def test_problem_in_the_home_is_told(module):
+    def work():
+        raise module.UnusableError("it is no file")
+
+    with pytest.raises(module.UnusableError, match="it is no file"):
+        module.as_user(pwd.getpwuid(os.getuid()), work)
