@@ -27,11 +27,14 @@ from tests.attack.network_ways import (
 )
 from tests.support import network_attack
 from tests.support.user_clusters import UserCluster
+from tests.support.waiting import wait
 
 COUNT = "/proc/sys/net/netfilter/nf_conntrack_count"
 # network_connections_max of the test bed, and what others have there.
 MOST, OTHERS = 16384, 2000
 FLOOD = 24000
+# network_dns_rate of the test bed.
+DNS_RATE = 1000
 
 
 @pytest.fixture(scope="module")
@@ -229,8 +232,15 @@ def test_flood_of_questions(bed):
     ask = {"name": "ask", "kind": "questions", "server": "{victim_leg_near}", "count": 100}
     ask |= {"question": "{victim_job}.{victim_name}.{domain}"}
     where = f"--overlap --jobid={bed.jobs['attacker']} --nodelist={bed.near.name} --nodes=1 --ntasks=1 --mem=20"
-    command = f"srun {where} {bed.command([flood])}"
-    bed.login.output(f"setsid --fork su - {bed.users['attacker']} -c '{command}' > /dev/null 2>&1 < /dev/null")
+    attacker = bed.users["attacker"]
+    command = f"srun {where} {bed.command([flood])} > flood-of-questions.json"
+    bed.login.output(f"setsid --fork su - {attacker} -c '{command}' > /dev/null 2>&1 < /dev/null")
     time.sleep(2)
-    told = bed.in_pod([ask], role="victim")["ask"]
-    assert told == "open: 100 of 100 answered", told
+    answered = bed.in_pod([ask], role="victim")["ask"]
+    flooded = wait(lambda: bed.login.run_as(attacker, "cat flood-of-questions.json"))
+    bed.login.run_as(attacker, "rm flood-of-questions.json")
+    assert answered == "open: 100 of 100 answered"
+    sent, told = map(int, json.loads(flooded)["flood"].removeprefix("open: ").split())
+    # It asked for more than its share, and got no more than that.
+    assert 2 * told < sent
+    assert 0 < told <= DNS_RATE * (flood["seconds"] + 2)

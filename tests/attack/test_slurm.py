@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -10,6 +11,8 @@ from tests.support import jobs
 from tests.support.waiting import wait
 from tests.support.ways import tried
 
+# slurm_user_jobs_max of the test bed.
+JOBS_MAX = 1000
 MARK = "secret-of-the-victim"
 LIBRARY = r"""
 #include <stdio.h>
@@ -204,3 +207,41 @@ def test_socket_of_munge_gives_nobody_another_name(login, attacker, victim):
     assert f"({login.output(f'id -u {victim}')})" not in made["own"].said
     assert not made["uid"].worked
     wait(lambda: login.run_as(attacker, "squeue --me --noheader --name=wrap") == "")
+
+
+@pytest.fixture
+def managed(controller):
+    """Only where Isthmus installed Slurm itself."""
+    if not controller.variables["slurm_manage"]:
+        pytest.skip("this Slurm is the site's own")
+
+
+@pytest.mark.attack("-")
+@pytest.mark.parametrize("way", ["one array", "array after array"])
+def test_queue_of_slurm_is_filled(login, controller, attacker, victim, managed, way):
+    """More jobs in the queue than a user may have, none of which runs."""
+    held = "sbatch --hold --quiet --mem=10 --output=/dev/null --wrap true"
+    sizes = [JOBS_MAX + 1] if way == "one array" else [JOBS_MAX // 2] * 3
+    try:
+        asked = [login.try_as(attacker, f"{held} --array=0-{size - 1}") for size in sizes]
+        assert asked[-1].rc != 0
+        assert "job submit limit" in asked[-1].stderr
+        assert [each.rc for each in asked[:-1]] == [0] * (len(asked) - 1)
+        login.run_as(victim, "srun --mem=10 true")
+    finally:
+        controller.output(f"scancel --user={attacker} --state=PENDING")
+
+
+@pytest.mark.attack("-")
+@pytest.mark.full
+def test_slurmctld_is_asked_without_end(login, attacker, victim, managed):
+    """More requests to slurmctld than a user has, by many programs at once, while another starts a job."""
+    asking = "for n in $(seq 20); do (for m in $(seq 40); do squeue > /dev/null; done) & done; wait"
+    begin = time.monotonic()
+    login.output(f"su - {attacker} -c '{asking}' > /dev/null 2>&1 &")
+    login.run_as(victim, "srun --mem=10 true")
+    took_s = time.monotonic() - begin
+    wait(lambda: login.run(f"pgrep --euid {attacker} squeue").rc != 0)
+    # 800 requests, of which 200 come at once and 50 a second after them.
+    assert time.monotonic() - begin > (800 - 200) / 50 * 0.8
+    assert took_s < 10

@@ -5,6 +5,7 @@
     daemon_attacks.py hold UIDS EACH SECONDS    open connections, by subordinate uids if UIDS > 0; how many are served
     daemon_attacks.py flood KIND SECONDS UIDS PROCESSES JOB    one of KINDS as fast as it goes; answers and CPU time
     daemon_attacks.py get SECONDS               ask every 20 ms; how long each took
+    daemon_attacks.py resolve SECONDS NAME      in a pod, ask its DNS every 20 ms; how long each took
 
 With UIDS it must be run below `unshare --user --map-root-user --map-auto`.
 """
@@ -21,6 +22,7 @@ from contextlib import suppress
 
 TRIES = 100
 SOCKET = "/run/isthmus/networkd.sock"
+OWN_SOCKET = f"/run/isthmus/accounts/{os.getuid()}"
 
 
 def line(op, **fields):
@@ -42,21 +44,22 @@ KINDS = {
     "short": lambda turn, job: b"\n",
     "get": lambda turn, job: line("job_get", job=job),
     "connect": lambda turn, job: b"",
+    "own": lambda turn, job: b"",
     "churn": lambda turn, job: line("unreserve" if turn % 2 else "reserve", name=f"churn-{os.getpid()}"),
 }
 
 
-def connect():
+def connect(path=SOCKET):
     """Return a connection to the daemon."""
     connection = socket.socket(socket.AF_UNIX)
-    connection.connect(SOCKET)
+    connection.connect(path)
     connection.settimeout(10)
     return connection
 
 
-def exchange(text, answer_s=30):
+def exchange(text, answer_s=30, path=SOCKET):
     """Send bytes on a connection of their own; return the reply's line."""
-    with connect() as connection:
+    with connect(path) as connection:
         connection.settimeout(answer_s)
         try:
             # A refusal may come, and the connection be closed, before all is sent.
@@ -125,11 +128,11 @@ def flood(kind, seconds, job):
     texts = [KINDS[kind](turn, job) for turn in range(2)]
     while time.monotonic() < until:
         try:
-            connection = connection or connect()
+            connection = connection or connect(OWN_SOCKET if kind == "own" else SOCKET)
             connection.settimeout(max(0.1, until - time.monotonic()))
             connection.sendall(texts[turn % 2])
             turn += 1
-            if kind == "connect" or not connection.recv(65536):
+            if not texts[0] or not connection.recv(65536):
                 connection.close()
                 connection = None
             else:
@@ -166,15 +169,35 @@ def datagrams(seconds, address, ports):
     return sent
 
 
-def asked(seconds):
+def timed(seconds, ask):
     """Return how long answers took."""
     until, took = time.monotonic() + seconds, []
     while time.monotonic() < until:
         begin = time.perf_counter()
-        exchange(line("job_get", job=4294967000))
+        ask()
         took.append(time.perf_counter() - begin)
         time.sleep(0.02)
     return took
+
+
+def get():
+    """Ask the daemon as a user's programs do: at the account's socket if there is one."""
+    exchange(line("job_get", job=4294967000), path=OWN_SOCKET if os.access(OWN_SOCKET, os.W_OK) else SOCKET)
+
+
+def resolve(name):
+    """Ask a pod's DNS, which is where its packets go first; a second without an answer is one more try."""
+    with open("/proc/net/route") as routes:
+        gateway = next(words[2] for words in map(str.split, routes) if words[1] == "00000000")
+    server = socket.inet_ntoa(bytes.fromhex(gateway)[::-1])
+    question = b"".join(bytes([len(part)]) + part.encode() for part in name.split("."))
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.settimeout(1)
+        while True:
+            client.sendto(bytes.fromhex("000701000001000000000000") + question + b"\0\0\1\0\1", (server, 53))
+            with suppress(TimeoutError):
+                client.recv(512)
+                return
 
 
 def attack(kind, seconds, count, value):
@@ -214,7 +237,9 @@ def main():
         uids, each, seconds = map(int, words)
         print(as_each(uids, lambda: hold(each, seconds)))
     elif verb == "get":
-        print(json.dumps(asked(float(words[0]))))
+        print(json.dumps(timed(float(words[0]), get)))
+    elif verb == "resolve":
+        print(json.dumps(timed(float(words[0]), lambda: resolve(words[1]))))
     elif verb == "flood":
         kind, seconds, (uids, count, value) = words[0], float(words[1]), map(int, words[2:])
         work = attack(kind, seconds, count, value)

@@ -16,6 +16,7 @@ from isthmus.filters.slurm_site import (
     slurm_compute,
     slurm_fair_memory,
     slurm_missing,
+    slurm_qos_bounded,
     slurm_undeclared,
     slurm_users_of,
 )
@@ -35,6 +36,7 @@ FILTERS: dict[str, Callable[..., object]] = {
     "slurm_nodes": slurm_nodes,
     "slurm_openmpi": slurm_openmpi,
     "slurm_partitions": slurm_partitions,
+    "slurm_qos_bounded": slurm_qos_bounded,
     "slurm_protected": slurm_protected,
     "slurm_protected_file": slurm_protected_file,
     "slurm_settings": slurm_settings,

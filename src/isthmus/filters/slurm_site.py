@@ -11,6 +11,8 @@ from isthmus.filters.slurm_nodes import slurm_hardware
 
 # Configless operation, sackd and reconfiguration without restarts: Slurm's release notes for 23.11.
 OLDEST = (23, 11)
+# The QOS that slurmdbd makes.
+_NORMAL = "normal"
 
 Hosts = Mapping[str, Mapping[str, Any]]
 
@@ -57,6 +59,24 @@ def slurm_fair_memory(hosts: Sequence[Mapping[str, Any]]) -> int:
 def slurm_users_of(users: Iterable[Mapping[str, Any]], account: str) -> list[dict[str, str]]:
     """Every user of base_users as an entry of slurm_users, in one account."""
     return [{"name": user["name"], "account": account, "state": user.get("state", "present")} for user in users]
+
+
+def slurm_qos_bounded(qos: Sequence[Mapping[str, Any]], jobs_max: int) -> list[dict[str, Any]]:
+    """The QOS, and in Slurm's own, which a user has who has no other, a bound on jobs that are queued or run.
+
+    Args:
+        qos: entries of slurm_qos; one of that name may have another bound.
+        jobs_max: of a user; 0 leaves it as it is.
+    """
+    found = [dict(each) for each in qos]
+    if not jobs_max:
+        return found
+    normal = next((each for each in found if str(each["name"]).lower() == _NORMAL), None)
+    if normal is None:
+        normal = {"name": _NORMAL}
+        found.append(normal)
+    normal["limits"] = {"MaxSubmitJobsPerUser": jobs_max, **(normal.get("limits") or {})}
+    return found
 
 
 def slurm_missing(need: Mapping[str, str]) -> str:

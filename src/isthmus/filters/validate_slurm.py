@@ -28,6 +28,9 @@ def slurm_problems(site: Site) -> Iterator[str]:
     yield from _partitions(site)
     yield from _default_memory(site)
     yield from _times(site)
+    if isinstance(most := site.shared("slurm_user_jobs_max"), int) and most < 0:
+        remedy = "give a whole number, or 0 to leave what is set"
+        yield site.problem(f"slurm_user_jobs_max is {most}", remedy, "slurm_user_jobs_max")
 
 
 def _nodes(site: Site) -> Iterator[str]:

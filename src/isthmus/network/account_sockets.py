@@ -59,6 +59,7 @@ class AccountSockets:
         self._uids: dict[int, int] = {}
         # When to look at an account's socket again.
         self._paused: list[tuple[float, int]] = []
+        self._is_failing = False
         self._lock = Lock()
         self._epoll = select.epoll()
         folder.mkdir(mode=0o755, exist_ok=True)
@@ -73,10 +74,13 @@ class AccountSockets:
             try:
                 listener = _listen(self._folder / str(uid), uid)
             except OSError as error:
-                _log.warning("uid %d has no socket of its own: %s", uid, error)
+                # Each request of an account without one comes here.
+                _log.log(logging.DEBUG if self._is_failing else logging.WARNING, "uid %d has no socket: %s", uid, error)
+                self._is_failing = True
                 return
             while len(self._sockets) >= self._at_most:
                 self._drop(next(iter(self._sockets)))
+            self._is_failing = False
             self._sockets[uid] = listener
             self._uids[listener.fileno()] = uid
             self._epoll.register(listener, _READY)
@@ -152,6 +156,7 @@ def _listen(path: Path, uid: int) -> socket.socket:
         os.chown(path, uid, -1)
         listener.listen(QUEUE)
     except OSError:
+        path.unlink(missing_ok=True)
         listener.close()
         raise
     return listener

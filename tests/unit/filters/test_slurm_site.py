@@ -39,6 +39,32 @@ def test_users_share_one_account(user, state):
     assert slurm_site.slurm_users_of([{"name": "alice", "uid": 2001, **user}], "users") == expected
 
 
+@pytest.mark.parametrize(
+    ("qos", "jobs_max", "expected"),
+    [
+        ([], 1000, [{"name": "normal", "limits": {"MaxSubmitJobsPerUser": 1000}}]),
+        ([], 0, []),
+        (
+            [{"name": "long", "priority": 1}],
+            10,
+            [{"name": "long", "priority": 1}, {"name": "normal", "limits": {"MaxSubmitJobsPerUser": 10}}],
+        ),
+        (
+            [{"name": "Normal", "limits": {"MaxWall": 60}}],
+            10,
+            [{"name": "Normal", "limits": {"MaxSubmitJobsPerUser": 10, "MaxWall": 60}}],
+        ),
+        (
+            [{"name": "normal", "limits": {"MaxSubmitJobsPerUser": -1}}],
+            10,
+            [{"name": "normal", "limits": {"MaxSubmitJobsPerUser": -1}}],
+        ),
+    ],
+)
+def test_jobs_of_a_user_are_bounded_unless_the_inventory_says_otherwise(qos, jobs_max, expected):
+    assert slurm_site.slurm_qos_bounded(qos, jobs_max) == expected
+
+
 def test_missing_tells_the_remedy():
     assert slurm_site.slurm_missing({"path": "/x", "remedy": "install it"}) == "/x is missing; install it"
 

@@ -8,9 +8,17 @@ from jinja2 import StrictUndefined
 
 from isthmus.filters.validate import cluster_problems, cluster_role_specs
 
+LIMITS = ("slurm_user_jobs_max",)
 OPTIONS = {
     "base": ("base_users", "base_address"),
-    "slurm": ("slurm_partitions", "slurm_node", "slurm_conf_extra", "slurm_gres_conf", "slurm_qos"),
+    "slurm": (
+        "slurm_partitions",
+        "slurm_node",
+        "slurm_conf_extra",
+        "slurm_gres_conf",
+        "slurm_qos",
+        "slurm_user_jobs_max",
+    ),
     "provider_local": (),
     "cluster": ("cluster_name",),
 }
@@ -148,6 +156,7 @@ def test_hashes_and_locks_are_passwords(given):
         ({"slurm_qos": [{"name": "q", "limits": {"MaxWall": "1h"}}]}, "MaxWall of slurm_qos, q is no time: '1h'"),
         (partition(options={"DefMemPerNode": 257}), "DefMemPerNode of partition batch is 257 MiB, but node c1 has 256"),
         ({"slurm_gres_conf": [{"Name": ""}]}, "Name has no value"),
+        ({"slurm_user_jobs_max": -1}, "slurm_user_jobs_max is -1; give a whole number, or 0"),
         ({"slurm_gres_conf": ["Name=gpu"]}, "slurm_gres_conf[0] is text; write a dict"),
         ({"slurm_conf_extra": {"defmempercpu": 257}}, "is 257 MiB, but node c1 has 256; lower it, or raise"),
     ],

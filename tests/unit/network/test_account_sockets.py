@@ -45,6 +45,15 @@ def test_socket_is_its_accounts_alone(sockets, tmp_path):
     assert (found.st_uid, found.st_mode & 0o777) == (ME, 0o600)
 
 
+def test_socket_that_cannot_be_given_away_is_no_trap(sockets, tmp_path, monkeypatch):
+    def fails(path, uid, gid):
+        raise PermissionError("no CAP_CHOWN")
+
+    monkeypatch.setattr(os, "chown", fails)
+    sockets.open(ME)
+    assert os.listdir(tmp_path / "accounts") == []
+
+
 def test_connections_are_passed_on_one_after_the_other(sockets, tmp_path, taken):
     sockets.open(ME)
     with connect(tmp_path), connect(tmp_path):

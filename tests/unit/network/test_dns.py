@@ -104,3 +104,7 @@ def test_host_whose_resolver_knows_other_servers_gets_no_other_names():
 def test_resolv_conf_searches_job_user_and_the_admins_list():
     told = dns.resolv_conf(job(7), "alice", IPv4Address("10.64.0.1"), SETTINGS)
     assert told == "nameserver 10.64.0.1\nsearch 7.alice.cl alice.cl example.org\n"
+
+
+def test_errors_are_counted_and_not_logged_one_by_one():
+    assert dns.corefile([], SETTINGS).count("consolidate") == 1
