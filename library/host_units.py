@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from ansible.module_utils.basic import AnsibleModule
 
 RECORDS = Path("/var/lib/isthmus/units")
+UNITS = Path("/etc/systemd/system")
 COMMAND = {"type": "list", "elements": "str", "default": []}
 UNIT = {
     "name": {"type": "str", "required": True},
@@ -76,6 +77,11 @@ def read(paths: Sequence[str]) -> Files:
     return Files(whole.hexdigest(), changed)
 
 
+def others(files: Sequence[str]) -> list[str]:
+    """Units whose own files these are: a timer's service, which systemd reads again only when told to."""
+    return [Path(file).name for file in files if Path(file).parent == UNITS]
+
+
 def restart_is_due(unit: Unit, record: Record, files: Files) -> bool:
     """Tell whether a unit's process began with other contents than there are now."""
     if unit.invocation == record.invocation:
@@ -121,13 +127,15 @@ class Keeper:
         self.module = module
         self.done: list[str] = []
 
-    def look(self, names: Sequence[str]) -> list[Unit]:
-        """Ask systemd for these units; it reads its files again where they changed."""
-        units = self._show(names)
+    def look(self, wanted: Sequence[dict[str, Any]]) -> list[Unit]:
+        """Ask systemd for these units; it reads its files again where they, or those they stand for, changed."""
+        names = [each["name"] for each in wanted]
+        asked = [*names, *(name for each in wanted for name in others(each["files"]))]
+        units = self._show(asked)
         if not self.module.check_mode and any(unit.outdated or unit.load == "not-found" for unit in units):
             self._systemctl("daemon-reload")
-            units = self._show(names)
-        return units
+            units = self._show(asked)
+        return units[: len(names)]
 
     def bring(self, wanted: dict[str, Any], unit: Unit) -> None:
         """Enable, start or restart a unit, wait until it answers, and make it read its settings."""
@@ -202,7 +210,7 @@ def main() -> None:
     keeper = Keeper(module)
     wanted = module.params["units"]
     try:
-        for each, unit in zip(wanted, keeper.look([each["name"] for each in wanted]), strict=True):
+        for each, unit in zip(wanted, keeper.look(wanted), strict=True):
             keeper.bring(each, unit)
     except (UnitError, OSError) as error:
         module.fail_json(msg=str(error), units=keeper.done)

@@ -32,7 +32,7 @@ WORDS = {
 # Task -> why it may.
 ALLOWED = {
     "base: Mount the shared home": "the mount point itself is root's",
-    "kubernetes: Tell isthmus up about the site": "names the folder of nodes' disks to users' own programs",
+    "kubernetes: Tell isthmus up about the site; let bash complete the programs": "names a folder to users' programs",
     "network: Let it ask the node's DNS for the cluster's domain": "resolved's word for a domain",
 }
 HERE = tree.ROOT / "roles/main_job/tasks/main.yml"

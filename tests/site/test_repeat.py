@@ -8,7 +8,18 @@ QUIET = {"changed": 0, "unreachable": 0, "failed": 0}
 
 
 # Roles whose tasks are counted, and how often one of them may go to a host when there is nothing to do.
-COUNTED = {"artifacts", "provider_local", "slurm"}
+COUNTED = {
+    "apptainer",
+    "artifacts",
+    "ca",
+    "etcd",
+    "kubernetes",
+    "kubernetes_job",
+    "main_job",
+    "provider_local",
+    "registry",
+    "slurm",
+}
 MOST = 8
 
 

@@ -10,6 +10,7 @@ class Systemd:
     def __init__(self) -> None:
         self.load, self.active, self.enabled = "loaded", "inactive", "disabled"
         self.outdated = self.broken = False
+        self.changed: set[str] = set()  # other units whose files changed
         self.invocation, self.began = "", 0  # microseconds since boot
         self._starts = 0
         self.refuses: set[str] = set()
@@ -22,7 +23,7 @@ class Systemd:
             self.done.append(" ".join(argv))
             return (1, "", "refused") if program in self.refuses else (0, "", "")
         if rest[0] == "show":
-            return 0, self._shown(), ""
+            return 0, "\n".join(map(self._shown, rest[3:])), ""
         return self._change(*rest)
 
     def start_before(self, file: Path) -> None:
@@ -45,18 +46,19 @@ class Systemd:
             return 1, "", "Job failed"
         if verb == "daemon-reload":
             self.outdated = False
+            self.changed.clear()
         elif verb == "enable":
             self.enabled = "enabled"
         else:
             self._begin(time.time())
         return 0, "", ""
 
-    def _shown(self) -> str:
+    def _shown(self, name: str) -> str:
         rows = {
             "LoadState": self.load,
             "ActiveState": self.active,
             "UnitFileState": self.enabled,
-            "NeedDaemonReload": "yes" if self.outdated else "no",
+            "NeedDaemonReload": "yes" if self.outdated or name in self.changed else "no",
             "InvocationID": self.invocation,
             "ExecMainStartTimestampMonotonic": str(self.began),
         }

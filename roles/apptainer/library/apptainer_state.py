@@ -19,7 +19,10 @@ def text(path: Path) -> str:
 
 def main() -> None:
     """Tell it."""
-    options = {"networks": {"type": "path", "required": True}}
+    options = {
+        "networks": {"type": "path", "required": True},
+        "sid": {"type": "list", "elements": "path", "default": []},
+    }
     module = AnsibleModule(options, supports_check_mode=True)
     folder = Path(module.params["networks"])
     _, version, _ = module.run_command(VERSION)
@@ -33,6 +36,7 @@ def main() -> None:
         version=version,
         targets=targets,
         defaults=defaults,
+        sid=[text(Path(file)) for file in module.params["sid"]],
         subids=[text(Path(file)) for file in SUBIDS],
         networks=sorted(map(str, folder.iterdir())) if folder.is_dir() else [],
     )

@@ -7,8 +7,8 @@ difference is refused before anything is changed.
 
 from __future__ import annotations
 
-from base64 import b64decode
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -16,6 +16,7 @@ import yaml
 from isthmus.filters.errors import InputError
 
 ROOT = "root"
+_MEMBERS_OWN = {"root.password", "token.key"}
 _RESTORE = "back etcd up (playbooks/backup.yml) and restore it with the new members (playbooks/restore.yml)"
 
 
@@ -47,27 +48,46 @@ def etcd_accounts(
     return [{"name": name, "password": passwords[name], "grants": granted} for name, granted in grants.items()]
 
 
-def etcd_member_problems(
-    settings: Sequence[Mapping[str, Any]], data: Sequence[Mapping[str, Any]], wanted: Mapping[str, str]
-) -> list[str]:
+def etcd_member_problems(states: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, str]) -> list[str]:
     """Compare the members that have data with those of the inventory.
 
     Args:
-        settings: per member the result of reading its etcd.yml: item (the member), and content where it has one.
-        data: per member the result of looking for its data: stat, unless it did not answer.
+        states: member -> what the module `etcd_state` has: settings (its etcd.yml), has_data; neither of a member
+            that did not answer.
         wanted: member -> URL for peers, as the inventory has it.
 
     Returns:
         At most one problem with its remedy; empty when all may start.
     """
-    for read, looked in zip(settings, data, strict=True):
-        if not looked.get("stat", {}).get("exists"):
+    for member, state in states.items():
+        if not state.get("has_data"):
             continue
-        present = _members(b64decode(read.get("content", "")).decode())
+        present = _members(state["settings"])
         if present != wanted:
             before = etcd_initial_cluster(present) or "nobody knows which"
-            return [f"{read['item']} has the data of a cluster with other members ({before}); {_RESTORE}"]
+            return [f"{member} has the data of a cluster with other members ({before}); {_RESTORE}"]
     return []
+
+
+def etcd_programs(obtained: Mapping[str, Mapping[str, Any]], folder: str) -> list[dict[str, str]]:
+    """Return what `host_copies` brings to a member; obtained: name -> path, as the role `artifacts` tells."""
+    return [{"src": told["path"], "dest": f"{folder}/{name}", "mode": "0755"} for name, told in obtained.items()]
+
+
+def etcd_secrets(files: Iterable[str], folder: str) -> list[dict[str, str]]:
+    """Return what `host_copies` brings of the deployer's secrets.
+
+    Who runs as etcd has the data: he may have root's password and the key of tokens, too.
+    """
+    return [
+        {
+            "src": file,
+            "dest": f"{folder}/{Path(file).name}",
+            "group": "etcd",
+            "mode": "0640" if Path(file).name in _MEMBERS_OWN else "0600",
+        }
+        for file in files
+    ]
 
 
 def _members(settings: str) -> dict[str, str]:
@@ -85,5 +105,7 @@ FILTERS: dict[str, Callable[..., object]] = {
     "etcd_accounts": etcd_accounts,
     "etcd_initial_cluster": etcd_initial_cluster,
     "etcd_member_problems": etcd_member_problems,
+    "etcd_programs": etcd_programs,
+    "etcd_secrets": etcd_secrets,
     "etcd_urls": etcd_urls,
 }

@@ -28,6 +28,13 @@ def kubernetes_image_programs(obtained: Mapping[str, Mapping[str, Any]], program
     return [f"{name}={obtained[name]['path']}" for name in sorted(programs)]
 
 
+def kubernetes_programs(obtained: Mapping[str, Mapping[str, Any]], programs: Iterable[str]) -> list[dict[str, str]]:
+    """Return what `host_copies` brings to where users log in."""
+    return [
+        {"src": obtained[name]["path"], "dest": f"/usr/local/bin/{name}", "mode": "0755"} for name in sorted(programs)
+    ]
+
+
 def kubernetes_versions(obtained: Mapping[str, Mapping[str, Any]], programs: Iterable[str]) -> dict[str, str]:
     """Return program -> version."""
     return {name: str(obtained[name]["version"]) for name in sorted(programs)}
@@ -36,5 +43,6 @@ def kubernetes_versions(obtained: Mapping[str, Mapping[str, Any]], programs: Ite
 FILTERS: dict[str, Callable[..., object]] = {
     "kubernetes_image_key": kubernetes_image_key,
     "kubernetes_image_programs": kubernetes_image_programs,
+    "kubernetes_programs": kubernetes_programs,
     "kubernetes_versions": kubernetes_versions,
 }

@@ -1,7 +1,5 @@
 """Members from the inventory, rights as data, and a live cluster that keeps its members."""
 
-from base64 import b64encode
-
 import pytest
 
 from isthmus.filters import etcd
@@ -14,8 +12,7 @@ SETTINGS = "name: ctl\ninitial-cluster: c1=https://10.0.0.2:2380,ctl=https://10.
 
 def problems(settings=SETTINGS, **looked):
     """What is told of one member with these settings."""
-    read = {"item": "ctl"} | ({} if settings is None else {"content": b64encode(settings.encode()).decode()})
-    return etcd.etcd_member_problems([read], [looked or {"stat": {"exists": True}}], URLS)
+    return etcd.etcd_member_problems({"ctl": {"settings": settings, "has_data": True} | looked}, URLS)
 
 
 @pytest.mark.parametrize("members", [["ctl", "c1"], ["c1", "ctl"]])
@@ -43,14 +40,17 @@ def test_accounts_have_keys_of_this_cluster_alone():
     [
         {},
         {"settings": "initial-cluster: ctl=https://10.0.0.1:2380,c1=https://10.0.0.2:2380"},
-        {"settings": None, "stat": {"exists": False}},
-        {"settings": "initial-cluster: old=https://10.0.0.9:2380", "stat": {"exists": False}},
-        {"settings": None, "unreachable": True},
+        {"settings": "", "has_data": False},
+        {"settings": "initial-cluster: old=https://10.0.0.9:2380", "has_data": False},
     ],
-    ids=["same", "other order", "new", "without data", "unreachable"],
+    ids=["same", "other order", "new", "without data"],
 )
 def test_members_that_agree_may_start(member):
     assert problems(**member) == []
+
+
+def test_member_that_did_not_answer_says_nothing():
+    assert etcd.etcd_member_problems({"ctl": {"item": "ctl", "unreachable": True}}, URLS) == []
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,8 @@ def test_members_that_agree_may_start(member):
         ("initial-cluster: ctl=https://10.0.0.1:2380", "(ctl=https://10.0.0.1:2380)"),
         (SETTINGS.replace("10.0.0.2", "10.0.0.3"), "c1=https://10.0.0.3:2380"),
         ("", "(nobody knows which)"),
-        (None, "(nobody knows which)"),
     ],
-    ids=["fewer", "moved", "empty settings", "lost settings"],
+    ids=["fewer", "moved", "lost settings"],
 )
 def test_members_of_another_cluster_are_refused_with_the_remedy(settings, before):
     (problem,) = problems(settings)
@@ -74,3 +73,14 @@ def test_members_of_another_cluster_are_refused_with_the_remedy(settings, before
 def test_settings_that_are_none_are_refused(settings):
     with pytest.raises(InputError, match=r"etcd\.yml of a live member cannot be read"):
         problems(settings)
+
+
+def test_programs_and_secrets_have_their_places():
+    programs = etcd.etcd_programs({"etcd": {"path": "/cache/etcd", "version": "3"}}, "/lib")
+    assert programs == [{"src": "/cache/etcd", "dest": "/lib/etcd", "mode": "0755"}]
+    secrets = etcd.etcd_secrets(["/state/root.password", "/state/flannel.password", "/state/token.key"], "/secrets")
+    assert {each["dest"]: each["mode"] for each in secrets} == {
+        "/secrets/root.password": "0640",
+        "/secrets/flannel.password": "0600",
+        "/secrets/token.key": "0640",
+    }

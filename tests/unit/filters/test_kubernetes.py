@@ -2,7 +2,12 @@
 
 import pytest
 
-from isthmus.filters.kubernetes import kubernetes_image_key, kubernetes_image_programs, kubernetes_versions
+from isthmus.filters.kubernetes import (
+    kubernetes_image_key,
+    kubernetes_image_programs,
+    kubernetes_programs,
+    kubernetes_versions,
+)
 
 OBTAINED = {name: {"path": f"/cache/{name}", "version": "1.2", "sha256": name * 8} for name in ("etcd", "coredns")}
 NAMES = ["etcd", "coredns"]
@@ -38,3 +43,9 @@ def test_programs_are_words_for_the_recipe():
 
 def test_versions_are_told_by_name():
     assert kubernetes_versions(OBTAINED, NAMES) == {"coredns": "1.2", "etcd": "1.2"}
+
+
+def test_users_find_programs_by_their_names():
+    assert kubernetes_programs(OBTAINED, ["etcd"]) == [
+        {"src": "/cache/etcd", "dest": "/usr/local/bin/etcd", "mode": "0755"}
+    ]

@@ -133,3 +133,14 @@ def test_damaged_record_is_none(bring, systemd, tmp_path, conf):
     systemd.start_after(conf)
     assert not bring()["changed"]
     assert json.loads((tmp_path / "records/demo.json").read_text())["invocation"] == systemd.invocation
+
+
+def test_changed_service_of_a_timer_is_read_first(bring, systemd):
+    """The timer's own file is as it was."""
+    systemd.changed.add("work.service")
+    files = ["/etc/systemd/system/demo.timer", "/etc/systemd/system/work.service", "/etc/elsewhere/other.service"]
+    bring(files=files)
+    assert systemd.done[0] == "daemon-reload"
+    systemd.changed.add("other.service")
+    bring(files=files)
+    assert systemd.done.count("daemon-reload") == 1
