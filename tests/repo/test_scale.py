@@ -48,6 +48,26 @@ def test_one_dead_node_does_not_stop_a_play(path):
     assert {play["hosts"] for play in plays} <= FATAL_PLAYS
 
 
+# Tasks that end the run for all hosts though they look at each, and why.
+FATAL_TASKS = {
+    "base: Refuse to give a live cluster a second identity": "the whole cluster's",
+    "ca: Refuse to give a live cluster a second CA": "the whole cluster's",
+    "registry: Refuse addresses, accounts and recipes that cannot work": "on the controller alone",
+    "slurm: Refuse more memory than the node has": "slurmctld would drain it",
+}
+
+
+def test_task_that_looks_at_one_node_fails_for_it_alone():
+    fatal = {
+        f"{path.parts[-3] if path.parent.name == 'tasks' else path.parts[-4]}: {task['name']}": task
+        for path in tree.files("roles/*/tasks/*.yml")
+        for task in tree.load(path)
+        if task.get("any_errors_fatal") and not task.get("run_once")
+    }
+    of_nodes = {name for name, task in fatal.items() if "controller" not in str(task.get("when"))}
+    assert of_nodes <= set(FATAL_TASKS)
+
+
 def test_what_hosts_share_is_determined_after_what_it_holds():
     tasks = [task["name"] for task in tree.load(tree.ROOT / "roles/network/tasks/preflight.yml")]
     assert tasks.index("Resolve the server of the homes") < tasks.index("Determine what all hosts share")
