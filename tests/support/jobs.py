@@ -53,6 +53,11 @@ def output(login: Node, user: str, job: str) -> str:
     return login.run_as(user, f"cat .isthmus-test-{job}.out")
 
 
+def written(login: Node, user: str, job: str) -> str:
+    """Return what a batch job has written so far: nothing yet where it runs, and its prolog too."""
+    return login.run_as(user, f"cat .isthmus-test-{job}.out 2>/dev/null || true")
+
+
 def pending_reason(controller: Node, job: str) -> str:
     """Return why a job waits."""
     return controller.output(f"squeue --noheader --format=%r --jobs={job}")

@@ -108,7 +108,7 @@ def bed(cluster: Cluster, near: Node, far: Node, users: dict[str, str]) -> Itera
         stack.callback(jobs.cancel, cluster.controller, *begun.values())
         for role, job in begun.items():
             jobs.wait_for_job(cluster.controller, job, "RUNNING")
-            wait(lambda r=role, j=job: jobs.output(login, users[r], j).count("ready"), lambda count: count == 2)
+            wait(lambda r=role, j=job: jobs.written(login, users[r], j).count("ready"), lambda count: count == 2)
         yield Bed(login, near, far, users, begun, _words(cluster, near, far, users, begun))
 
 

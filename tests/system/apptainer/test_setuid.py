@@ -112,7 +112,7 @@ def test_containers_of_two_nodes_meet_in_flannels_network(login, controller, use
     serve = inside(image, "sh -c 'ip -4 -o addr show eth0; echo met | nc -l -p 5000 -w 60'", FLANNEL)
     job = jobs.submit(login, user, f"--nodelist={far.name}", serve)
     try:
-        wait(lambda: addresses(jobs.output(login, user, job)), lambda seen: "eth0" in seen)
+        wait(lambda: addresses(jobs.written(login, user, job)), lambda seen: "eth0" in seen)
         address = addresses(jobs.output(login, user, job))["eth0"]
         ask = inside(image, f"sh -c 'until nc -w 5 {address} 5000; do sleep 1; done'", FLANNEL)
         assert login.run_as(user, f"srun --nodelist={near.name} {ask} </dev/null") == "met"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from dataclasses import dataclass
 
 import pytest
@@ -11,7 +12,6 @@ from tests.support import jobs
 from tests.support.cluster import ROOT, Node
 from tests.support.waiting import wait
 
-PLACE = "/usr/local/lib/isthmus-test-probe.py"
 PORT = 8080
 
 
@@ -52,11 +52,13 @@ def pods(login, user, job, names):
 def probe(nodes):
     """The probe on every node; what runs it in a pod sees the node's files."""
     source = (ROOT / "tests/support/probe.py").read_text()
+    # Others may be tested at the same time, with one of their own.
+    place = f"/usr/local/lib/isthmus-test-probe-{uuid.uuid4().hex[:8]}.py"
     for node in nodes.values():
-        node.output(f"cat > {PLACE} <<'END'\n{source}\nEND")
-    yield f"python3 {PLACE}"
+        node.output(f"cat > {place} <<'END'\n{source}\nEND")
+    yield f"python3 {place}"
     for node in nodes.values():
-        node.output(f"rm -f {PLACE}")
+        node.output(f"rm -f {place}")
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +74,7 @@ def serving(login, controller, user, other_user, two_computes, probe):
         for _, job in started:
             jobs.wait_for_job(controller, job, "RUNNING")
         for each, job in started:
-            wait(lambda e=each, j=job: jobs.output(login, e, j).count("ready"), lambda count: count == 2)
+            wait(lambda e=each, j=job: jobs.written(login, e, j).count("ready"), lambda count: count == 2)
         yield [pods(login, each, job, names) for each, job in started]
     finally:
         jobs.cancel(controller, *(job for _, job in started))

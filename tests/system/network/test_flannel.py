@@ -30,7 +30,7 @@ def shared(offered, login, controller, user, other_user, two_computes, probe):
     try:
         for who, job in started:
             jobs.wait_for_job(controller, job, "RUNNING")
-            wait(lambda who=who, job=job: jobs.output(login, who, job).count("ready"), lambda count: count == 2)
+            wait(lambda who=who, job=job: jobs.written(login, who, job).count("ready"), lambda count: count == 2)
         yield [pods(login, who, job, names) for who, job in started]
     finally:
         jobs.cancel(controller, *(job for _, job in started))
