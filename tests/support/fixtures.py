@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support import cluster as clusters
+from tests.support import workers
 
 
 @pytest.fixture(scope="session")
@@ -48,12 +49,13 @@ def two_computes(computes):
 @pytest.fixture(scope="session")
 def user(cluster):
     """An ordinary user."""
-    return cluster.users[0]
+    return workers.own_users(cluster.users)[0]
 
 
 @pytest.fixture(scope="session")
 def other_user(cluster):
     """Another ordinary user."""
-    if len(cluster.users) < 2:
+    found = workers.own_users(cluster.users)
+    if len(found) < 2:
         pytest.skip("the site has one user")
-    return cluster.users[1]
+    return found[1]

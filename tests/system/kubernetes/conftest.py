@@ -8,11 +8,14 @@ import pytest
 from tests.support.user_clusters import fresh, namespace, site_images
 
 MANIFESTS = Path(__file__).parent / "manifests"
+# Processes that test at once shall end at once: these modules take longest.
+LONG = ("test_deaths", "test_data_on_node", "test_mpi_steps", "test_workloads", "test_up")
 
 
 def pytest_collection_modifyitems(items):
     """Come last: others want users without jobs, and these clusters are up until the end."""
-    items.sort(key=lambda item: item.path.parent == Path(__file__).parent)
+    here = Path(__file__).parent
+    items.sort(key=lambda item: 0 if item.path.parent != here else 1 if item.path.stem in LONG else 2)
 
 
 @pytest.fixture(scope="session", autouse=True)

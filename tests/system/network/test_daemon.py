@@ -67,6 +67,7 @@ def test_every_slurmd_has_the_plugin(computes, user):
             assert json.loads(status)["plugin"] == "loaded"
 
 
+@pytest.mark.disruptive
 def test_key_that_cannot_be_read_is_told_and_jobs_live_on(serving, two_computes, nodes, probe):
     near, far = two_computes
     member = next(node for node in nodes.values() if "etcd" in node.variables["groups"])
@@ -98,6 +99,7 @@ def quiet(controller, cluster):
         jobs.cancel(controller, *ids)
 
 
+@pytest.mark.disruptive
 def test_nothing_is_left_after_jobs_came_and_went(quiet, login, controller, user, other_user, two_computes):
     options = "--pod-network --nodes=2 --ntasks-per-node=1 --mem=20"
     started = [jobs.submit(login, who, options, "srun true") for _ in range(CHURN // 2) for who in (user, other_user)]

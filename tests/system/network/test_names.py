@@ -88,6 +88,7 @@ def test_hosts_resolve_names_of_pods_and_of_others(serving, two_computes, login,
         assert host.run("getent ahostsv4 localhost").rc == 0
 
 
+@pytest.mark.disruptive
 def test_resolver_of_a_host_is_brought_back(two_computes, domain):
     host = two_computes[0]
     if "systemd-resolved" in host.output("cat /etc/isthmus/network.json"):

@@ -160,7 +160,8 @@ def test_memory_of_a_pod_is_limited(login, controller, user):
 def test_node_stays_out_of_the_pod(login, controller, user, computes):
     """Slurm's own daemons, and what ssh is adopted into, stay in the node's network."""
     node = computes[0]
-    with jobs.running(login, controller, user, f"--pod-network --nodelist={node.name}"):
-        see = "readlink $(pgrep -f 'slurmstepd|sleep 100000000' | sed 's|.*|/proc/&/ns/net|') | sort -u"
+    with jobs.running(login, controller, user, f"--pod-network --nodelist={node.name}") as job:
+        processes = rf"^slurmstepd: \[{job}\.|^sleep 100000000$"
+        see = f"readlink $(pgrep -f '{processes}' | sed 's|.*|/proc/&/ns/net|') | sort -u"
         inside = wait(lambda: node.output(see))
         assert inside == node.output("readlink /proc/1/ns/net")

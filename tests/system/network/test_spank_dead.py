@@ -5,6 +5,7 @@ import time
 import pytest
 
 from tests.support import jobs
+from tests.support.waiting import wait
 
 pytestmark = pytest.mark.disruptive
 MISSED = "isthmus: job {job} cannot use its pod network on {node}, so the task was not started: "
@@ -53,7 +54,10 @@ def test_every_task_of_the_node_fails_and_one_tells(login, user, node):
 def test_job_keeps_its_pod_over_a_restart_of_the_daemon(login, controller, user, computes):
     """Its tasks run on, and a new step enters."""
     node = computes[0]
-    with jobs.running(login, controller, user, f"--pod-network --nodelist={node.name} --mem=50") as job:
+    options = f"--pod-network --nodelist={node.name} --mem=50"
+    with jobs.running(login, controller, user, options, "echo here; sleep 300") as job:
+        # A task that begins while the daemon is gone fails.
+        wait(lambda: jobs.written(login, user, job))
         step = f"srun --overlap --mem=20 --jobid={job} true"
         node.output("systemctl restart isthmus-networkd")
         login.run_as(user, step)

@@ -18,9 +18,12 @@ def told_by(pod, target, port):
 
 
 @pytest.fixture(scope="module")
-def targets(serving, two_computes, controller):
+def targets(serving, two_computes, controller, user, other_user):
     """(address, port): pods of each job, legs of both users, Slurm, sshd and etcd of hosts, metadata."""
-    leg = "ip -4 -o address | awk '$2 ~ /^il/ {print $4}' | cut -d/ -f1"
+    known = json.loads(controller.output("isthmus network list --json"))["users"]
+    # Those of others may come and go meanwhile.
+    own = "|".join(f"il{each['vni']}" for each in known if each["user"] in (user, other_user))
+    leg = f"ip -4 -o address | awk '$2 ~ /^({own})$/ {{print $4}}' | cut -d/ -f1"
     legs = [address for node in two_computes for address in node.output(leg).split()]
     hosts = [node.variables["base_address"] for node in (*two_computes, controller)]
     return [

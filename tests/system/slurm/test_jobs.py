@@ -47,8 +47,8 @@ def test_user_may_not_end_a_job_of_another(login, controller, user, other_user):
         assert jobs.state(controller, job) == "RUNNING"
 
 
-def test_no_job_is_left_behind(computes, controller, run_job):
+def test_no_job_is_left_behind(computes, controller, user, run_job):
     run_job("", "sleep 300 & disown; true")
     # The job is over a moment before its processes are.
     for node in computes:
-        wait(lambda node=node: node.output("ps -eo args"), lambda shown: "sleep 300" not in shown)
+        wait(lambda node=node: node.run(f"ps -u {user} -o args").stdout, lambda shown: "sleep 300" not in shown)

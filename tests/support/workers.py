@@ -1,0 +1,24 @@
+"""Who the users of a process of tests are: several processes test one site at once, each as users of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+EACH = 2
+
+
+def own_users(users: Sequence[str], worker: str | None = None) -> list[str]:
+    """Return the users of a process of tests; all of them where it is the only one.
+
+    Args:
+        users: The site's.
+        worker: pytest-xdist's name of the process, gw0, gw1 and so on; "" where there is one. By default this one's.
+    """
+    name = os.environ.get("PYTEST_XDIST_WORKER", "") if worker is None else worker
+    if not name:
+        return list(users)
+    first = int(name.removeprefix("gw")) * EACH
+    found = list(users[first : first + EACH])
+    assert len(found) == EACH, f"the site has {len(users)} users; give pytest at most -n {len(users) // EACH}"
+    return found
