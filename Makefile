@@ -23,7 +23,7 @@ export PIP_NO_INDEX := 1
 export PIP_FIND_LINKS := $(ISTHMUS_BUNDLE)/wheels
 endif
 
-.PHONY: help venv testbed teardown ssh lock format lint unit integration system attack attack-short fuzz molecule site-tests test test-full bench conformance verify artifacts bundle
+.PHONY: help venv testbed teardown ssh lock format lint unit integration system attack attack-short fuzz molecule site-tests test shares test-full bench conformance verify artifacts bundle
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,7 +66,7 @@ lint: venv ## Everything that reads the code without running it
 	lint-imports
 	yamllint --strict .
 	ansible-lint --offline -q
-	git ls-files -z '*.sh' .ci/run tests/run | xargs -0 shellcheck
+	git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
 
 .PHONY: test-packages
 test-packages: venv
@@ -81,8 +81,10 @@ fuzz: test-packages ## The fuzz tests of `make unit`, a hundred times as long
 integration: test-packages ## Tests against one real dependency at a time
 	$(PYTEST) tests/integration -n 3 --dist loadfile
 
+# Several processes at once, each as users of its own; then, alone, what others may feel.
 system: venv ## Tests on the running test bed
-	$(PYTEST) tests/system
+	$(PYTEST) tests/system -m "not full and not disruptive" -n 4 --dist loadfile --no-loadscope-reorder
+	$(PYTEST) tests/system -m "not full and disruptive"
 
 attack: venv ## Try every known attack on the running test bed
 	$(PYTEST) tests/attack
@@ -96,10 +98,14 @@ molecule: venv ## The alternative site, on nodes of its own
 site-tests: venv ## Second run, day-2 playbooks, faults
 	$(PYTEST) -s -m "not full" tests/site --ignore=tests/site/test_molecule.py
 
-test: ## All of the above but fuzz and the longer attacks; needs nothing done before
-	@tests/run lint unit artifacts integration testbed system+molecule attack-short site-tests
+test: venv ## All of the above but fuzz and the longer attacks; needs nothing done before
+	@$(BIN)/python -m tests.run artifacts testbed+lint,unit,integration system,attack-short+molecule site-tests
+
+shares: venv ## Write the table of docs/testing.md, of the last `make test`
+	$(BIN)/python -m tests.shares
 
 test-full: test ## Also the molecule scenarios that `make test` leaves out
+	$(PYTEST) -m full tests/system
 	$(PYTEST) -s -m full tests/site
 	$(PYTEST) -m full tests/attack
 	$(PYTEST) -s tests/full
