@@ -18,10 +18,6 @@ OPTIONS = {
     "image": {"type": "str", "required": True},
     "keys": {"type": "dict", "required": True},
 }
-PLAIN = {
-    "sources": ["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI) $(COMPONENT)", "Created-By: Packages"],
-    "apt": ["apt-config", "dump", "--no-empty", "Acquire"],
-}
 PARSED = {
     "info": ["podman", "info", "--format", "json"],
     "routes": ["ip", "-json", "-4", "route"],
@@ -100,7 +96,6 @@ def main() -> None:
     keys = module.params["keys"].items()
     module.exit_json(
         changed=False,
-        **{name: survey.ask(argv) for name, argv in PLAIN.items()},
         **{name: json.loads(survey.ask(argv)) for name, argv in PARSED.items()},
         status=Path("/proc/self/status").read_text(),
         limits=Path("/proc/self/limits").read_text(),

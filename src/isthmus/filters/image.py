@@ -9,8 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+import yaml
 
 from isthmus.filters.errors import InputError
 
@@ -50,6 +53,38 @@ def local_apt_options(dump: str) -> list[str]:
     return [line for line in dump.splitlines() if APT_OPTION.match(line)]
 
 
+def image_packages(variables: Mapping[str, str]) -> list[str]:
+    """The packages that roles install, of every kind of node, each once.
+
+    Args:
+        variables: role -> text of its vars/main.yml, where `_<role>_packages...` are plain lists, or mappings with
+            lists in `names`. What is a template depends on the host, and stays with the role.
+
+    Raises:
+        InputError: a role names none, so its variables have other names than thought.
+    """
+    found: list[str] = []
+    for role, text in variables.items():
+        lists = [
+            names
+            for key, value in yaml.safe_load(text).items()
+            if key.startswith(f"_{role}_packages")
+            for names in _plain(value)
+        ]
+        if not lists:
+            raise InputError(f"role {role} names no packages", f"list them as _{role}_packages in its vars/main.yml")
+        found += [name for names in lists for name in names]
+    return sorted(set(found))
+
+
+def _plain(value: object) -> Iterable[list[str]]:
+    if isinstance(value, list):
+        yield value
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield part["names"]
+
+
 def local_image_key(recipe: Mapping[str, Any]) -> str:
     """Sixteen hex digits that name an image: equal recipes, equal key."""
     command = local_bootstrap_command(recipe, "")
@@ -60,13 +95,14 @@ def local_image_key(recipe: Mapping[str, Any]) -> str:
 _WHOLE = 'tar=$1; shift; test -e "$tar" || { "$@" && sync "$tar.part" && mv "$tar.part" "$tar"; }'
 
 
-def local_bootstrap_command(recipe: Mapping[str, Any], tar: str) -> list[str]:
+def local_bootstrap_command(recipe: Mapping[str, Any], tar: str, arguments: Sequence[str] = ()) -> list[str]:
     """The command that makes a recipe's image where it is not there; of two runs at once one does, the other waits.
 
     Args:
         recipe: suite, packages, sources (lines), options (apt.conf lines), and if wanted setup (a shell script that
             runs before packages are chosen; `$1` is the image's root).
         tar: path of the image, which is whole or not there; its last step is `<tar>.customize`.
+        arguments: what that step gets besides the image's root.
     """
     # An image keeps its package lists: their age is then what Ansible's apt module takes it for.
     return [
@@ -75,12 +111,13 @@ def local_bootstrap_command(recipe: Mapping[str, Any], tar: str) -> list[str]:
         f"--include={','.join(recipe['packages'])}",
         *(f"--aptopt={option}" for option in recipe["options"]),
         *([f"--setup-hook={recipe['setup']}"] if "setup" in recipe else []),
-        f"--customize-hook={tar}.customize",
+        f'--customize-hook={shlex.quote(f"{tar}.customize")} "$1" {shlex.join(arguments)}'.rstrip(),
         *(recipe["suite"], f"{tar}.part", *recipe["sources"]),
     ]
 
 
 FILTERS: dict[str, Callable[..., object]] = {
+    "image_packages": image_packages,
     "local_apt_options": local_apt_options,
     "local_apt_sources": local_apt_sources,
     "local_bootstrap_command": local_bootstrap_command,

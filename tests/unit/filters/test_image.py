@@ -61,6 +61,38 @@ def test_bootstrap_command_names_packages_and_sources():
     assert not any(word.startswith("--setup-hook") for word in command)
 
 
+def test_last_step_gets_its_arguments():
+    command = image.local_bootstrap_command(RECIPE, "/my cache/node.tar", ["/cache/wheels", "/tree/lock"])
+    assert "--customize-hook='/my cache/node.tar.customize' \"$1\" /cache/wheels /tree/lock" in command
+
+
+def test_image_key_changes_with_the_lock_and_the_last_step():
+    keys = {
+        image.local_image_key({**RECIPE, "venv": {"lock": lock}, "customize": last}) for lock in "ab" for last in "cd"
+    }
+    assert len(keys) == 4
+
+
+ROLE_VARIABLES = """
+_slurm_packages: "{{ a template }}"
+_slurm_packages_of:
+  all: {when: true, names: [munge]}
+  compute: {when: "{{ x }}", names: [slurmd, munge]}
+_slurm_other: [no-package]
+"""
+
+
+def test_packages_of_roles_are_of_every_kind_of_node():
+    base = "_base_packages_always: [python3-venv]\n_base_packages: '{{ template }}'"
+    assert image.image_packages({"slurm": ROLE_VARIABLES, "base": base}) == ["munge", "python3-venv", "slurmd"]
+
+
+@pytest.mark.parametrize("text", ["_slurm_packages: '{{ a template }}'", "_other_packages: [a]"])
+def test_role_without_a_list_of_packages_is_refused(text):
+    with pytest.raises(InputError, match="role slurm names no packages; list them as _slurm_packages"):
+        image.image_packages({"slurm": text})
+
+
 def test_setup_script_is_for_mmdebstrap():
     command = image.local_bootstrap_command({**RECIPE, "setup": "exit 0"}, "/cache/node.tar")
     assert "--setup-hook=exit 0" in command[command.index("mmdebstrap") :]

@@ -14,8 +14,6 @@ ANSWERS = {
     "podman info": '{"host": {"cgroupVersion": "v2"}}',
     "podman images": "localhost/image:1\nlocalhost/image:2\n",
     "ip -json": "[]",
-    "apt-get indextargets": "trixie https://mirror.test main\n",
-    "apt-config dump": "",
 }
 
 
