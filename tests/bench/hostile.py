@@ -1,8 +1,9 @@
-"""What one user who floods a node's daemons costs another user there: job starts with a pod network, and `job_get`.
+"""What one user who floods a node's daemons costs another user there.
 
 In each round every flood runs for some seconds, as the second user, between a quiet phase and a plain burner of as much
-CPU time as the flood itself has taken; the third user starts jobs and asks the daemon meanwhile. What stands side by
-side is compared. The burner tells how much of a ratio is nothing but a busy processor.
+CPU time as the flood itself has taken; the third user works meanwhile: starts jobs with a pod network on the node and
+asks its daemon (`job_get`); then, in a phase of its own, starts pods there, asks a pod's DNS and the API server. What
+stands side by side is compared. The burner tells how much of a ratio is nothing but a busy processor.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import statistics
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ PROGRAM = Path(__file__).resolve().parents[1] / "support/daemon_attacks.py"
 PLACE = "/usr/local/lib/isthmus-bench-hostile.py"
 ALONE = f"python3 {PLACE} flood"
 IN_NAMESPACE = f"unshare --user --map-root-user --map-auto {ALONE}"
+FOLDER = "isthmus-bench"
 GOAL = 1.5
 QUIET, BURNER = "quiet before: ", "burner for: "
 
@@ -58,6 +60,7 @@ FLOODS = {
     "Services, 12 subordinate uids x 16": Flood("services", uids=12),
     "960 connections held": Flood("held", uids=60),
     "connects, 16 processes": Flood("connect"),
+    "connects to one's own socket, 16 processes": Flood("own"),
     "reserve and unreserve, 2 processes": Flood("churn", processes=2),
     "DNS questions": Flood("dns", processes=2),
     "new connections, 2,000 of UDP": Flood("conntrack", processes=1),
@@ -68,46 +71,74 @@ FLOODS = {
 class Samples:
     """What the victim saw in one kind of phase, seconds; and the flood's CPU, of one processor."""
 
-    starts: list[float] = field(default_factory=list)
-    asked: list[float] = field(default_factory=list)
-    cpu: list[float] = field(default_factory=list)
+    seen: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    cpu: float = 0.0
+
+    def median(self, kind: str) -> float:
+        """Return the median of one kind."""
+        return statistics.median(self.seen[kind])
 
     def figures(self) -> dict[str, object]:
-        """Return medians and tails."""
-        starts = {"srun_median_s": statistics.median(self.starts), "srun_p99_s": quantile(self.starts, 0.99)}
-        asked = {"job_get_median_s": statistics.median(self.asked), "job_get_p99_s": quantile(self.asked, 0.99)}
-        figures = {name: round(value, 5) for name, value in {**starts, **asked}.items()}
-        return {
-            **figures,
-            "starts": len(self.starts),
-            "asked": len(self.asked),
-            "cpu": round(max(self.cpu, default=0), 2),
+        """Return count, median and tail of each kind."""
+        shown: dict[str, object] = {
+            kind: {"count": len(took), "median_s": round(self.median(kind), 5), "p99_s": round(quantile(took, 0.99), 5)}
+            for kind, took in self.seen.items()
         }
+        return {**shown, "cpu": round(self.cpu, 2)}
 
 
 @dataclass(frozen=True)
 class Bench:
-    """The bed, its three parts, and how long a phase is."""
+    """The bed and who is on it.
+
+    Attributes:
+        node: the flooded one, as root.
+        login: where the victim works.
+        attacker: who floods.
+        victim: who works.
+        seconds: of a phase.
+        image: of the victim's pods; "" for no Kubernetes.
+    """
 
     node: TestBed
     login: TestBed
     attacker: str
     victim: str
     seconds: float
+    image: str
 
-    def phase(self, samples: Samples, command: str = "") -> float:
-        """Let the victim work while the attacker runs a command; return the CPU time that it took, of one processor."""
-        flood = None
-        if command:
-            words = [*self.node.ssh, f"su - {self.attacker} -c '{command}'"]
-            flood = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        asking = f"su - {self.victim} -c 'python3 {PLACE} get {self.seconds - 1:g}'"
-        asked = subprocess.Popen([*self.node.ssh, f"sleep 0.5; {asking}"], stdout=subprocess.PIPE, text=True)
-        samples.starts += json.loads(self.login.run(f"sleep 0.5; python3 isthmus-bench/starts.py {self.seconds - 1:g}"))
-        samples.asked += json.loads(asked.communicate()[0])
-        cpu = float(json.loads(flood.communicate()[0])["cpu_s"]) / self.seconds if flood else 0.0
-        samples.cpu.append(cpu)
-        return cpu
+    def phase(self, samples: Samples, job: int, command: str = "") -> None:
+        """Let the victim do all its works, each while the attacker runs a command."""
+        for work in (self.jobs, self.pods) if self.image else (self.jobs,):
+            flood = self.on_node(f"su - {self.attacker} -c '{command}'") if command else None
+            for kind, took in work(job).items():
+                samples.seen[kind] += took
+            if flood:
+                samples.cpu = max(samples.cpu, float(json.loads(flood.communicate()[0])["cpu_s"]) / self.seconds)
+
+    def jobs(self, job: int) -> dict[str, list[float]]:
+        """Start jobs, and ask the daemon."""
+        asked = self.on_node(f"sleep 0.5; su - {self.victim} -c 'python3 {PLACE} get {self.working_s:g}'")
+        starts = json.loads(self.login.run(f"sleep 0.5; python3 {FOLDER}/starts.py {self.working_s:g}"))
+        return {"srun": starts, "job_get": json.loads(asked.communicate()[0])}
+
+    def pods(self, job: int) -> dict[str, list[float]]:
+        """Start pods, ask the API server, and ask the DNS of a pod on the node."""
+        name = f"{job}.{self.victim}.{self.login.name}"
+        inside = f"nsenter --net=/run/netns/isthmus-{job} su {self.victim} -c"
+        asked = self.on_node(f"sleep 0.5; {inside} 'python3 {PLACE} resolve {self.working_s:g} {name}'")
+        script = f"{FOLDER}/hostile_victim.py {self.image} {self.node.host} {self.working_s:g}"
+        told = self.login.run(f"sleep 0.5; /opt/isthmus/bin/python {script}")
+        return {**json.loads(told.splitlines()[-1]), "dns": json.loads(asked.communicate()[0])}
+
+    def on_node(self, command: str) -> subprocess.Popen[str]:
+        """Begin a command as root on the node."""
+        return subprocess.Popen([*self.node.ssh, command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    @property
+    def working_s(self) -> float:
+        """How long the victim works, within the flood."""
+        return self.seconds - 1
 
 
 STARTS = """
@@ -138,58 +169,84 @@ def jobs(bench: Bench, bed: TestBed) -> Iterator[Mapping[str, int]]:
         root.run(f"scancel {' '.join(map(str, begun.values()))}")
 
 
-def measure(bench: Bench, rounds: int, known: Mapping[str, int]) -> dict[str, Samples]:
-    """Run all phases of all rounds."""
+@contextmanager
+def kubernetes(bench: Bench) -> Iterator[None]:
+    """Keep the victim's Kubernetes up, if its pods are measured."""
+    if bench.image:
+        bench.login.run("isthmus up")
+    try:
+        yield
+    finally:
+        if bench.image:
+            bench.login.run("isthmus down")
+
+
+def measure(bench: Bench, floods: Mapping[str, Flood], rounds: int, known: Mapping[str, int]) -> dict[str, Samples]:
+    """Run all phases of all rounds; a first one fills caches and does not count."""
     seen: dict[str, Samples] = defaultdict(Samples)
-    bench.phase(Samples())
+    job = known["victim"]
+    bench.phase(Samples(), job)
     for _ in range(rounds):
-        for name, flood in FLOODS.items():
-            bench.phase(seen[QUIET + name])
-            cpu = bench.phase(seen[name], flood.command(bench.seconds, known))
+        for name, flood in floods.items():
+            bench.phase(seen[QUIET + name], job)
+            bench.phase(seen[name], job, flood.command(bench.seconds, known))
+            cpu = seen[name].cpu
             burner = f"{ALONE} burn {bench.seconds:g} 0 {max(1, round(cpu))} {cpu * 1000:.0f}"
-            bench.phase(seen[BURNER + name], burner)
+            bench.phase(seen[BURNER + name], job, burner)
     return seen
 
 
-def compare(seen: Mapping[str, Samples]) -> dict[str, dict[str, object]]:
+def compare(seen: Mapping[str, Samples], floods: Iterable[str]) -> dict[str, dict[str, object]]:
     """Return each phase's figures; those of floods with ratios of medians to the quiet phase and to its burner."""
     figures = {name: samples.figures() for name, samples in seen.items()}
-    for name in FLOODS:
-        mine = seen[name]
+    for name in floods:
         for word, base in (("quiet", seen[QUIET + name]), ("burner", seen[BURNER + name])):
-            starts = statistics.median(mine.starts) / statistics.median(base.starts)
-            asked = statistics.median(mine.asked) / statistics.median(base.asked)
-            figures[name] |= {f"srun_to_{word}": round(starts, 2), f"job_get_to_{word}": round(asked, 2)}
+            ratios = {kind: round(seen[name].median(kind) / base.median(kind), 2) for kind in seen[name].seen}
+            figures[name][f"to_{word}"] = ratios
     return figures
 
 
-def main() -> int:
-    """Measure in rounds and write JSON."""
+def prepare(bench: Bench) -> None:
+    """Bring the programs."""
+    bench.node.run(f"cat > {PLACE}", stdin=PROGRAM.read_text())
+    bench.login.run(f"mkdir -p {FOLDER} && cat > {FOLDER}/starts.py", stdin=STARTS.replace("NODE", bench.node.host))
+    for name in ("pod_rounds.py", "hostile_victim.py"):
+        bench.login.run(f"cat > {FOLDER}/{name}", stdin=Path(__file__).with_name(name).read_text())
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
     parser = argparse.ArgumentParser(description="What one user's floods of a node's daemons cost another user.")
     parser.add_argument("--rounds", type=int, default=2, help="of all floods (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=8, help="a phase (default: %(default)s)")
     parser.add_argument("--node", default="c2", help="the node that is flooded (default: %(default)s)")
     parser.add_argument("--attacker", default="bob", help="(default: %(default)s)")
+    parser.add_argument("--only", default="", help="floods whose name has this word")
+    parser.add_argument("--without-pods", action="store_true", help="jobs alone, no Kubernetes")
     parser.add_argument("--quick", action="store_true", help="one round of short phases, to see that it works")
     testbed.add_arguments(parser)
     parser.set_defaults(user="carol")
-    arguments = parser.parse_args()
-    rounds, seconds = (1, 4.0) if arguments.quick else (arguments.rounds, arguments.seconds)
-    node, login = (
-        TestBed(arguments.name, arguments.node, "root"),
-        TestBed(arguments.name, arguments.host, arguments.user),
-    )
-    bench = Bench(node, login, arguments.attacker, arguments.user, seconds)
-    node.run(f"cat > {PLACE}", stdin=PROGRAM.read_text())
-    login.run("mkdir -p isthmus-bench && cat > isthmus-bench/starts.py", stdin=STARTS.replace("NODE", arguments.node))
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Measure in rounds and write JSON."""
+    told = arguments()
+    rounds, seconds = (1, 4.0) if told.quick else (told.rounds, told.seconds)
+    node, login = TestBed(told.name, told.node, "root"), TestBed(told.name, told.host, told.user)
+    images = json.loads(login.run("cat /etc/isthmus/images.json"))["images"]
+    image = "" if told.without_pods else images["busybox"]["reference"]
+    bench = Bench(node, login, told.attacker, told.user, seconds, image)
+    floods = {name: flood for name, flood in FLOODS.items() if told.only in name}
+    prepare(bench)
     try:
-        with jobs(bench, login) as known:
-            figures = compare(measure(bench, rounds, known))
+        with kubernetes(bench), jobs(bench, login) as known:
+            figures = compare(measure(bench, floods, rounds, known), floods)
     finally:
-        node.run(f"rm -f {PLACE}; su - {arguments.attacker} -c 'isthmus network list --json' > /dev/null")
+        node.run(f"rm -f {PLACE}; su - {told.attacker} -c 'isthmus network list --json' > /dev/null")
     for name, one in figures.items():
         print(name, one)
-    print(save("hostile", quick=arguments.quick, rounds=rounds, seconds=seconds, goal=GOAL, figures=figures))
+    print(save("hostile", quick=told.quick, rounds=rounds, seconds=seconds, goal=GOAL, figures=figures))
     return 0
 
 

@@ -14,6 +14,8 @@ from pod_rounds import PODS, Watched, connected, now_s, pod
 
 # No faster, so that the requests are no load themselves.
 PAUSE_S = 0.05
+# A pod's start, more or less.
+START_S = 2.0
 
 
 async def start_pods(watched: Watched, image: str, node: str, until: float) -> list[float]:
@@ -50,7 +52,8 @@ async def main() -> None:
     watched = Watched(kube)
     following = asyncio.create_task(watched.run())
     until = time.monotonic() + seconds
-    pods, asked = await asyncio.gather(start_pods(watched, image, node, until), ask(watched, until))
+    # The last pod is to run before the end.
+    pods, asked = await asyncio.gather(start_pods(watched, image, node, until - START_S), ask(watched, until))
     following.cancel()
     await kube.close()
     print(json.dumps({"pod": pods, "api": asked}))

@@ -207,7 +207,7 @@ def attack(kind, seconds, count, value):
     if kind == "held":
         return lambda: hold(count, seconds)
     if kind == "dns":
-        return lambda: datagrams(min(seconds, 5), "127.0.0.153", [53])
+        return lambda: datagrams(seconds, "127.0.0.153", [53])
     if kind == "conntrack":
         return lambda: datagrams(seconds, "192.0.2.1", range(20_000, 22_000))
     return lambda: flood(kind, seconds, value)
