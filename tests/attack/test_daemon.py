@@ -18,6 +18,10 @@ PLACE = "/usr/local/lib/isthmus-test-daemon-attacks.py"
 ATTACK = f"python3 {PLACE}"
 IN_NAMESPACE = f"unshare --user --map-root-user --map-auto {ATTACK}"
 CONNECTIONS_MAX = 16
+# Of a user in /etc/subuid, less those that unshare --map-auto leaves out.
+SUBORDINATE = 65_000
+# network_connections_max of the test bed, and what others have there.
+CONNECTIONS_KEPT = 16_384 + 8_000
 UNKNOWN = 4294967000
 HIDDEN = "hidden-service"
 
@@ -167,6 +171,26 @@ def test_job_start_in_a_flood(login, node, attacker, victim, victims_job, flood)
     told = login.run_as(victim, f"sleep 1; {{ {start}; }} 2>&1")
     wait(lambda: node.run(f"pgrep -f {PLACE}").rc != 0)
     assert float(told.split("real ")[1].split()[0]) < 2.5
+
+
+@pytest.mark.attack("S6")
+@pytest.mark.full
+def test_every_subordinate_uid_at_once(login, node, attacker, victim, victims_job):
+    """All 65,536 subordinate uids: a file, a packet and a connection of each, and 300 with a process that asks."""
+    before, left = pid(node), "/tmp/isthmus-attack-uids"
+    node.output(f"su - {attacker} -c '{IN_NAMESPACE} uids 20 300' > {left} 2>&1 &")
+    try:
+        told = login.run_as(victim, f"for n in 1 2 3; do srun --pod-network --mem=20 --nodelist={node.name} true; done")
+        (reply,) = ask(node, victim, [request("job_get", job=victims_job)])
+        used = json.loads(wait(lambda: node.output(f"cat {left}"), timeout_s=600))
+    finally:
+        node.output(f"rm {left}")
+    assert (told, json.loads(reply)["ok"]) == ("", True)
+    assert used["uids"] >= SUBORDINATE
+    assert min(used["sent"], used["connections"]) > 0
+    assert used["answered"] == 0
+    assert pid(node) == before
+    assert int(node.output("cat /proc/sys/net/netfilter/nf_conntrack_count")) < CONNECTIONS_KEPT
 
 
 @pytest.mark.attack("S7")

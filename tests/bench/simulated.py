@@ -49,7 +49,7 @@ RULES = {
     "hosts": [],
     "servers": [],
     "egress": [],
-    "bounds": {"flows": 16384, "rate": 1000, "dns": 5000, "table": 262144, "established_s": 7440},
+    "bounds": {"flows": 16384, "rate": 1000, "dns": 1000, "table": 262144, "established_s": 7440},
     "default": "allow",
 }
 DIE_WITH_PARENT, BIND = 1, 0x1000
@@ -250,7 +250,7 @@ def _settings(node: Node, etcd: Cluster, socket_path: Path) -> Settings:
         dns=DnsSettings("isthmus"),
         resolver=HostResolver.NONE,
         rules=RULES,
-        socket=socket_path.with_suffix(".users"),
+        socket=socket_path.with_suffix(".users") / "networkd.sock",
         root_socket=socket_path,
         services=SERVICES,
     )

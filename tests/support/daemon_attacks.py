@@ -4,6 +4,7 @@
     daemon_attacks.py partial                   the same, each line sent without its end; what comes back in 3 s
     daemon_attacks.py hold UIDS EACH SECONDS    open connections, by subordinate uids if UIDS > 0; how many are served
     daemon_attacks.py flood KIND SECONDS UIDS PROCESSES JOB    one of KINDS as fast as it goes; answers and CPU time
+    daemon_attacks.py uids SECONDS HELD         each subordinate uid: a file, a packet, a connection; some a process
     daemon_attacks.py get SECONDS               ask every 20 ms; how long each took
     daemon_attacks.py resolve SECONDS NAME      in a pod, ask its DNS every 20 ms; how long each took
 
@@ -16,6 +17,7 @@ import os
 import resource
 import socket
 import sys
+import tempfile
 import time
 import zlib
 from contextlib import suppress
@@ -213,6 +215,32 @@ def attack(kind, seconds, count, value):
     return lambda: flood(kind, seconds, value)
 
 
+def subordinate():
+    """Return how many uids there are in this namespace."""
+    with open("/proc/self/uid_map") as mapped:
+        return sum(int(row.split()[2]) for row in mapped)
+
+
+def as_every_uid(seconds, held):
+    """Use every uid at once; return how many files they own, and how many of the held ones the daemon answered."""
+    until, sent, tried = time.monotonic() + seconds, 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)  # noqa: S103 -- of whatever uid
+        for uid in range(1, subordinate()):
+            os.setresuid(uid, uid, 0)
+            os.close(os.open(f"{folder}/{uid}", os.O_CREAT | os.O_WRONLY))
+            with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+                sent += bool(sender.sendto(b"x", ("192.0.2.1", uid)))
+            with suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+                connection.setblocking(False)
+                connection.connect(SOCKET)
+                tried += 1
+            os.setresuid(0, 0, 0)
+        owners = {os.stat(f"{folder}/{name}").st_uid for name in os.listdir(folder)}
+        answered = as_each(held, lambda: hold(1, max(0, until - time.monotonic())))
+        return {"uids": len(owners), "sent": sent, "connections": tried, "answered": answered}
+
+
 def processes(count, work):
     """Run work in so many processes of one uid; return what they return, summed."""
     readers = []
@@ -236,6 +264,8 @@ def main():
     elif verb == "hold":
         uids, each, seconds = map(int, words)
         print(as_each(uids, lambda: hold(each, seconds)))
+    elif verb == "uids":
+        print(json.dumps(as_every_uid(float(words[0]), int(words[1]))))
     elif verb == "get":
         print(json.dumps(timed(float(words[0]), get)))
     elif verb == "resolve":

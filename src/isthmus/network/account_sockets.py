@@ -64,7 +64,7 @@ class AccountSockets:
         self._epoll = select.epoll()
         folder.mkdir(mode=0o755, exist_ok=True)
         for left in folder.iterdir():
-            left.unlink()
+            left.unlink(missing_ok=True)
 
     def open(self, uid: int) -> None:
         """Open an account's socket if there is none."""
