@@ -244,4 +244,4 @@ def test_slurmctld_is_asked_without_end(login, attacker, victim, managed):
     wait(lambda: login.run(f"pgrep --euid {attacker} squeue").rc != 0)
     # 800 requests, of which 200 come at once and 50 a second after them.
     assert time.monotonic() - begin > (800 - 200) / 50 * 0.8
-    assert took_s < 10
+    assert took_s < 30
