@@ -22,6 +22,9 @@ from isthmus.model.node_network import Leg
 
 # Where a host's own processes may ask; not .53, which is systemd-resolved's.
 HOST_ADDRESS = IPv4Address("127.0.0.153")
+# Questions of a block that wait for upstreams at a time: where none answers, each waits for seconds and tries them all.
+# What is more is refused, and a host's resolver then asks its next server.
+FORWARDED_MAX = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +134,8 @@ def _zones(block: IPv4Network) -> list[str]:
 
 def _block(address: IPv4Address, file: Path, zones: Iterable[str], settings: DnsSettings, forwards: bool = True) -> str:
     upstreams = " ".join(map(str, settings.upstreams))
-    forward = f"    forward . {upstreams}\n" if forwards and upstreams else ""
+    bound = f" {{\n        max_concurrent {FORWARDED_MAX}\n    }}"
+    forward = f"    forward . {upstreams}{bound}\n" if forwards and upstreams else ""
     # Refused, and not failed, is what makes a resolver believe its other servers at once.
     asked = "." if forwards else settings.domain
     return (

@@ -108,3 +108,8 @@ def test_resolv_conf_searches_job_user_and_the_admins_list():
 
 def test_errors_are_counted_and_not_logged_one_by_one():
     assert dns.corefile([], SETTINGS).count("consolidate") == 1
+
+
+def test_questions_that_wait_for_upstreams_are_bounded():
+    text = dns.corefile([], SETTINGS)
+    assert f"forward . 192.0.2.53 {{\n        max_concurrent {dns.FORWARDED_MAX}\n    }}\n" in text

@@ -83,7 +83,7 @@ def test_servers_of_the_host_are_followed_and_ours_is_put_before_them(tmp_path):
         for _ in range(2):
             names.follow(desired(state(), "c1"), state())
         assert resolv_conf.read_text() == f"nameserver 127.0.0.153\nnameserver {server}\n"
-        assert f"forward . {server}\n" in (tmp_path / "dns/Corefile").read_text()
+        assert f"forward . {server} {{" in (tmp_path / "dns/Corefile").read_text()
         assert len(reloads) == number
 
 
