@@ -16,6 +16,7 @@ WALKS = {
     "roles/etcd/vars/main.yml": "the members of etcd, an odd handful, on themselves",
     "roles/network/tasks/preflight.yml": "run_once",
     "roles/network/vars/main.yml": "the members of etcd, and hosts outside group network",
+    "roles/slurm/tasks/hardware/main.yml": "on the controller alone",
     "roles/slurm/tasks/preflight.yml": "one host's own declaration, and a loop that is run_once",
     "roles/slurm/vars/main.yml": "rendered on the controller alone",
 }

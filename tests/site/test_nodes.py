@@ -17,15 +17,27 @@ def job(login, controller, user):
 
 
 @pytest.fixture(scope="module")
-def added(job):
+def counts(tmp_path_factory):
+    """Where the playbook writes how often each role went to each host."""
+    return tmp_path_factory.mktemp("add_nodes") / "counts.json"
+
+
+@pytest.fixture(scope="module")
+def added(job, counts):
     """The new node, removed again even when a test fails."""
     arguments = ("-i", EXTRA, "-e", f"nodes={NEW}")
-    yield playbooks.succeed("add_nodes", *arguments, "playbooks/add_nodes.yml")
+    environment = {"ISTHMUS_TASK_COUNTS": str(counts)}
+    yield playbooks.succeed("add_nodes", *arguments, "playbooks/add_nodes.yml", environment=environment)
     playbooks.succeed("remove_nodes_after", *arguments, "-e", "remove_force=true", "playbooks/remove_nodes.yml")
 
 
 def test_adding_touches_the_new_node_and_the_controller_alone(added, controller):
     assert set(added.recap) <= {"localhost", controller.name, NEW}
+
+
+def test_slurm_on_the_controller_is_given_its_nodes_alone(added, counts, controller):
+    """It is looked at, its files are written, its daemon reads them; no packages, accounts or secrets."""
+    assert json.loads(counts.read_text())["slurm"][controller.name] == 3
 
 
 def test_running_job_goes_on(added, controller, job):

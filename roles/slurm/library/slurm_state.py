@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import grp
+import json
 import pwd
 from collections.abc import Callable, Iterable
 from hashlib import sha256
@@ -13,6 +14,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 CONF = Path("/etc/slurm")
 ALTERNATIVES = Path("/etc/alternatives")
+HARDWARE = Path("/var/lib/isthmus/slurm/hardware.json")
 OPENMPI = Path("/etc/openmpi/openmpi-mca-params.conf")
 
 
@@ -40,6 +42,18 @@ def text(path: Path) -> str:
     return path.read_text() if path.is_file() else ""
 
 
+def hardware(path: Path) -> dict[str, Any]:
+    """What the controller has recorded of its nodes; nothing on other hosts.
+
+    Raises:
+        ValueError: it is no such record.
+    """
+    try:
+        return dict(json.loads(text(path) or "{}"))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path} is no record of nodes ({error}); remove it, and start nodes that are down") from error
+
+
 def _name(lookup: Callable[[], str], number: int) -> str:
     try:
         return lookup()
@@ -54,6 +68,7 @@ def state(secrets: Iterable[str], alternatives: Iterable[str]) -> dict[str, Any]
         "secrets": {path: protected(Path(path)) for path in secrets},
         "alternatives": {name: alternative(name) for name in alternatives},
         "openmpi": text(OPENMPI),
+        "hardware": hardware(HARDWARE),
     }
 
 
@@ -61,7 +76,11 @@ def main() -> None:
     """Look."""
     names = {"type": "list", "elements": "str", "default": []}
     module = AnsibleModule({"secrets": names, "alternatives": names}, supports_check_mode=True)
-    module.exit_json(changed=False, **state(module.params["secrets"], module.params["alternatives"]))
+    try:
+        found = state(module.params["secrets"], module.params["alternatives"])
+    except ValueError as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=False, **found)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ class DrainPlan(TypedDict):
     keep: dict[str, str]
 
 
-def nodes_selected(wanted: str | Iterable[str], known: Iterable[str]) -> list[str]:
+def nodes_selected(wanted: str | Iterable[str], known: Iterable[str], where: str = "group compute") -> list[str]:
     """Expand `c[1-3],c7` and refuse names that aren't in the inventory's group compute."""
     known = list(known)
     try:
@@ -41,11 +41,11 @@ def nodes_selected(wanted: str | Iterable[str], known: Iterable[str]) -> list[st
     except NodeSetException as error:
         raise InputError(f"nodes: {wanted!r} is no list of nodes", "write e.g. -e nodes=c[3-4],c7") from error
     if not names:
-        raise InputError("no nodes are named", f"add -e nodes=NAMES; group compute has {_fold(known)}")
+        raise InputError("no nodes are named", f"add -e nodes=NAMES; {where}: {_fold(known)}")
     unknown = [name for name in names if name not in known]
     if unknown:
         raise InputError(
-            f"{_fold(unknown)}: not in the inventory's group compute",
+            f"{_fold(unknown)}: not in the inventory's {where}",
             f"name some of {_fold(known)}, or add the host to the inventory first",
         )
     return names
@@ -54,6 +54,14 @@ def nodes_selected(wanted: str | Iterable[str], known: Iterable[str]) -> list[st
 def nodes_pattern(wanted: str | Iterable[str], known: Iterable[str]) -> list[str]:
     """Hosts of a play: as `nodes_selected`, but none where none are named, so that a playbook can be read without."""
     return nodes_selected(wanted, known) if wanted else []
+
+
+def nodes_added(wanted: str | Iterable[str], groups: Mapping[str, list[str]], required: bool = False) -> list[str]:
+    """Nodes that join, compute and login nodes; none where none are named, unless some are required."""
+    if not wanted and not required:
+        return []
+    known = dict.fromkeys([*groups.get("compute", []), *groups.get("login", [])])
+    return nodes_selected(wanted, known, "groups compute and login")
 
 
 def nodes_remaining(selected: Iterable[str], compute: Iterable[str], controller: str) -> list[str]:
@@ -155,6 +163,7 @@ def _fold(names: Iterable[str]) -> str:
 
 
 FILTERS: dict[str, Callable[..., object]] = {
+    "nodes_added": nodes_added,
     "nodes_drain_plan": nodes_drain_plan,
     "nodes_drain_reason": nodes_drain_reason,
     "nodes_partitions": nodes_partitions,

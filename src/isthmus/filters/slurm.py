@@ -11,6 +11,7 @@ from isthmus.filters.slurm_files import slurm_openmpi, slurm_protected, slurm_pr
 from isthmus.filters.slurm_gres import slurm_gres, slurm_gres_types
 from isthmus.filters.slurm_nodes import slurm_fold, slurm_hardware, slurm_nodes
 from isthmus.filters.slurm_partitions import slurm_partitions
+from isthmus.filters.slurm_record import slurm_recorded, slurm_shrunk
 from isthmus.filters.slurm_site import (
     slurm_adopt_problems,
     slurm_compute,
@@ -39,7 +40,9 @@ FILTERS: dict[str, Callable[..., object]] = {
     "slurm_qos_bounded": slurm_qos_bounded,
     "slurm_protected": slurm_protected,
     "slurm_protected_file": slurm_protected_file,
+    "slurm_recorded": slurm_recorded,
     "slurm_settings": slurm_settings,
+    "slurm_shrunk": slurm_shrunk,
     "slurm_undeclared": slurm_undeclared,
     "slurm_users_of": slurm_users_of,
 }

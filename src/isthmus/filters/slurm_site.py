@@ -8,6 +8,7 @@ from typing import Any
 
 from isthmus.filters.errors import InputError
 from isthmus.filters.slurm_nodes import slurm_hardware
+from isthmus.filters.slurm_record import slurm_declared
 
 # Configless operation, sackd and reconfiguration without restarts: Slurm's release notes for 23.11.
 OLDEST = (23, 11)
@@ -17,22 +18,27 @@ _NORMAL = "normal"
 Hosts = Mapping[str, Mapping[str, Any]]
 
 
-def slurm_compute(names: Iterable[str], hostvars: Hosts) -> list[dict[str, Any]]:
+def slurm_compute(names: Iterable[str], hostvars: Hosts, record: Hosts | None = None) -> list[dict[str, Any]]:
     """Name, address and hardware of each compute node.
 
     Args:
         names: hosts of the group compute.
         hostvars: Ansible's; `base_address` of each is needed, `slurm_node` and facts are used.
+        record: facts that go before these, as `slurm_recorded` gives them.
 
     Raises:
         InputError: a node's hardware is neither declared nor known from facts; names the node.
     """
-    return [{"name": name, "address": str(hostvars[name]["base_address"]), **_known(name, hostvars)} for name in names]
+    record = record or {}
+    return [
+        {"name": name, "address": str(hostvars[name]["base_address"]), **_known(name, hostvars[name], record.get(name))}
+        for name in names
+    ]
 
 
-def _known(name: str, hostvars: Hosts) -> dict[str, Any]:
+def _known(name: str, variables: Mapping[str, Any], recorded: Mapping[str, Any] | None) -> dict[str, Any]:
     try:
-        return slurm_hardware(hostvars[name].get("ansible_facts", {}), hostvars[name].get("slurm_node", {}))
+        return slurm_hardware(recorded or variables.get("ansible_facts", {}), variables.get("slurm_node", {}))
     except InputError as error:
         raise InputError(
             f"{name}: {error.problem}; no slurm.conf is written without it",
@@ -40,13 +46,13 @@ def _known(name: str, hostvars: Hosts) -> dict[str, Any]:
         ) from error
 
 
-def slurm_undeclared(names: Iterable[str], hostvars: Hosts) -> list[str]:
-    """Nodes whose facts are needed, since the inventory does not declare their hardware."""
-    needed = {"cpus", "memory_mib"}
+def slurm_undeclared(names: Iterable[str], hostvars: Hosts, record: Hosts | None = None) -> list[str]:
+    """Nodes whose facts are needed, since neither the inventory nor the record tells their hardware."""
     return [
         name
         for name in names
-        if not needed <= set(hostvars[name].get("slurm_node", {}))
+        if not slurm_declared(hostvars[name].get("slurm_node", {}))
+        and name not in (record or {})
         and "memtotal_mb" not in hostvars[name].get("ansible_facts", {})
     ]
 

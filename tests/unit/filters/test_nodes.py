@@ -25,7 +25,7 @@ def test_pattern_without_names_matches_no_host():
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ("", r"no nodes are named; add -e nodes=NAMES; group compute has c\[1-3\]"),
+        ("", r"no nodes are named; add -e nodes=NAMES; group compute: c\[1-3\]"),
         ([], "no nodes are named"),
         ("c[1-9]", r"c\[4-9\]: not in the inventory's group compute; name some of c\[1-3\]"),
         ("ctl", "ctl: not in the inventory's group compute"),
@@ -35,6 +35,24 @@ def test_pattern_without_names_matches_no_host():
 def test_selected_refuses_unknown_names(wanted, message):
     with pytest.raises(InputError, match=message):
         nodes.nodes_selected(wanted, KNOWN)
+
+
+def test_added_are_compute_and_login_nodes():
+    groups = {"compute": KNOWN, "login": ["login"], "controller": ["ctl"]}
+    assert nodes.nodes_added("c[2-3],login", groups) == ["c2", "c3", "login"]
+    assert nodes.nodes_added("", groups) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ("", r"no nodes are named; add -e nodes=NAMES; groups compute and login: c\[1-3\],login"),
+        ("ctl", "ctl: not in the inventory's groups compute and login"),
+    ],
+)
+def test_added_refuses_others(wanted, message):
+    with pytest.raises(InputError, match=message):
+        nodes.nodes_added(wanted, {"compute": KNOWN, "login": ["login"], "controller": ["ctl"]}, required=True)
 
 
 def test_remaining_keeps_order():

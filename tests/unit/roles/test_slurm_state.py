@@ -18,6 +18,7 @@ def module(monkeypatch, tmp_path):
     monkeypatch.setattr(loaded, "CONF", tmp_path)
     monkeypatch.setattr(loaded, "ALTERNATIVES", tmp_path)
     monkeypatch.setattr(loaded, "OPENMPI", tmp_path / "params.conf")
+    monkeypatch.setattr(loaded, "HARDWARE", tmp_path / "hardware.json")
     return loaded
 
 
@@ -35,6 +36,19 @@ def test_live_controller_is_told(module, tmp_path):
     told = modules.run(module, alternatives=["mpi"])
     assert (told["live"], told["openmpi"]) == (True, "a = b\n")
     assert told["alternatives"] == {"mpi": "/usr/bin/mpicc.openmpi"}
+
+
+def test_recorded_hardware_is_told(module, tmp_path):
+    assert modules.run(module)["hardware"] == {}
+    (tmp_path / "hardware.json").write_text('{"c1": {"memtotal_mb": 8000}}')
+    assert modules.run(module)["hardware"] == {"c1": {"memtotal_mb": 8000}}
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", "3"])
+def test_damaged_record_is_refused_with_the_remedy(module, tmp_path, content):
+    (tmp_path / "hardware.json").write_text(content)
+    with pytest.raises(ValueError, match=r"hardware.json is no record of nodes .*; remove it"):
+        module.hardware(tmp_path / "hardware.json")
 
 
 @pytest.mark.parametrize(
