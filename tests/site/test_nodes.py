@@ -67,6 +67,29 @@ def test_new_node_has_users_and_home(added, cluster):
     assert new.output(f"id {cluster.users[0]}") == cluster.controller.output(f"id {cluster.users[0]}")
 
 
+RECORD = "/var/lib/isthmus/slurm/hardware.json"
+
+
+@pytest.fixture
+def richer(added, controller):
+    """A record in which the new node had twice its memory."""
+    whole = json.loads(controller.output(f"cat {RECORD}"))
+    had = {**whole[NEW], "memtotal_mb": 2 * whole[NEW]["memtotal_mb"]}
+    controller.output(f"cp -p {RECORD} {RECORD}.was; echo '{json.dumps({**whole, NEW: had})}' > {RECORD}")
+    yield had["memtotal_mb"]
+    controller.output(f"mv {RECORD}.was {RECORD}")
+    playbooks.succeed("hardware_back", "-i", EXTRA, "--limit", controller.name, "playbooks/reconfigure.yml")
+
+
+def test_node_that_is_away_keeps_its_line_and_one_that_lost_memory_is_named(richer, controller):
+    playbooks.succeed("hardware_away", "-i", EXTRA, "--limit", controller.name, "playbooks/reconfigure.yml")
+    memory = jobs.fields(controller.output(f"scontrol show node {NEW}"))["RealMemory"]
+    assert int(memory) > richer * 0.9
+    refused = playbooks.play("hardware_lost", "-i", EXTRA, "--limit", NEW, "playbooks/reconfigure.yml")
+    assert refused.rc
+    assert f"MiB of memory and had {richer}; mend it, or add it to slurm_hardware_accepted" in refused.output
+
+
 def test_removing_waits_for_jobs_of_the_node(added, controller, login, user, job):
     with jobs.running(login, controller, user, f"--nodelist={NEW} --mem=10", "sleep 20") as leaving:
         arguments = ("-i", EXTRA, "-e", f"nodes={NEW}")

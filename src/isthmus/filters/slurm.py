@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from isthmus.filters.accounting import slurm_accounting_plan
 from isthmus.filters.accounting_state import slurm_accounting_queries
+from isthmus.filters.slurm_choices import slurm_priority, slurm_purge, slurm_site_files
 from isthmus.filters.slurm_conf import slurm_conf, slurm_settings
 from isthmus.filters.slurm_files import slurm_openmpi, slurm_protected, slurm_protected_file
 from isthmus.filters.slurm_gres import slurm_gres, slurm_gres_types
@@ -38,11 +39,14 @@ FILTERS: dict[str, Callable[..., object]] = {
     "slurm_openmpi": slurm_openmpi,
     "slurm_partitions": slurm_partitions,
     "slurm_qos_bounded": slurm_qos_bounded,
+    "slurm_priority": slurm_priority,
     "slurm_protected": slurm_protected,
     "slurm_protected_file": slurm_protected_file,
+    "slurm_purge": slurm_purge,
     "slurm_recorded": slurm_recorded,
     "slurm_settings": slurm_settings,
     "slurm_shrunk": slurm_shrunk,
+    "slurm_site_files": slurm_site_files,
     "slurm_undeclared": slurm_undeclared,
     "slurm_users_of": slurm_users_of,
 }

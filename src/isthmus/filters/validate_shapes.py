@@ -35,8 +35,11 @@ _SHAPES: dict[str, Any] = {
     "network_user_drivers": {},
     "slurm_accounts": _LIMITED,
     "slurm_conf_extra": {},
+    "slurm_conf_files": {},
+    "slurm_dbd_purge_after": {},
     "slurm_gres_conf": [{}],
     "slurm_partitions": [{"name": str, "nodes": [str], "options": {}}],
+    "slurm_priority_weights": {},
     "slurm_qos": _LIMITED,
     "slurm_users": _LIMITED,
 }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
 from ClusterShell.NodeSet import NodeSetException
 
 from isthmus.filters.errors import InputError
+from isthmus.filters.slurm_choices import slurm_priority, slurm_purge, slurm_site_files
 from isthmus.filters.slurm_gres import slurm_gres
 from isthmus.filters.slurm_nodes import slurm_expand, slurm_hardware
 from isthmus.filters.slurm_partitions import slurm_partitions
@@ -23,6 +24,7 @@ _LIMITED = ("slurm_accounts", "slurm_qos", "slurm_users")
 
 def slurm_problems(site: Site) -> Iterator[str]:
     """Yield what is wrong with nodes, partitions and limits."""
+    yield from _choices(site)
     yield from _nodes(site)
     yield from _gres(site)
     yield from _partitions(site)
@@ -31,6 +33,20 @@ def slurm_problems(site: Site) -> Iterator[str]:
     if isinstance(most := site.shared("slurm_user_jobs_max"), int) and most < 0:
         remedy = "give a whole number, or 0 to leave what is set"
         yield site.problem(f"slurm_user_jobs_max is {most}", remedy, "slurm_user_jobs_max")
+
+
+def _choices(site: Site) -> Iterator[str]:
+    checks: dict[str, Callable[[Mapping[str, Any]], object]] = {
+        "slurm_conf_files": lambda files: slurm_site_files(files, everywhere=True),
+        "slurm_dbd_purge_after": slurm_purge,
+        "slurm_priority_weights": slurm_priority,
+    }
+    for variable, check in checks.items():
+        for name, value in (site.shared(variable) or {}).items():
+            try:
+                check({name: value})
+            except InputError as error:
+                yield site.problem_of(error, name, variable)
 
 
 def _nodes(site: Site) -> Iterator[str]:
