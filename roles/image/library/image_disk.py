@@ -33,7 +33,7 @@ initrd /initrd.img
 boot
 """
 FSTAB = f"LABEL={LABEL} / ext4 errors=remount-ro 0 1\n"
-MODULES = ["part_gpt", "ext2", "search_fs_label", "normal", "linux", "boot", "echo", "test", "ls", "reboot"]
+MODULES = ["part_gpt", "ext2", "search_label", "normal", "linux", "boot", "echo", "test", "ls", "reboot"]
 # What GRUB 2.06 cannot read, and newer mke2fs makes.
 FEATURES = "^metadata_csum_seed,^orphan_file"
 # Places that GRUB's own installer writes to: the sector of core.img in boot.img, and of the rest of it in core.img.
