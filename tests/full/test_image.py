@@ -10,7 +10,6 @@ import pytest
 from tests.support import playbooks
 from tests.support.waiting import wait
 
-ACCELERATED = Path("/dev/kvm").exists()
 DISK_MIB = 6144
 USER_DATA = "#cloud-config\nssh_authorized_keys: ['{key}']\n"
 
@@ -35,12 +34,15 @@ def machine(disk, tmp_path, request):
     port = 20022 + len(request.param)
     command = [
         *("qemu-system-x86_64", "-m", "1024", "-smp", "2", "-nographic", "-monitor", "none", *request.param),
-        *("-machine", "accel=kvm:tcg" if ACCELERATED else "accel=tcg", "-cpu", "max"),
+        *("-machine", "accel=tcg", "-cpu", "max"),  # a machine that is a virtual one itself may have a /dev/kvm in vain
         *("-drive", f"file={tmp_path / 'own.qcow2'},if=virtio"),
         *("-drive", f"file={tmp_path / 'seed.img'},if=virtio,format=raw"),
         *("-nic", f"user,model=virtio,hostfwd=tcp:127.0.0.1:{port}-:22"),
     ]
-    with (tmp_path / "console").open("wb") as console, subprocess.Popen(command, stdout=console) as process:
+    with (
+        (tmp_path / "console").open("wb") as console,
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=console) as process,
+    ):
         yield Machine(port, tmp_path, process)
         process.kill()
 
