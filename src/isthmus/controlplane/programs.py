@@ -209,7 +209,9 @@ def coredns(site: Site) -> list[str]:
 def corefile(site: Site) -> str:
     """Return CoreDNS's configuration: the cluster's names itself, all others from the network layer's servers."""
     zones = f"{site.settings.domain} in-addr.arpa ip6.arpa"
-    forward = f"    forward . {' '.join(site.upstreams)}\n" if site.upstreams else ""
+    # In order: what only the first server knows, the others deny.
+    servers = " ".join(site.upstreams)
+    forward = f"    forward . {servers} {{\n        policy sequential\n    }}\n" if servers else ""
     return (
         f".:{site.ports.dns} {{\n"
         f"    bind {' '.join(dict.fromkeys((LOOPBACK, str(site.address))))}\n"

@@ -134,8 +134,9 @@ def _zones(block: IPv4Network) -> list[str]:
 
 def _block(address: IPv4Address, file: Path, zones: Iterable[str], settings: DnsSettings, forwards: bool = True) -> str:
     upstreams = " ".join(map(str, settings.upstreams))
-    bound = f" {{\n        max_concurrent {FORWARDED_MAX}\n    }}"
-    forward = f"    forward . {upstreams}{bound}\n" if forwards and upstreams else ""
+    # In order: what only the first server knows, the others deny.
+    how = f" {{\n        policy sequential\n        max_concurrent {FORWARDED_MAX}\n    }}"
+    forward = f"    forward . {upstreams}{how}\n" if forwards and upstreams else ""
     # Refused, and not failed, is what makes a resolver believe its other servers at once.
     asked = "." if forwards else settings.domain
     return (

@@ -75,6 +75,9 @@ def test_memory_shares_leave_room_for_the_kubelet():
 def test_dns_forwards_to_the_network_layers_servers():
     assert "forward . 10.64.0.1" in programs.corefile(site(upstreams=("10.64.0.1",)))
     assert "forward" not in programs.corefile(site())
+    several = programs.corefile(site(upstreams=("10.64.0.1", "192.0.2.53")))
+    # A name that only the first server knows would else be NXDOMAIN now and then.
+    assert "forward . 10.64.0.1 192.0.2.53 {\n        policy sequential\n    }\n" in several
     assert "bind 127.0.0.1 10.64.0.3\n" in programs.corefile(site())
 
 

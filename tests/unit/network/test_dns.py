@@ -79,7 +79,7 @@ def test_corefile_has_a_block_per_leg():
     bound = [line.split()[1] for line in told.splitlines() if "bind" in line]
     assert bound == ["127.0.0.153", "10.64.1.1", "10.64.2.1"]
     assert "hosts /run/isthmus/dns/1001.hosts cl" in told
-    assert "forward . 192.0.2.53" in told
+    assert "forward . 192.0.2.53 {\n        policy sequential\n" in told
 
 
 def test_bridge_of_flannel_has_one_block_with_the_names_of_its_network():
@@ -112,4 +112,4 @@ def test_errors_are_counted_and_not_logged_one_by_one():
 
 def test_questions_that_wait_for_upstreams_are_bounded():
     text = dns.corefile([], SETTINGS)
-    assert f"forward . 192.0.2.53 {{\n        max_concurrent {dns.FORWARDED_MAX}\n    }}\n" in text
+    assert f"forward . 192.0.2.53 {{\n        policy sequential\n        max_concurrent {dns.FORWARDED_MAX}\n    }}\n" in text
