@@ -9,6 +9,7 @@ reach the pods' jobs.
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Iterable
@@ -40,6 +41,7 @@ _NO_ANSWER = (
     "slurmctld is not responding",
     "communication",
 )
+_log = logging.getLogger(__name__)
 _UNKNOWN_JOB = ("invalid job id", "job/step already completing or completed")
 
 
@@ -90,7 +92,11 @@ class PodJobs:
             SlurmError: no answer, or none that can be read.
         """
         form = slurm.Form(_SQUEUE)
-        return [_queued(*row) for row in form.rows(self._run("squeue", *form.words, *slurm.own()))]
+        rows = form.rows(self._run("squeue", *form.words, *slurm.own()))
+        for row in rows:
+            if not row[0].isdecimal():
+                _log.warning("squeue has a job without a number, which is left out: %.200r", row)
+        return [_queued(*row) for row in rows if row[0].isdecimal()]
 
     def accounted(self, jobs: Iterable[str]) -> list[SlurmJob]:
         """Return what accounting knows of jobs that have left the queue.
@@ -128,6 +134,8 @@ class PodJobs:
 
 def _queued(number: str, state: str, nodes: str, start: str, end: str, reason: str, comment: str) -> Found:
     known = _state(state)
+    if known is JobState.UNKNOWN:
+        reason = state
     job = SlurmJob(
         id=number,
         state=known,
@@ -141,8 +149,10 @@ def _queued(number: str, state: str, nodes: str, start: str, end: str, reason: s
 
 def _accounted(line: str) -> SlurmJob:
     parts = line.split(_BAR)
+    if not parts[0].isdecimal():
+        raise SlurmError(f"sacct's answer is no list of jobs: {line[:200]!r}")
     if len(parts) != len(_SACCT):
-        raise SlurmError(f"sacct's answer is no list of jobs: {line!r}")
+        return SlurmJob(parts[0], JobState.UNKNOWN)
     number, state, nodes, start, end, reason, code = parts
     word, _, rest = state.partition(" ")
     known = _state(word)
@@ -162,10 +172,11 @@ def _accounted(line: str) -> SlurmJob:
 
 
 def _state(word: str) -> JobState:
+    """Return a state; words of a newer Slurm, of whichever job, must not hide what is said of the others."""
     try:
         return JobState(word)
-    except ValueError as error:
-        raise SlurmError(f"Slurm tells of a state {word!r} that nobody here knows") from error
+    except ValueError:
+        return JobState.UNKNOWN
 
 
 def _time(text: str) -> datetime | None:

@@ -57,6 +57,8 @@ class JobState(StrEnum):
     RECONFIG_FAIL = "RECONFIG_FAIL"
     PREEMPTED = "PREEMPTED"
     REVOKED = "REVOKED"
+    UNKNOWN = "UNKNOWN"
+    """Slurm has the job, in a state that is none of these: a newer Slurm's, or one that cannot be read."""
     GONE = "GONE"
     """Slurm answered, and neither its queue nor its accounting knows the job."""
 

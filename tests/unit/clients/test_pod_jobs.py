@@ -76,11 +76,33 @@ def test_accounting_is_read(programs):
     assert (done.exit_code, done.nodes, done.started) == (3, "", None)
 
 
-@pytest.mark.parametrize("told", ["12|RUNNING", [("12", "DANCING", "c1", "0", "0", "None", "x")]])
-def test_other_words_are_no_answer_about_jobs(programs, told):
-    programs(squeue=told)
-    with pytest.raises(SlurmError, match=r"no list of jobs|nobody here knows"):
+def test_other_words_are_no_answer_about_jobs(programs):
+    programs(squeue="12|RUNNING")
+    with pytest.raises(SlurmError, match="no list of jobs"):
         PodJobs().queue()
+
+
+def test_unknown_state_of_one_job_hides_no_other(programs):
+    programs(squeue=[("11", "DANCING", "c1", "0", "N/A", "None", "x"), *QUEUE], sacct="11|DANCING|c1|?|?|None|\n")
+    strange, *others = PodJobs().queue()
+    assert (strange.job.id, strange.job.state, strange.job.reason) == ("11", JobState.UNKNOWN, "DANCING")
+    assert [one.job.id for one in others] == ["12", "13", "14"]
+    assert not (strange.job.state.waiting or strange.job.state.ended)
+    assert [job.state for job in PodJobs().accounted(["11"])] == [JobState.UNKNOWN]
+
+
+def test_row_that_cannot_be_read_hides_no_other(programs, caplog):
+    programs(squeue=[("many", "RUNNING", "", "", "", "", ""), *QUEUE], sacct=f"11|a|b\n{ACCOUNTED}")
+    assert [one.job.id for one in PodJobs().queue()] == ["12", "13", "14"]
+    assert "'many'" in caplog.text
+    first = PodJobs().accounted(["11", "12"])[0]
+    assert (first.id, first.state) == ("11", JobState.UNKNOWN)
+
+
+def test_accounting_row_without_a_job_is_no_answer(programs):
+    programs(sacct="sacct: strange\n")
+    with pytest.raises(SlurmError, match="no list of jobs"):
+        PodJobs().accounted(["11"])
 
 
 @pytest.mark.parametrize(
