@@ -6,7 +6,7 @@ A line of a file is `TIME stdout|stderr F|P text` (Kubernetes, CRI log format); 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -67,28 +67,46 @@ class Wanted:
         }
 
 
-def kept(runs: Iterable[Path], wanted: Wanted) -> Iterator[bytes]:
-    """Yield pieces of a kept log; nothing when there is no such run.
+def kept(runs: Iterable[Sequence[Path]], wanted: Wanted) -> Iterator[bytes]:
+    """Yield pieces of a kept log; nothing when there is no such run. Reads files: to be run in a thread.
 
     Args:
-        runs: files of the container's runs, oldest first.
+        runs: the files of each of the container's runs, oldest first.
         wanted: what of them.
     """
     files = list(runs)[-2 if wanted.previous else -1 :]
     if not files or (wanted.previous and len(files) < 2):
         return
     left = wanted.limit_bytes
-    with files[0].open("rb") as lines:
-        chosen: Iterable[bytes] = _chosen(lines, wanted)
-        if wanted.tail is not None:
-            chosen = deque(chosen, maxlen=wanted.tail)
-        for line in chosen:
-            piece = line if left is None else line[:left]
-            if left is not None:
-                left -= len(piece)
-            yield piece
-            if left == 0:
-                return
+    chosen: Iterable[bytes] = _chosen(_records(files[0]), wanted)
+    if wanted.tail is not None:
+        chosen = _last(chosen, wanted.tail)
+    for line in chosen:
+        piece = line if left is None else line[:left]
+        if left is not None:
+            left -= len(piece)
+        yield piece
+        if left == 0:
+            return
+
+
+def _last(pieces: Iterable[bytes], count: int) -> Iterator[bytes]:
+    """Yield the last lines, whole ones, and what has no end yet."""
+    whole: deque[bytes] = deque(maxlen=count)
+    begun = b""
+    for piece in pieces:
+        begun += piece
+        if begun.endswith(b"\n"):
+            whole.append(begun)
+            begun = b""
+    yield from whole
+    yield begun
+
+
+def _records(files: Iterable[Path]) -> Iterator[bytes]:
+    for path in files:
+        with path.open("rb") as lines:
+            yield from lines
 
 
 def _chosen(lines: Iterable[bytes], wanted: Wanted) -> Iterator[bytes]:

@@ -45,12 +45,14 @@ from isthmus.kubelet.pods import Pods
 from isthmus.kubelet.recorder import Recorder
 from isthmus.kubelet.services import Services
 from isthmus.kubelet.settings import SettingsError, Told
-from isthmus.kubelet.store import Store
+from isthmus.kubelet.store import PodFolder, Store
 from isthmus.kubelet.tokens import Tokens
 from isthmus.model.network import Driver
 from isthmus.support import private
 
 _FIRST_S, _LAST_S = 1.0, 30.0
+# At once, on the home.
+_WRITES = 4
 
 _log = logging.getLogger("isthmus-kubelet")
 Loop = Callable[[], Awaitable[None]]
@@ -111,12 +113,16 @@ class Kubelet:
 
         async def work() -> None:
             await node.register()
-            for folder in parts.store.folders():
-                await asyncio.to_thread(folder.set_address, told.address, channel_port)
             await pods.run()
+
+        async def address() -> None:
+            # Beside the pods: supervisors wait for it, nobody else does.
+            await _tell_address(parts.store.folders(), parts.address)
+            await asyncio.Event().wait()
 
         return {
             "pods": work,
+            "address": address,
             "jobs": parts.jobs.run,
             "refresh": pods.refresh,
             "lease": node.lease,
@@ -148,6 +154,24 @@ class Kubelet:
             address=address,
             pauses=self._pauses,
         )
+
+
+async def _tell_address(folders: list[PodFolder], address: Address) -> None:
+    """Write to all pods' folders where the kubelet is.
+
+    Raises:
+        OSError: some could not be written; the others were.
+    """
+    free = asyncio.Semaphore(_WRITES)
+
+    async def one(folder: PodFolder) -> None:
+        async with free:
+            await asyncio.to_thread(folder.set_address, address.host, address.port)
+
+    done = await asyncio.gather(*map(one, folders), return_exceptions=True)
+    # One that has gone meanwhile needs no address.
+    if failed := [error for error in done if isinstance(error, OSError) and not isinstance(error, FileNotFoundError)]:
+        raise failed[0]
 
 
 async def guarded(name: str, loop: Loop) -> None:

@@ -6,10 +6,12 @@ only; the node says so by its declared feature ExtendWebSocketsToKubelet.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,6 +24,8 @@ from isthmus.kubelet.access import Access
 from isthmus.kubelet.channel import GONE, Connection, Stream, StreamEnded
 from isthmus.kubelet.store import PodFolder
 
+# Of a kept log, in one piece.
+_LINES = 500
 _TRUE = ("1", "true")
 _OVER = ("Failed", "Succeeded")
 _KEPT_KINDS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
@@ -125,8 +129,10 @@ class Server:
             raise web.HTTPBadRequest(text=end.error)
         await response.prepare(request)
         # A supervisor that left just now has said nothing; the file it leaves says all.
-        for piece in logs.kept(self._pods.folder(uid).logs(container), wanted) if end.is_gone else ():
-            await response.write(piece)
+        if end.is_gone:
+            pieces = logs.kept(await asyncio.to_thread(self._pods.folder(uid).logs, container), wanted)
+            while piece := await asyncio.to_thread(_joined, pieces):
+                await response.write(piece)
         return response
 
     async def _exec(self, request: web.Request) -> web.WebSocketResponse:
@@ -197,6 +203,11 @@ async def _pass_on(stream: Stream, request: web.Request, response: web.StreamRes
     finally:
         await stream.cancel()
     return stream.end or GONE
+
+
+def _joined(pieces: Iterator[bytes]) -> bytes:
+    """Return some lines at once; nothing at the end."""
+    return b"".join(islice(pieces, _LINES))
 
 
 async def _healthy(request: web.Request) -> web.Response:

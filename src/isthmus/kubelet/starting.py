@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +23,10 @@ from isthmus.kubelet.unready import UnreadyError
 from isthmus.model.plan import Plan
 from isthmus.model.pod_inputs import Image, ImageState
 
-REFUSED, FULL = "FailedSubmit", "HomeFull"
+REFUSED, FULL, AWAY = "FailedSubmit", "HomeFull", "HomeUnavailable"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+
+_log = logging.getLogger(__name__)
 
 
 class NotYetError(Exception):
@@ -125,16 +128,25 @@ async def submit(parts: Parts, pod: Object, prepared: Prepared) -> str:
     try:
         await asyncio.to_thread(keep)
     except OSError as error:
-        if error.errno not in _FULL:
-            raise
-        message = f"the home is full: {error}; remove what you do not need, such as old images in ~/.isthmus/images"
-        raise _held(pod, prepared, FULL, message, parts.pauses.refused) from error
+        raise _held(pod, prepared, *_home(error), parts.pauses.refused) from error
     try:
         number = await parts.jobs.submit(job, script.text(job))
     except RefusedError as error:
         raise _held(pod, prepared, REFUSED, f"Slurm refuses the job: {error}", parts.pauses.refused) from error
-    await asyncio.to_thread(folder.set_job, number)
+    try:
+        await asyncio.to_thread(folder.set_job, number)
+    except OSError as error:
+        # The job bears the pod's UID, by which the next kubelet finds it.
+        _log.warning("job %s of pod %s is not written down: %s", number, folder.uid, error)
     return number
+
+
+def _home(error: OSError) -> tuple[str, str]:
+    """Return the reason and the message of a pod that the home does not take."""
+    if error.errno in _FULL:
+        advice = "remove what you do not need, such as old images in ~/.isthmus/images"
+        return FULL, f"the home is full: {error}; {advice}"
+    return AWAY, f"the home cannot be written: {error}; the pod starts when it can"
 
 
 def _held(pod: Object, prepared: Prepared, reason: str, message: str, pauses: tuple[float, float]) -> NotYetError:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -69,23 +69,25 @@ class PodFolder:
         return str(kept["submitted"]) if kept else None
 
     def report(self) -> dict[str, Any] | None:
-        """Return the supervisor's last report; None for what is none."""
+        """Return the supervisor's last report; None for what is none, or cannot be read: the channel brings it, too."""
         try:
             return reports.checked(self._read("report.json") or {})
-        except ReportError:
+        except (ReportError, OSError):
             return None
 
     def last_words(self) -> str:
         """Return the last lines of the job's log, as one; empty for none."""
-        with suppress(FileNotFoundError, NotADirectoryError), (self.path / "slurm.log").open("rb") as file:
+        with suppress(OSError), (self.path / "slurm.log").open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _WORDS_BYTES))
             lines = file.read().decode(errors="replace").splitlines()
             return "; ".join([line.strip() for line in lines if line.strip()][-_WORDS_LINES:])
         return ""
 
     def set_address(self, address: str, port: int) -> None:
-        """Tell the supervisor where the kubelet is."""
-        self._write("kubelet.json", {"schema": SCHEMA, "address": address, "port": port})
+        """Write where the supervisor finds the kubelet, unless that stands there: a sync costs a file server."""
+        where = {"schema": SCHEMA, "address": address, "port": port}
+        if self._read("kubelet.json") != where:
+            self._write("kubelet.json", where)
 
     def renew_credential(self, authority: Authority) -> None:
         """Make a credential where there is none, or an old one; what is believed is always told."""
@@ -105,10 +107,11 @@ class PodFolder:
         """Remove the key of a pod whose job has ended."""
         rmtree(self.path / "credential", ignore_errors=True)
 
-    def logs(self, container: str) -> Iterator[Path]:
-        """Yield the logs of a container's runs, oldest first."""
+    def logs(self, container: str) -> list[list[Path]]:
+        """Return the files of a container's runs, oldest first: each its log, and before it the rotated part."""
         runs = [path for path in (self.path / "logs" / container).glob("*.log") if path.stem.isdecimal()]
-        yield from sorted(runs, key=lambda path: int(path.stem))
+        parts = [[path.with_name(f"{path.name}.1"), path] for path in sorted(runs, key=lambda path: int(path.stem))]
+        return [[path for path in files if path.exists()] for files in parts]
 
     def remove(self) -> None:
         """Remove everything; job.json last but the folder, so that a crash half-way leaves a known job."""
@@ -144,7 +147,9 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.chmod(path, 0o700)
+        # A home that is read-only for a while keeps no kubelet from starting.
+        if stat.S_IMODE(path.stat().st_mode) != 0o700:
+            path.chmod(0o700)
 
     def folder(self, uid: str) -> PodFolder:
         """Return a pod's folder, which need not exist.

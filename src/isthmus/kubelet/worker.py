@@ -109,8 +109,8 @@ class Worker:
             KubeError: the API server did not say.
         """
         if self.number and not (self.job and self.job.state.ended):
-            await asyncio.to_thread(self._folder.renew_credential, self._parts.authority)
             await self.talk.refresh()
+            await asyncio.to_thread(self._folder.renew_credential, self._parts.authority)
 
     def wake(self) -> None:
         """Have the worker look."""
@@ -123,7 +123,7 @@ class Worker:
             try:
                 await self._live()
                 return
-            except KubeError as error:
+            except (KubeError, OSError) as error:
                 _log.warning("pod %s: %s", self.uid, error)
             except Exception as error:
                 _log.exception("pod %s", self.uid)
@@ -149,8 +149,15 @@ class Worker:
             return None
         found = await self._parts.jobs.find(self.uid)
         if found:
-            await asyncio.to_thread(self._folder.set_job, found.id)
+            await self._note_job(found.id)
         return found.id if found else None
+
+    async def _note_job(self, number: str) -> None:
+        """Write the pod's job down; where the home does not take it, the job's comment tells it as well."""
+        try:
+            await asyncio.to_thread(self._folder.set_job, number)
+        except OSError as error:
+            _log.warning("job %s of pod %s is not written down: %s", number, self.uid, error)
 
     async def _start(self) -> str | None:
         """Prepare and submit until there is a job; None for a pod that is deleted first, or can never run."""
@@ -180,7 +187,7 @@ class Worker:
             if found is None:
                 shown = status.pod_status(self.pod, None, None, self.states, datetime.now(UTC))
                 raise NotYetError(shown, str(error), self._parts.pauses.retry) from error
-            await asyncio.to_thread(self._folder.set_job, found.id)
+            await self._note_job(found.id)
             number = found.id
         self._parts.recorder.tell(self.pod, Kind.NORMAL, "Submitted", f"Submitted as Slurm job {number}")
         for text in refusals.ignored(self.pod):
@@ -203,7 +210,7 @@ class Worker:
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await self._wake.wait()
-        self.report = await asyncio.to_thread(self._folder.report) or self.report
+        self.report = _newer(await asyncio.to_thread(self._folder.report), self.report)
         if self.job and (self.report or {}).get("phase") != "ended":
             self.job = replace(self.job, log=await asyncio.to_thread(self._folder.last_words))
         await self._show()
@@ -261,7 +268,16 @@ class Worker:
         """Remove what is left: the files, then the API's object, if it still is this pod."""
         self._parts.config.tokens.forget(self.uid)
         self.talk.end()
-        await asyncio.to_thread(self._folder.remove)
+        try:
+            await asyncio.to_thread(self._folder.remove)
+        except OSError as error:
+            # The API's object does not wait for a home: a folder without one is removed when that can be written.
+            _log.warning("the folder of pod %s stays for now: %s", self.uid, error)
+            await self._remove_object()
+            raise
+        await self._remove_object()
+
+    async def _remove_object(self) -> None:
         if self.gone:
             return
         meta = self.pod["metadata"]
@@ -279,3 +295,11 @@ class Worker:
         finally:
             for one in (task, deleted):
                 one.cancel()
+
+
+def _newer(kept: dict[str, Any] | None, told: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return the later of a pod's reports; the file may be behind what the supervisor said, where the home was full."""
+    if kept is None or told is None:
+        return kept or told
+    behind = kept.get("job") == told.get("job") and kept["sequence"] < told["sequence"]
+    return told if behind else kept

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from isthmus.kubelet.logs import Wanted, kept
+from isthmus.kubelet.store import PodFolder
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FIRST = "2026-01-01T11:00:00.123456789Z stdout F before\n"
@@ -21,7 +22,7 @@ def runs(tmp_path):
     paths = [tmp_path / "0.log", tmp_path / "1.log"]
     for path, text in zip(paths, (FIRST, LOG), strict=True):
         path.write_text(text)
-    return paths
+    return [[path] for path in paths]
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,15 @@ def runs(tmp_path):
 )
 def test_log_is_cut_as_wanted(runs, query, shown):
     assert b"".join(kept(runs, Wanted.read(query, NOW))).decode() == shown
+
+
+def test_rotated_part_of_a_log_is_shown_before_the_rest(tmp_path):
+    (tmp_path / "logs/main").mkdir(parents=True)
+    (tmp_path / "logs/main/0.log.1").write_text(FIRST)
+    (tmp_path / "logs/main/0.log").write_text(LOG)
+    runs = PodFolder(tmp_path).logs("main")
+    assert b"".join(kept(runs, Wanted())).decode() == "before\none\ntwo and more\nthree\n"
+    assert b"".join(kept(runs, Wanted(tail=3))).decode() == "one\ntwo and more\nthree\n"
 
 
 def test_run_that_never_was_has_no_log(runs):

@@ -105,7 +105,7 @@ def test_nothing_is_left(folder, authority):
     logs.mkdir(parents=True)
     for number in (10, 9):
         (logs / f"{number}.log").touch()
-    assert [path.stem for path in folder.logs("main")] == ["9", "10"]
+    assert [path.stem for (path,) in folder.logs("main")] == ["9", "10"]
     folder.remove()
     folder.remove()
     assert not folder.path.exists()
