@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import queue
+import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from logging.handlers import RotatingFileHandler
@@ -25,6 +27,9 @@ BACKOFF_MAX_S = 60.0
 # A program that ran so long has not failed because of how it was started.
 SETTLED_S = 120.0
 _PROBE_S = 0.2
+# Of a log, that wait for the home; and how long the last of them do.
+_LINES = 10_000
+_LAST_LINES_S = 2.0
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +57,9 @@ class Program:
         grace_s: how long it may take to end.
         keep: descriptors that it gets.
         farewell: what is done with it before it is ended in order, when those that need it have ended.
+        is_alive: asks whether it still answers, whatever; None: nobody asks.
+        check_s: seconds between two of these questions.
+        hung_after: so many without an answer end it, and it is started again.
     """
 
     name: str
@@ -62,6 +70,9 @@ class Program:
     grace_s: float = 10.0
     keep: tuple[int, ...] = ()
     farewell: Callable[[], Awaitable[None]] | None = None
+    is_alive: Callable[[], bool] | None = None
+    check_s: float = 10.0
+    hung_after: int = 6
 
 
 @dataclass(slots=True)
@@ -154,7 +165,7 @@ class Keeper:
             return
         condition.pid = child.pid
         waiting = asyncio.create_task(child.wait())
-        probing = asyncio.create_task(self._probe(program))
+        probing = asyncio.create_task(self._probe(program, child))
         try:
             await self._unless_stopped(asyncio.shield(waiting))
         finally:
@@ -166,11 +177,22 @@ class Keeper:
         condition.pid = 0
         _log.info("%s %s", program.name, condition.ended)
 
-    async def _probe(self, program: Program) -> None:
+    async def _probe(self, program: Program, child: children.Child) -> None:
         while not await asyncio.to_thread(program.is_ready):
             await asyncio.sleep(_PROBE_S)
         self._set(program, ProgramState.READY)
         self._ready[program.name].set()
+        if program.is_alive is not None:
+            await self._hung(program, program.is_alive)
+            _log.error("%s does not answer; it is ended, and started again", program.name)
+            await child.stop(program.grace_s)
+
+    async def _hung(self, program: Program, is_alive: Callable[[], bool]) -> None:
+        """Return when a program has left so many questions unanswered, one after the other."""
+        unanswered = 0
+        while unanswered < program.hung_after:
+            await asyncio.sleep(program.check_s)
+            unanswered = 0 if await asyncio.to_thread(is_alive) else unanswered + 1
 
     async def _end(self, program: Program, child: children.Child) -> None:
         users = [each.name for each in self._programs if program.name in each.needs]
@@ -205,8 +227,35 @@ def _words(status: int) -> str:
 
 @contextmanager
 def _log_file(path: Path) -> Iterator[Callable[[str], None]]:
-    handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=LOG_FILES)
+    """Give what takes lines; a home that does not take them holds up nothing, they are dropped and counted."""
+    waiting: queue.Queue[str | None] = queue.Queue(_LINES)
+    lost = 0
+
+    def hear(line: str) -> None:
+        nonlocal lost
+        try:
+            if lost:
+                waiting.put_nowait(f"[isthmus] {lost} lines are missing: the home did not take them")
+                lost = 0
+            waiting.put_nowait(line)
+        except queue.Full:
+            lost += 1
+
+    writing = threading.Thread(target=_write_lines, args=(path, waiting), name=path.name, daemon=True)
+    writing.start()
     try:
-        yield lambda line: handler.emit(logging.LogRecord("", logging.INFO, "", 0, line, None, None))
+        yield hear
     finally:
+        with suppress(queue.Full):
+            waiting.put_nowait(None)
+        writing.join(_LAST_LINES_S)
+
+
+def _write_lines(path: Path, waiting: queue.Queue[str | None]) -> None:
+    """Write lines until there comes none; what a full home does not take is lost."""
+    handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=LOG_FILES, delay=True)
+    handler.handleError = lambda record: None  # type: ignore[method-assign]
+    while (line := waiting.get()) is not None:
+        handler.emit(logging.LogRecord("", logging.INFO, "", 0, line, None, None))
+    with suppress(OSError):
         handler.close()

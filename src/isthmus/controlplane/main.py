@@ -1,8 +1,9 @@
 """`python -m isthmus.controlplane`: what the control plane's job runs; the composition root.
 
 SIGTERM ends the cluster in order, within the half minute that Slurm gives. SIGUSR1, which Slurm sends some time before
-the limit, first submits a successor that waits for this job's end. What the API server has said yes to is in etcd and
-synced by then, and from a node's disk it is copied to the home before the end, so neither loses a write.
+the limit, first submits a successor that waits for this job's end; until Slurm has taken one, this job goes on. What
+the API server has said yes to is in etcd and synced by then, and from a node's disk it is copied to the home before
+the end, so neither loses a write.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ import pwd
 import shutil
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from isthmus.clients import slurm_jobs, sockets
-from isthmus.clients.process import ProcessError
 from isthmus.clients.slurm import SlurmError
 from isthmus.controlplane import job, nodedisk, ownership, placing, settings, wishes
 from isthmus.controlplane.errors import ControlPlaneError, UnansweredError
 from isthmus.controlplane.keeping import Keeper
 from isthmus.controlplane.launching import SEEN, in_container, seen_in_container
-from isthmus.controlplane.layout import RESERVATION, Home, Layout
+from isthmus.controlplane.layout import JOB_NAME, RESERVATION, Home, Layout
 from isthmus.controlplane.nodedisk import Disk
 from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
 from isthmus.controlplane.running import Run, run
@@ -32,6 +34,7 @@ from isthmus.support import private
 from isthmus.support.private import PrivateError
 
 RESOLV_CONF = Path("/etc/resolv.conf")
+HANDOVER_RETRY_S = 10.0
 
 _log = logging.getLogger(__name__)
 
@@ -93,15 +96,31 @@ def is_alive(job_id: str) -> bool:
         raise UnansweredError(str(error)) from error
 
 
-def hand_over(known: settings.Settings, layout: Layout, job_id: str) -> None:
-    """Submit the job that goes on when this one has ended."""
-    python = Path(sys.executable)
-    wanted = job.submission(known, wishes.read(layout), layout, python, after=job_id)
-    try:
-        successor = slurm_jobs.submit(wanted.options, wanted.script, job.environment(known))
-        _log.info("the time limit is near: job %s goes on when this one has ended", successor)
-    except ProcessError as error:
-        _log.error("no successor could be submitted, start one with `isthmus up`: %s", error)
+def hand_over(known: settings.Settings, layout: Layout, job_id: str) -> str:
+    """Submit the job that goes on when this one has ended; return its id.
+
+    Raises:
+        ProcessError: Slurm refused, or did not answer.
+        SlurmError: it did not say whether an earlier try came through.
+    """
+    for each in slurm_jobs.own_jobs():
+        if each.name == JOB_NAME and each.id != job_id and each.state == "PENDING":
+            return each.id
+    wanted = job.submission(known, wishes.read(layout), layout, Path(sys.executable), after=job_id)
+    return slurm_jobs.submit(wanted.options, wanted.script, job.environment(known))
+
+
+async def until_handed_over(submit: Callable[[], str], pause_s: float = HANDOVER_RETRY_S) -> None:
+    """Submit the successor, again and again until it is: without one this job serves to its last second."""
+    while True:
+        try:
+            successor = await asyncio.to_thread(submit)
+        except Exception as error:
+            _log.error("no successor could be submitted, it is tried again: %s", error)
+            await asyncio.sleep(pause_s)
+        else:
+            _log.info("the time limit is near: job %s goes on when this one has ended", successor)
+            return
 
 
 def _listen(keeper: Keeper, known: settings.Settings, layout: Layout, job_id: str) -> None:
@@ -109,7 +128,7 @@ def _listen(keeper: Keeper, known: settings.Settings, layout: Layout, job_id: st
     handed: list[asyncio.Task[None]] = []
 
     async def leave() -> None:
-        await asyncio.to_thread(hand_over, known, layout, job_id)
+        await until_handed_over(partial(hand_over, known, layout, job_id))
         keeper.stop()
 
     def on_limit() -> None:

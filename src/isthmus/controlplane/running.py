@@ -8,6 +8,7 @@ import logging
 import os
 from base64 import b64encode
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +29,8 @@ SERVING = ("etcd", "kube-apiserver", "kube-controller-manager", "coredns")
 OBJECTS = "objects"
 RENEWAL_CHECK_S = 12 * 3600.0
 _RETRY_S = 1.0
+# Until a home that took no file is tried again.
+_HOME_S = 5.0
 _PROBE_S = 3.0
 _ACCOUNT_S = 0.2
 
@@ -69,20 +72,25 @@ async def run(parts: Run, on_keeper: Callable[[Keeper], None] = lambda _: None) 
     layout = parts.home.cluster
     layout.state.unlink(missing_ok=True)
     prepare(parts)
-    keeper = Keeper(_programs(parts), layout.logs, lambda: _tell_programs(layout, keeper))
+    changed = asyncio.Event()
+    keeper = Keeper(_programs(parts), layout.logs, changed.set)
     on_keeper(keeper)
     async with asyncio.TaskGroup() as group:
         beside = [
             group.create_task(_renew(parts), name="renewal"),
             group.create_task(_serve(parts, keeper), name="bootstrap"),
             group.create_task(_save(parts, keeper), name="snapshots"),
+            group.create_task(_tell_changes(layout, keeper, changed), name="conditions"),
         ]
         try:
             await keeper.run()
         finally:
             for task in beside:
                 task.cancel()
-            layout.state.unlink(missing_ok=True)
+            with suppress(OSError):
+                _tell_programs(layout, keeper)
+            with suppress(OSError):
+                layout.state.unlink(missing_ok=True)
 
 
 def prepare(parts: Run) -> None:
@@ -119,21 +127,31 @@ def _programs(parts: Run) -> list[Program]:
     layout, site = parts.home.cluster, parts.site
     ports, local = site.ports, f"https://{programs.LOOPBACK}"
 
-    def one(name: str, arguments: list[str], url: str, path: str, client: str, needs: tuple[str, ...]) -> Program:
+    def one(
+        name: str, arguments: list[str], url: str, path: str, client: str, needs: tuple[str, ...], alive: str = ""
+    ) -> Program:
         farewell = parts.saver.last if parts.saver and name == "etcd" else None
         memory = programs.memory_limit(name, site.settings.memory_mib)
         ca = "etcd-ca" if name == "etcd" else "ca"
         access = Access(url, layout.certificate(ca), layout.certificate(client), layout.key(client))
         api = ApiServer(access, _PROBE_S)
         argv = tuple(parts.launch(name, arguments, memory))
-        return Program(name, argv, lambda: _answers(api, path), needs, keep=parts.locks, farewell=farewell)
+        return Program(
+            name,
+            argv,
+            lambda: _answers(api, path),
+            needs,
+            keep=parts.locks,
+            farewell=farewell,
+            is_alive=lambda: _is_alive(api, alive or path),
+        )
 
     api_url = site.local_server
     manager_url = f"{local}:{ports.controller_manager}"
     dns_url = f"http://{programs.LOOPBACK}:{ports.dns_ready}"
     return [
-        one("etcd", programs.etcd(site), site.etcd, "/health", "apiserver-etcd-client", ()),
-        one("kube-apiserver", programs.apiserver(site), api_url, "/readyz", "admin", ("etcd",)),
+        one("etcd", programs.etcd(site), site.etcd, "/health", "apiserver-etcd-client", (), "/version"),
+        one("kube-apiserver", programs.apiserver(site), api_url, "/readyz", "admin", ("etcd",), "/livez/ping"),
         one(
             "kube-controller-manager",
             programs.controller_manager(site),
@@ -173,6 +191,15 @@ def _answers(api: ApiServer, path: str) -> bool:
     return True
 
 
+def _is_alive(api: ApiServer, path: str) -> bool:
+    """Tell whether a program answers at all; what it says of itself is not asked."""
+    try:
+        api.text(path)
+    except ApiError as error:
+        return error.status is not None
+    return True
+
+
 async def _serve(parts: Run, keeper: Keeper) -> None:
     """Make the objects as soon as they can be made, then say that the cluster is ready."""
     layout, site = parts.home.cluster, parts.site
@@ -198,8 +225,19 @@ async def _serve(parts: Run, keeper: Keeper) -> None:
             "server": site.server,
             "ports": asdict(site.ports),
         }
-        durable.write(layout.state, json.dumps(told) + "\n", 0o600)
+        await _until_written(layout.state, json.dumps(told) + "\n")
         _log.info("ready at %s", site.server)
+
+
+async def _until_written(path: Path, text: str) -> None:
+    """Write a file, however long the home does not take it; nothing else waits for it."""
+    while True:
+        try:
+            await asyncio.to_thread(durable.write, path, text, 0o600)
+            return
+        except OSError as error:
+            _log.warning("%s cannot be written: %s; it is tried again, look at the home", path, error)
+            await asyncio.sleep(_HOME_S)
 
 
 async def _account_made(api: ApiServer) -> None:
@@ -221,9 +259,29 @@ async def _renew(parts: Run) -> None:
     """Programs read renewed files by themselves; only the user's kubeconfig holds a copy."""
     while True:
         await asyncio.sleep(RENEWAL_CHECK_S)
-        if made := await asyncio.to_thread(pki.ensure, parts.home.cluster, _names(parts)):
-            _log.info("renewed: %s", " ".join(made))
-            await asyncio.to_thread(_write_kubeconfig, parts)
+        try:
+            if made := await asyncio.to_thread(pki.ensure, parts.home.cluster, _names(parts)):
+                _log.info("renewed: %s", " ".join(made))
+                await asyncio.to_thread(_write_kubeconfig, parts)
+        except OSError as error:
+            _log.warning("certificates could not be looked at: %s; it is tried again, look at the home", error)
+
+
+async def _tell_changes(layout: Layout, keeper: Keeper, changed: asyncio.Event) -> None:
+    """Write how the programs are, at most once at a time: nothing waits for a home that is slow or takes nothing."""
+    failed = False
+    while True:
+        await changed.wait()
+        changed.clear()
+        try:
+            await asyncio.to_thread(_tell_programs, layout, keeper)
+            failed = False
+        except OSError as error:
+            if not failed:
+                _log.warning("how the programs are cannot be written: %s; they run on, look at the home", error)
+            failed = True
+            changed.set()
+            await asyncio.sleep(_HOME_S)
 
 
 def _tell_programs(layout: Layout, keeper: Keeper) -> None:

@@ -1,0 +1,60 @@
+"""Programs that hang, and homes that take no log."""
+
+import asyncio
+import sys
+import time
+
+import pytest
+
+from isthmus.controlplane.keeping import Keeper, Program
+from isthmus.controlplane.main import until_handed_over
+
+
+def keep(programs, logs, until):
+    """Keep programs until something is so."""
+
+    async def both():
+        keeper = Keeper(programs, logs)
+        running = asyncio.create_task(keeper.run())
+        async with asyncio.timeout(60):
+            while not until(keeper):
+                await asyncio.sleep(0.05)
+            keeper.stop()
+            await running
+        return keeper
+
+    return asyncio.run(both())
+
+
+def sleeper(**parts):
+    return Program("one", (sys.executable, "-c", "import time; print('here', flush=True); time.sleep(600)"), **parts)
+
+
+def test_program_that_hangs_is_started_again(tmp_path):
+    answers = iter([True, False, True, *[False] * 3])
+    checks = {"is_alive": lambda: next(answers, True), "check_s": 0.01, "hung_after": 3}
+    keeper = keep([sleeper(is_ready=lambda: True, **checks)], tmp_path, lambda one: one.conditions["one"].restarts)
+    assert (keeper.conditions["one"].restarts, next(answers, None)) == (1, None)
+
+
+@pytest.mark.parametrize("folder", ["", "missing"])
+def test_program_runs_whether_its_log_can_be_written(tmp_path, folder):
+    ready = time.monotonic() + 0.5
+    one = sleeper(is_ready=lambda: time.monotonic() > ready)
+    keeper = keep([one], tmp_path / folder, lambda found: found.conditions["one"].state == "ready")
+    assert keeper.conditions["one"].restarts == 0
+    if not folder:
+        assert (tmp_path / "one.log").read_text() == "here\n"
+
+
+def test_successor_is_submitted_until_slurm_takes_it():
+    answers = iter([OSError("gone"), ValueError("odd"), "12"])
+
+    def submit():
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    asyncio.run(until_handed_over(submit, 0.01))
+    assert next(answers, None) is None
