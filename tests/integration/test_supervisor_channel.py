@@ -22,6 +22,8 @@ def test_says_who_it_is(pod):
         **{"type": "hello", "version": 1, "uid": pod.folder.name, "job": "77", "node": "c1"},
         **{"addresses": ["127.0.0.1"], "host_address": "127.0.0.1", "has_plan": False},
     }
+    # The file follows what was said, and is whole when the job ends.
+    assert pod.exit_status() == 0
     told = json.loads((pod.folder / "report.json").read_text())
     assert {**told, "type": "report"} == kubelet.report
 

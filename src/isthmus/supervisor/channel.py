@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from . import frames
 from .frames import Data, FrameError, Message
+from .home import Work
 from .processes import say
 
 VERSION = 1
@@ -23,6 +25,7 @@ SERVER_NAME = "isthmus-kubelet"
 # A kubelet that comes back waits 5 s for the supervisors of pods that shall stop, then Slurm ends these without a hook.
 FIRST_S, LONGEST_S = 0.2, 2.0
 CONNECT_S = 15.0
+READ_S = 5.0
 FLUSH_S = 5.0
 
 
@@ -51,9 +54,12 @@ class Channel:
     Args:
         folder: the pod's; has kubelet.json and credential/.
         listener: is told.
+        call: runs what reads the home, for so many seconds at most.
     """
 
-    def __init__(self, folder: Path, listener: Listener) -> None:
+    def __init__(self, folder: Path, listener: Listener, call: Callable[[Work, float], Awaitable[Any]]) -> None:
+        self._call = call
+        self._known: tuple[str, int, ssl.SSLContext] | None = None
         self._folder = folder
         self._listener = listener
         self._writer: asyncio.StreamWriter | None = None
@@ -106,9 +112,19 @@ class Channel:
         await self.send(frames.message({"type": "end", "stream": stream, "exit_code": exit_code, "error": error}))
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        try:
+            self._known = await self._call(self._look, READ_S)
+        except (OSError, ValueError) as error:
+            # A home that is gone for a while: the kubelet is most likely where it was.
+            if self._known is None:
+                raise
+            say(f"{self._folder} cannot be read: {error}; the kubelet is looked for where it was")
+        address, port, tls = self._known or await self._call(self._look, READ_S)
+        return await asyncio.open_connection(address, port, ssl=tls, server_hostname=SERVER_NAME)
+
+    def _look(self) -> tuple[str, int, ssl.SSLContext]:
         where = json.loads((self._folder / "kubelet.json").read_text(encoding="utf-8"))
-        tls = tls_context(self._folder / "credential")
-        return await asyncio.open_connection(where["address"], where["port"], ssl=tls, server_hostname=SERVER_NAME)
+        return where["address"], where["port"], tls_context(self._folder / "credential")
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(frames.message(self._listener.hello()))

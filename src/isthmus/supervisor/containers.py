@@ -12,7 +12,6 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 from . import cgroups, clock, expansion, outputs, probes, seccomp
@@ -48,7 +47,7 @@ class Runner:
         container: its plan.
         policy: Always, OnFailure or Never.
         report: is told of each change.
-        logs: the folder of its logs.
+        logs: gives the log of a start by its number.
         target: gives the container among whose processes it runs; None for processes of its own.
     """
 
@@ -58,7 +57,7 @@ class Runner:
         container: Container,
         policy: str,
         report: Report,
-        logs: Path,
+        logs: Callable[[int], LogWriter],
         target: Callable[[], Sandbox] | None = None,
     ) -> None:
         self.container = container
@@ -214,7 +213,7 @@ class Runner:
     async def _once(self) -> Exit:
         self._report.waiting(self.name, creating(self._pod.plan))
         self._blamed = self._ending = None
-        self.previous, self.log = self.log, LogWriter(self._logs, self._restart)
+        self.previous, self.log = self.log, self._logs(self._restart)
         try:
             self._calls = self._filter()
             target = self._target() if self._target else None

@@ -11,6 +11,7 @@ from itertools import count
 
 NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID = 0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000  # sched.h
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 0x4000, 0x40000  # sys/mount.h
+_CLONE_FILES = 0x00000400  # sched.h
 # linux/prctl.h
 _PR_SET_PDEATHSIG, _PR_SET_NAME, _PR_CAPBSET_READ, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER = 1, 15, 23, 24, 36
 _PR_SET_DUMPABLE = 4
@@ -62,6 +63,12 @@ def _call(name: str, *arguments: object) -> int:
 def unshare(flags: int) -> None:
     """Move this process (or, for NEWPID, its children) to new namespaces."""
     _call("unshare", flags)
+
+
+def own_descriptors(*kept: int) -> None:
+    """Give the calling thread a table of descriptors of its own, with only those that are kept."""
+    unshare(_CLONE_FILES)
+    close_all(kept)
 
 
 def setns(descriptor: int, kind: int) -> None:

@@ -1,11 +1,15 @@
-"""Reads a container's log as `kubectl logs` asks for it: tail, since, timestamps, limit, and following a live one."""
+"""Reads a container's log as `kubectl logs` asks for it: tail, since, timestamps, limit, and following a live one.
+
+A log has up to 20 MiB, and the supervisor little memory: it is read block by block, the last lines from the end, and
+in the thread that may wait for the home.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +17,10 @@ from typing import Any
 from . import clock
 from .logs import LogWriter
 
-_CHUNK_BYTES = 1 << 15
+_CHUNK_BYTES = 1 << 16
+# How long a home may take for what was said before somebody asked.
+_SETTLED_S = 2.0
+Call = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 @dataclass(frozen=True)
@@ -62,11 +69,24 @@ class Lines:
         self._begun = mark == b"F"
         return head + text + (b"\n" if self._begun else b"")
 
+    def all(self, records: Iterable[bytes]) -> bytes:
+        """Return the texts of records."""
+        return b"".join(text for record in records if (text := self.shown(record)) is not None)
 
-async def read(log: LogWriter, wanted: Wanted) -> AsyncIterator[bytes]:
-    """Yield pieces of a log, and with `follow` what comes until it is closed."""
+
+async def read(log: LogWriter, wanted: Wanted, call: Call) -> AsyncIterator[bytes]:
+    """Yield pieces of a log, and with `follow` what comes until it is closed.
+
+    Args:
+        log: of one start.
+        wanted: what of it.
+        call: runs what touches the home.
+
+    Raises:
+        OSError: the home does not give it.
+    """
     left = wanted.limit_bytes
-    async for piece in _pieces(log, wanted):
+    async for piece in _pieces(log, wanted, call):
         if left is not None:
             piece = piece[:left]
             left -= len(piece)
@@ -76,79 +96,127 @@ async def read(log: LogWriter, wanted: Wanted) -> AsyncIterator[bytes]:
             return
 
 
-async def _pieces(log: LogWriter, wanted: Wanted) -> AsyncIterator[bytes]:
+async def _pieces(log: LogWriter, wanted: Wanted, call: Call) -> AsyncIterator[bytes]:
     changed = asyncio.Event()
     log.listeners.add(changed.set)
+    reader = _Reader(log)
     try:
         lines = Lines(wanted)
-        place = _Place(log.path)
-        records: Iterable[bytes] = (record for path in log.files[:-1] for record in path.read_bytes().splitlines())
-        chosen = _shown(lines, (*records, *place.more()))
-        for piece in _joined(chosen if wanted.tail is None else _last(chosen, wanted.tail)):
-            yield piece
-        while wanted.follow:
+        await log.settled(_SETTLED_S)
+        await call(lambda: reader.open(wanted.tail))
+        while True:
             closed = log.closed
-            for piece in _joined(_shown(lines, place.more())):
-                yield piece
+            while block := await call(reader.read):
+                yield lines.all(block.splitlines())
+            if not wanted.follow:
+                # What the home has not taken yet is nowhere else.
+                yield lines.all([*log.waiting] if log.error else [])
+                return
             if closed:
                 return
             await changed.wait()
             changed.clear()
     finally:
         log.listeners.discard(changed.set)
+        closing = asyncio.ensure_future(call(reader.close))
+        closing.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
-def _shown(lines: Lines, records: Iterable[bytes]) -> Iterator[bytes]:
-    for record in records:
-        text = lines.shown(record)
-        if text is not None:
-            yield text
+class _Reader:
+    """Reads the files of a log block by block, on into those that begin meanwhile; all of it where the home is read."""
+
+    def __init__(self, log: LogWriter) -> None:
+        self._log = log
+        self._path = log.path
+        self._files: list[int] = []
+        self._rest = b""
+
+    def open(self, tail: int | None) -> None:
+        """Open what there is, at the beginning of the last lines; None for all."""
+        for path in self._log.files:
+            self._files.append(_opened(path))
+        number = len(self._files)
+        while tail is not None and number:
+            number -= 1
+            place, tail = _tail(self._files[number], tail)
+            os.lseek(self._files[number], place, os.SEEK_SET)
+            if place:
+                self._drop(number)
+                return
+
+    def read(self) -> bytes:
+        """Return whole records; nothing when there are no more now."""
+        while True:
+            if not self._files and not self._begin():
+                return b""
+            found = os.read(self._files[0], _CHUNK_BYTES)
+            if not found:
+                if not self._turn():
+                    return b""
+                continue
+            whole, end, self._rest = (self._rest + found).rpartition(b"\n")
+            if end:
+                return whole + end
+
+    def close(self) -> None:
+        """Close all files."""
+        self._drop(len(self._files))
+
+    def _drop(self, count: int) -> None:
+        gone, self._files = self._files[:count], self._files[count:]
+        for file in gone:
+            os.close(file)
+
+    def _begin(self) -> bool:
+        with suppress(FileNotFoundError):
+            self._files = [_opened(self._path)]
+        return bool(self._files)
+
+    def _turn(self) -> bool:
+        """Go to the next file; tell whether there is more."""
+        if len(self._files) > 1:
+            self._drop(1)
+            return True
+        now = os.fstat(self._files[0])
+        try:
+            if self._path.stat().st_ino == now.st_ino:
+                return False
+        except FileNotFoundError:
+            return False
+        # It became the older one between the last look and this.
+        if os.fstat(self._files[0]).st_size == os.lseek(self._files[0], 0, os.SEEK_CUR):
+            self._drop(1)
+        return True
 
 
-def _joined(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """Join lines, so that a long log is not a frame for each."""
-    gathered: list[bytes] = []
-    size = 0
-    for piece in pieces:
-        gathered.append(piece)
-        size += len(piece)
-        if size >= _CHUNK_BYTES:
-            yield b"".join(gathered)
-            gathered, size = [], 0
-    if gathered:
-        yield b"".join(gathered)
+def _opened(path: Path) -> int:
+    return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
 
-def _last(pieces: Iterable[bytes], count: int) -> Iterable[bytes]:
-    """Keep the last lines, whole ones."""
-    whole: deque[bytes] = deque(maxlen=count)
-    begun = b""
-    for piece in pieces:
-        begun += piece
-        if begun.endswith(b"\n"):
-            whole.append(begun)
-            begun = b""
-    return [*whole, begun] if begun else whole
+def _tail(file: int, count: int) -> tuple[int, int]:
+    """Return where the last lines of a file begin, and how many more the file before has."""
+    place = os.fstat(file).st_size
+    rest = b""
+    while place:
+        size = min(_CHUNK_BYTES, place)
+        place -= size
+        block = os.pread(file, size, place) + rest
+        # Before it a record ends that begins in the block before.
+        first = block.find(b"\n") + 1 if place else 0
+        end = len(block)
+        while end > first:
+            begin = max(block.rfind(b"\n", 0, end - 1) + 1, first)
+            if _ends_line(block[begin:end]):
+                if not count:
+                    return place + end, 0
+                count -= 1
+            end = begin
+        rest = block[:first]
+    return 0, count
 
 
-class _Place:
-    """How far a file was read; a new file of the same name begins at its start."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file = path.open("rb")
-
-    def more(self) -> Iterator[bytes]:
-        yield from self._file
-        if self._path.stat().st_ino != _inode(self._file.fileno()):
-            yield from self._file
-            self._file.close()
-            self._file = self._path.open("rb")
-            yield from self._file
-
-
-def _inode(descriptor: int) -> int:
-    return os.fstat(descriptor).st_ino
+def _ends_line(record: bytes) -> bool:
+    return record.split(b" ", 3)[2:3] == [b"F"]
 
 
 def _nanoseconds(moment: bytes) -> int:

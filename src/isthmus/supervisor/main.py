@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from . import plan as plans
 from .channel import VERSION, Channel
 from .facts import Facts
 from .frames import Data, Message
+from .home import Home
 from .namespaces import PodNamespaces
 from .plan import Plan, PlanError
 from .pod import PodRunner
@@ -31,6 +33,8 @@ from .streams import Streams
 LAST_WORD_S = 5.0
 # How long the first container waits for the cluster's Services to be reachable.
 SERVICES_S = 10.0
+# How long a reader of a log waits for the home.
+READ_S = 30.0
 
 
 class Supervisor:
@@ -44,11 +48,13 @@ class Supervisor:
 
     def __init__(self, folder: Path, spaces: PodNamespaces, facts: Facts) -> None:
         self._facts = facts
-        self._report = Report(folder / "report.json", facts.told(folder.name))
-        self._channel = Channel(folder, self)
+        # What waits for a sync, for room in a log, and for what is read, do not wait for one another.
+        self._reports, self._logs, self._reads = Home("reports"), Home("logs"), Home("reads")
+        self._report = Report(folder / "report.json", facts.told(folder.name), self._reports.run)
+        self._channel = Channel(folder, self, self._reads.call)
         self._report.changed = self._channel.report_changed
-        self._pod = PodRunner(spaces, Processes(), self._report, facts.variables(), folder)
-        self._streams = Streams(self._channel, self._pod)
+        self._pod = PodRunner(spaces, Processes(), self._report, facts.variables(), folder, self._logs.run)
+        self._streams = Streams(self._channel, self._pod, partial(self._reads.call, timeout_s=READ_S))
         self._services = Services(facts.job, self._report.services_error)
         self._uid = folder.name
         self._running: asyncio.Future[int] | None = None
@@ -67,6 +73,8 @@ class Supervisor:
             await self._services.end()
             await self._channel.settled(LAST_WORD_S)
             await self._streams.settled(LAST_WORD_S)
+            # Others may have taken all of these seconds; a home that takes nothing gets no more of them.
+            await asyncio.gather(self._reports.settled(LAST_WORD_S), self._logs.settled(LAST_WORD_S))
             channel.cancel()
             await asyncio.gather(channel, return_exceptions=True)
 
@@ -118,8 +126,8 @@ class Supervisor:
         try:
             plan = plans.read(told)
         except PlanError as error:
-            self._report.refuse("InvalidPlan", str(error))
             self._outcome.set_result(1)
+            self._report.refuse("InvalidPlan", str(error))
             return
         self._running = asyncio.ensure_future(self._run(plan))
         self._running.add_done_callback(self._ended)
@@ -135,14 +143,14 @@ class Supervisor:
         if error is None:
             self._outcome.set_result(running.result())
         else:
-            self._report.refuse("SupervisorError", f"{type(error).__name__}: {error}")
             self._outcome.set_exception(error)
+            self._report.refuse("SupervisorError", f"{type(error).__name__}: {error}")
 
     def _stop(self, grace_s: Any) -> None:
         if self._running is None:
-            self._report.pod("ended")
             if not self._outcome.done():
                 self._outcome.set_result(1)
+            self._report.pod("ended")
             return
         self._pod.stop(None if grace_s is None else float(grace_s))
 

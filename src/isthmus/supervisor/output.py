@@ -77,6 +77,7 @@ class Output:
     def _wrote(self, stream: bytes) -> Sink:
         async def sink(content: bytes) -> None:
             self.log.write(stream, content)
+            await self.log.room()
             for listener in list(self.listeners):
                 await listener(stream, content)
 

@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import imagevolumes, linux, podfiles, sharing, volumes
+from . import home, imagevolumes, linux, podfiles, sharing, volumes
 from . import plan as plans
 from .containers import Runner
+from .logs import LogWriter
 from .namespaces import PodNamespaces
 from .plan import Container, Plan, Volume
 from .processes import Processes, StartError
@@ -33,11 +34,19 @@ class PodRunner:
         report: is told of each change.
         facts: pod_ip, pod_ips, host_ip, host_ips.
         folder: the pod's folder on the shared home; logs go there.
+        run: runs what writes logs.
     """
 
     def __init__(
-        self, spaces: PodNamespaces, processes: Processes, report: Report, facts: dict[str, str], folder: Path
+        self,
+        spaces: PodNamespaces,
+        processes: Processes,
+        report: Report,
+        facts: dict[str, str],
+        folder: Path,
+        run: home.Run,
     ) -> None:
+        self._run_home = run
         self._spaces = spaces
         self._processes = processes
         self._report = report
@@ -94,8 +103,8 @@ class PodRunner:
         """Begin to end the pod; a second call changes nothing."""
         self._stop_asked.set()
         if self._stopping is None:
-            self._report.pod("stopping")
             self._stopping = asyncio.ensure_future(self._stop(grace_s))
+            self._report.pod("stopping")
 
     async def update(self, changed: list[Volume]) -> None:
         """Give volumes of files their new content.
@@ -177,7 +186,8 @@ class PodRunner:
         if self._stop_asked.is_set():
             return None
         name = container["name"]
-        runner = Runner(self._running(), container, policy, self._report, self._folder / "logs" / name, target)
+        logs = partial(LogWriter, self._folder / "logs" / name, run=self._run_home)
+        runner = Runner(self._running(), container, policy, self._report, logs, target)
         self._runners[name] = runner
         self._tasks[name] = asyncio.ensure_future(runner.run())
         return runner

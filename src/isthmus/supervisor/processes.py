@@ -10,7 +10,8 @@ processes that may be hostile. So before it joins anything it hides (`linux.hide
 streams; the namespaces' it closes when it has joined them. Its folder and its program it looks for with nothing open,
 and with few tries.
 
-Nothing here may run in a second thread: a fork of a process with threads cannot join a user namespace.
+What waits for the home runs in threads (`home`). A fork has the one that forked alone, so it may join a user namespace;
+nothing here takes a lock that those threads could hold.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ import gc
 import json
 import os
 import signal
-import sys
 import termios
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -371,5 +371,6 @@ def _settle(future: asyncio.Future[None]) -> None:
 
 
 def say(text: str) -> None:
-    """Write a line to the job's own log."""
-    print(text, file=sys.stderr, flush=True)
+    """Write a line to the job's own log; that lies in the home, which may be full or gone."""
+    with suppress(OSError):
+        os.write(2, f"{text}\n".encode(errors="replace"))

@@ -1,10 +1,12 @@
 """What the pod is like: the report that the kubelet gets whole on each change, and that lies beside the pod's logs.
 
-The file comes first: a report that was sent can be read again after whatever death.
+The kubelet hears of a change at once; the file follows, for whoever comes after a death. It is written by the home's
+thread, the newest content alone: a home that is slow or takes nothing holds up neither pod nor kubelet.
 """
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 import os
@@ -14,13 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import clock
+from . import clock, home
 from .processes import say
 
 SCHEMA = 1
 _NO_EXIT = {"reason": "", "message": "", "exit_code": None, "signal": None, "started": None, "finished": None}
 # How often the same probe of a container may have the report written, for failures that change nothing.
 _AGAIN_S = 10.0
+# Until a file that could not be written is tried again.
+RETRY_S = 2.0
 _KEPT = ("exit_code", "signal", "reason", "message", "started", "finished")
 
 
@@ -56,14 +60,19 @@ class Exit:
 class Report:
     """The one report of a pod; each of its verbs writes it and tells `changed`."""
 
-    def __init__(self, path: Path, facts: dict[str, Any]) -> None:
-        """Begin.
+    def __init__(self, path: Path, facts: dict[str, Any], run: home.Run) -> None:
+        """Keep a report that says nothing yet.
 
         Args:
             path: report.json.
             facts: uid, job, node, addresses, host_address.
+            run: runs what touches the home.
         """
         self._path = path
+        self._run = run
+        self._busy = self._behind = False
+        # Why the file could not be written the last time; empty when it could.
+        self._error = ""
         self._failures_written: dict[tuple[str, str], float] = {}
         self.changed: Callable[[], None] = lambda: None
         self._told: dict[str, Any] = {
@@ -203,13 +212,30 @@ class Report:
             self.write()
 
     def write(self) -> None:
-        """Write the file whole, then tell; where the home takes no file, the kubelet hears it all the same."""
+        """Tell of a change, and have the file written: once, however much changes meanwhile."""
         self._told["sequence"] += 1
-        try:
-            write_whole(self._path, json.dumps(self._told))
-        except OSError as error:
-            say(f"{self._path} cannot be written: {error.strerror}; the pod goes on, look at the home")
+        self._behind = True
+        if not self._error:
+            self._save()
         self.changed()
+
+    def _save(self) -> None:
+        if self._busy or not self._behind:
+            return
+        self._busy, self._behind = True, False
+        text = json.dumps(self._told)
+        self._run(lambda: write_whole(self._path, text), self._saved)
+
+    def _saved(self, error: OSError | None) -> None:
+        self._busy = False
+        if error is None:
+            self._error = ""
+            self._save()
+            return
+        if not self._error:
+            say(f"{self._path} cannot be written: {home.why(error)}; the pod goes on, look at the home")
+        self._error, self._behind = home.why(error), True
+        asyncio.get_running_loop().call_later(RETRY_S, self._save)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -54,7 +54,8 @@ class Stream:
 class Streams:
     """All streams of the connection there is."""
 
-    def __init__(self, channel: Channel, pod: Containers) -> None:
+    def __init__(self, channel: Channel, pod: Containers, call: logread.Call) -> None:
+        self._call = call
         self._channel = channel
         self._pod = pod
         self._streams: dict[int, Stream] = {}
@@ -176,7 +177,7 @@ class Streams:
         if log is None:
             which = "an earlier" if stream.request["previous"] else "a"
             raise StartError(f"container {runner.name} has not had {which} start")
-        async for piece in logread.read(log, logread.Wanted.read(stream.request)):
+        async for piece in logread.read(log, logread.Wanted.read(stream.request), self._call):
             await stream.send(STDOUT, piece)
 
     async def _forward(self, stream: Stream) -> None:
@@ -219,7 +220,8 @@ async def _feed(stream: Stream, stdin: int | None, ours: set[int], *, tty: bool)
                     await outputs.feed(stdin, data.content)
             elif tty:
                 # What a user does who ends his input (termios(3), VEOF).
-                await outputs.feed(stdin, b"\x04")
+                with suppress(OSError):
+                    await outputs.feed(stdin, b"\x04")
             else:
                 ours.discard(stdin)
                 os.close(stdin)

@@ -3,16 +3,17 @@ import re
 
 import pytest
 
-from isthmus.supervisor import logs
+from isthmus.supervisor import logread, logs
 from isthmus.supervisor.logread import Wanted, read
 from isthmus.supervisor.logs import STDERR, STDOUT, LogWriter
+from tests.support import homes
 
 RECORD = re.compile(rb"\d{4}-\d\d-\d\dT[\d:]{8}\.\d{9}Z (stdout|stderr) ([FP]) (.*)\n")
 
 
 @pytest.fixture
 def log(tmp_path):
-    return LogWriter(tmp_path / "logs", 0)
+    return LogWriter(tmp_path / "logs", 0, homes.inline)
 
 
 def records(log):
@@ -21,7 +22,7 @@ def records(log):
 
 def shown(log, **wanted):
     async def whole():
-        return b"".join([piece async for piece in read(log, Wanted(**wanted))])
+        return b"".join([piece async for piece in read(log, Wanted(**wanted), homes.call)])
 
     return asyncio.run(whole())
 
@@ -54,9 +55,22 @@ def test_file_is_rotated_at_its_size_and_read_across(log, monkeypatch):
     assert shown(log, tail=3) == b"line 27\nline 28\nline 29\n"
 
 
+@pytest.mark.parametrize("chunk", [7, 50, 64, 1000])
+def test_last_lines_are_found_from_the_end_of_both_files(log, monkeypatch, chunk):
+    monkeypatch.setattr(logs, "SIZE_BYTES", 1000)
+    monkeypatch.setattr(logread, "_CHUNK_BYTES", chunk)
+    lines = [b"line %d\n" % number for number in range(30)]
+    for line in lines:
+        log.write(STDOUT, line)
+    kept = shown(log).splitlines(keepends=True)
+    assert kept == lines[-len(kept) :]
+    for count in (0, 1, 5, len(kept) - 1, len(kept), 99):
+        assert shown(log, tail=count).splitlines(keepends=True) == (kept[-count:] if count else [])
+
+
 def test_only_the_start_before_is_kept(tmp_path):
     for restart in range(4):
-        LogWriter(tmp_path, restart).close()
+        LogWriter(tmp_path, restart, homes.inline).close()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["2.log", "3.log"]
 
 
@@ -94,7 +108,7 @@ def test_follower_sees_what_comes_also_across_a_rotation(log, monkeypatch):
         got = []
 
         async def reader():
-            got.extend([piece async for piece in read(log, Wanted(follow=True, tail=0))])
+            got.extend([piece async for piece in read(log, Wanted(follow=True, tail=0), homes.call)])
 
         log.write(STDOUT, b"before\n")
         task = asyncio.ensure_future(reader())

@@ -3,11 +3,12 @@ import json
 import pytest
 
 from isthmus.supervisor.report import Exit, Report
+from tests.support import homes
 
 
 @pytest.fixture
 def report(tmp_path):
-    made = Report(tmp_path / "report.json", {"uid": "u", "job": "1"})
+    made = Report(tmp_path / "report.json", {"uid": "u", "job": "1"}, homes.inline)
     made.expect("main", "img@sha256:0", "ContainerCreating")
     return made
 

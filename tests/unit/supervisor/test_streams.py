@@ -6,6 +6,7 @@ import os
 from isthmus.supervisor.frames import STDIN, Data
 from isthmus.supervisor.processes import Process, Program
 from isthmus.supervisor.streams import Streams
+from tests.support import homes
 
 
 class Running(Process):
@@ -47,7 +48,7 @@ class Channel:
 
 async def exec_whose_input_ends():
     pod, channel = Pod(), Channel()
-    streams = Streams(channel, pod)
+    streams = Streams(channel, pod, homes.call)
     streams.open({"type": "exec", "stream": 1, "container": "main", "argv": ["cat"], "tty": False, "stdin": True})
     while pod.pipes is None:
         await asyncio.sleep(0)

@@ -1,0 +1,106 @@
+"""A home that is full, silent or gone while a pod runs: the pod goes on, is reached, and ends when it shall."""
+
+import json
+import time
+
+import pytest
+
+from tests.support.faulty_home import FaultyHome
+from tests.support.supervised import container, plan, probe
+from tests.support.waiting import wait
+
+# Counts where exec sees it, and says a kilobyte with each number: no program may wait for its log.
+SCRIPT = """trap 'exit 3' TERM
+i=0; line=$(printf '%01000d' 0)
+while :; do i=$((i+1)); echo $i >/tmp/count; echo "$i $line"; sleep 0.01; done"""
+
+
+@pytest.fixture
+def home(pod):
+    faulty = FaultyHome(pod)
+    yield faulty
+    faulty.end()
+
+
+def run(pod):
+    ready = probe("exec", argv=["test", "-s", "/tmp/count"])
+    kubelet = pod.run(plan(container("main", SCRIPT, readiness=ready)))
+    kubelet.until("main", ready=True)
+    return kubelet
+
+
+def count(kubelet):
+    code, output, _ = kubelet.exec("main", "cat", "/tmp/count").finish(20)
+    return int(output) if code == 0 and output.strip() else 0
+
+
+def goes_on(kubelet, numbers):
+    """The program counts on, so its log does not hold it up."""
+    begun = count(kubelet)
+    wait(lambda: count(kubelet), lambda found: found > begun + numbers, timeout_s=60)
+
+
+def stops(pod, kubelet, then=lambda: None):
+    """A stop is obeyed and its outcome heard, whatever the home does."""
+    kubelet.send({"type": "stop", "grace_s": 5})
+    report = kubelet.ended(30)
+    then()
+    assert (report["containers"]["main"]["exit_code"], pod.exit_status(40)) == (3, 1)
+    assert "Traceback" not in (pod.folder / "slurm.log").read_text()
+
+
+def test_full_home(pod, home):
+    home.small()
+    kubelet = run(pod)
+    home.fill()
+    # More than may wait in memory.
+    goes_on(kubelet, 1500)
+    stops(pod, kubelet)
+    assert "No space left on device" in (pod.folder / "slurm.log").read_text()
+
+
+def test_full_home_that_has_room_again(pod, home):
+    home.small()
+    kubelet = run(pod)
+    home.fill()
+    goes_on(kubelet, 20)
+    before = count(kubelet)
+    home.empty()
+    goes_on(kubelet, 20)
+    assert b"\n%d 0" % before in kubelet.logs("main").finish()[1]
+    stops(pod, kubelet)
+    assert json.loads(home.text("report.json"))["phase"] == "ended"
+
+
+def test_silent_home(pod, home):
+    home.served()
+    kubelet = run(pod)
+    home.silence()
+    goes_on(kubelet, 100)
+    # A call that FUSE's program has taken cannot be killed, so the process waits; of NFS it can.
+    stops(pod, kubelet, home.answer)
+
+
+def test_home_that_is_silent_for_ten_seconds(pod, home):
+    home.served()
+    kubelet = run(pod)
+    home.silence()
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        goes_on(kubelet, 20)
+    home.answer()
+    last = count(kubelet)
+    wait(lambda: home.text("logs/main/0.log"), lambda text: f" F {last} 0" in text, timeout_s=60)
+    stops(pod, kubelet)
+
+
+def test_home_that_is_gone_and_back(pod, home):
+    home.served()
+    kubelet = run(pod)
+    home.die()
+    goes_on(kubelet, 50)
+    last = count(kubelet)
+    home.revive()
+    wait(lambda: home.text("logs/main/0.log"), lambda text: f" F {last} 0" in text, timeout_s=60)
+    stops(pod, kubelet)
+    assert json.loads(home.text("report.json"))["phase"] == "ended"
