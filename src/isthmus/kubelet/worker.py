@@ -99,7 +99,9 @@ class Worker:
         self._parts.services.reported(self.pod, before, report)
         for event in events.probes(self.pod, before, report):
             self._parts.recorder.tell(self.pod, event.kind, event.reason, event.message, event.place)
-        self._parts.jobs.hurry()
+        # A probe that flaps is nothing that Slurm knows of; a pod that has ended is.
+        if before is None or before.get("phase") != report.get("phase"):
+            self._parts.jobs.hurry()
         self.wake()
 
     async def refresh(self) -> None:
