@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from isthmus.clients import process
 from isthmus.clients.process import Finished, ProcessError
 from tests.support import hostile_images
 
@@ -53,6 +54,11 @@ class FakeTools:
     full: set[str] = field(default_factory=set)
     calls: list[list[str]] = field(default_factory=list)
     while_packing: Callable[[], object] = lambda: None
+
+    def stand_in(self, monkeypatch: Any) -> None:
+        """Take the place of the programs, of those that take long too."""
+        monkeypatch.setattr(process, "run", self)
+        monkeypatch.setattr(process, "run_patiently", lambda argv, *_: self(argv))
 
     def __call__(self, argv: Sequence[str | Path], **_: Any) -> Finished:
         """Do what the program would do."""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from isthmus.clients import confined, process
 
+# The largest images take some minutes.
+LONGEST_S = 3600.0
 
-def unpack(layout: Path, folder: Path) -> None:
+
+def unpack(layout: Path, folder: Path, unwanted: Callable[[], bool] = process.never) -> None:
     """Unpack an OCI layout with one image; environment and entrypoint lie in `.singularity.d` of the new folder.
 
     Every file belongs to the caller, who may read and remove it. Apptainer can write to the folder above the new
@@ -29,4 +33,5 @@ def unpack(layout: Path, folder: Path) -> None:
     scratch = str(folder.parent)
     # All that Apptainer would look for, or keep, in the home.
     places = dict.fromkeys(("APPTAINER_TMPDIR", "APPTAINER_CACHEDIR", "APPTAINER_CONFIGDIR", "TMPDIR"), scratch)
-    process.run(confined.command(scratch, argv), environment=places)
+    patience = process.Patience(LONGEST_S, unwanted=unwanted)
+    process.run_patiently(confined.command(scratch, argv), patience, places)

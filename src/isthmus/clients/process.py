@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import subprocess
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 # Of a long error the end tells why.
 _SHOWN_LINES = 40
+# Between two looks at one that may take long.
+_LOOK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,92 @@ class ProcessError(Exception):
         self.stderr = stderr
         told = (stderr.strip() or stdout.strip()).splitlines()[-_SHOWN_LINES:]
         super().__init__("\n".join([f"{command}: {reason}", *told]))
+
+
+class StalledError(ProcessError):
+    """A program that got on too slowly, or that nobody wanted any more."""
+
+
+def never() -> bool:
+    """Tell that something is still wanted."""
+    return False
+
+
+def folder_bytes(folder: Path) -> int:
+    """Return how large the files below a folder are; those that come and go meanwhile count or not."""
+    found = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                found += os.lstat(os.path.join(parent, name)).st_size
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """When a program is ended that may well take long.
+
+    Attributes:
+        window_s: in each of these at least `least` must be added to `progress`.
+        least: see there.
+        progress: what the program has done so far, as a number that grows.
+        unwanted: tells that nobody waits for it any more.
+    """
+
+    window_s: float
+    least: int = 0
+    progress: Callable[[], int] = int
+    unwanted: Callable[[], bool] = never
+
+
+def run_patiently(argv: Sequence[str | Path], patience: Patience, environment: Mapping[str, str]) -> Finished:
+    """Run a program that may take long; with all that it has started it is ended when patience is.
+
+    Raises:
+        StalledError: it was ended.
+        ProcessError: it did not end with status 0.
+    """
+    words = [str(word) for word in argv]
+    command = shlex.join(words)
+    try:
+        child = subprocess.Popen(  # noqa: S603
+            words,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise ProcessError(command, None, error.strerror or str(error)) from error
+    with child:
+        try:
+            stdout, stderr = _awaited(child, command, patience)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            raise
+    if child.returncode:
+        raise ProcessError(command, child.returncode, f"ended with status {child.returncode}", stdout, stderr)
+    return Finished(stdout, stderr)
+
+
+def _awaited(child: subprocess.Popen[str], command: str, patience: Patience) -> tuple[str, str]:
+    began_s, before = time.monotonic(), 0
+    while True:
+        try:
+            return child.communicate(timeout=min(_LOOK_S, patience.window_s))
+        except subprocess.TimeoutExpired:
+            if patience.unwanted():
+                raise StalledError(command, None, "is not wanted any more") from None
+        if time.monotonic() - began_s < patience.window_s:
+            continue
+        now = patience.progress()
+        if now - before < max(patience.least, 1):
+            raise StalledError(command, None, f"got on by {now - before} bytes in {patience.window_s:g} s")
+        began_s, before = time.monotonic(), now
 
 
 def run(

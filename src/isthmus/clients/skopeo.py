@@ -6,6 +6,7 @@ An OCI archive is a tar that skopeo unpacks through whatever links lie in it, so
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,6 +15,9 @@ from isthmus.model.images import Reference, Transport
 
 # A registry that has not sent a manifest by then is as good as dead; a layer may take long.
 MANIFEST_TIMEOUT_S = 60
+# One that sends less than this in such a time has stalled: a gigabyte would take a week.
+STALL_S = 60.0
+LEAST_BYTES = 64 << 10
 
 
 def manifest(image: Reference, authfile: Path | None, scratch: Path) -> str:
@@ -44,13 +48,15 @@ def config(image: Reference, authfile: Path | None, scratch: Path) -> str:
     return _inspect(image, ["--config", "--raw"], authfile, scratch)
 
 
-def copy(image: Reference, layout: Path, authfile: Path | None) -> None:
+def copy(image: Reference, layout: Path, authfile: Path | None, unwanted: Callable[[], bool] = process.never) -> None:
     """Copy an image into a new OCI layout.
 
     Raises:
+        StalledError: the registry sends next to nothing, or nobody wants the image any more.
         ProcessError: skopeo could not.
     """
-    _run(["copy", "--quiet"], image, authfile, layout.parent, None, f"oci:{layout}:image")
+    patience = process.Patience(STALL_S, LEAST_BYTES, lambda: process.folder_bytes(layout.parent), unwanted)
+    _run(["copy", "--quiet"], image, authfile, layout.parent, patience, f"oci:{layout}:image")
 
 
 def _inspect(image: Reference, options: list[str], authfile: Path | None, scratch: Path) -> str:
@@ -62,7 +68,12 @@ def _inspect(image: Reference, options: list[str], authfile: Path | None, scratc
 
 
 def _run(
-    verb: list[str], image: Reference, authfile: Path | None, folder: Path, timeout_s: float | None, *target: str
+    verb: list[str],
+    image: Reference,
+    authfile: Path | None,
+    folder: Path,
+    patience: process.Patience | float,
+    *target: str,
 ) -> str:
     credentials = [f"--authfile={authfile}"] if authfile else []
     argv = ["skopeo", *verb, *credentials, str(image), *target]
@@ -72,4 +83,7 @@ def _run(
         # For what is large it does not look at TMPDIR.
         argv = ["skopeo", f"--tmpdir={folder}", *verb, f"{image.transport}:{source}{colon}{name}", *target]
         argv = confined.command(str(folder), argv, source)
-    return process.run(argv, timeout_s=timeout_s, environment={"TMPDIR": str(folder)}).stdout
+    environment = {"TMPDIR": str(folder)}
+    if isinstance(patience, process.Patience):
+        return process.run_patiently(argv, patience, environment).stdout
+    return process.run(argv, timeout_s=patience, environment=environment).stdout

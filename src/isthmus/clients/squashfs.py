@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from isthmus.clients import process
@@ -11,17 +12,28 @@ from isthmus.clients import process
 LEVEL = 3
 # By default it takes a quarter of the machine, which a job does not have.
 MEMORY_MIB = 256
+# A home that takes nothing for so long is not waited for.
+STALL_S = 300.0
 
 
-def pack(folder: Path, file: Path) -> None:
+def pack(folder: Path, file: Path, unwanted: Callable[[], bool] = process.never) -> None:
     """Write a new squashfs in which all files are root's.
 
     Raises:
         ProcessError: mksquashfs could not.
     """
     compression = ["-comp", "zstd", "-Xcompression-level", str(LEVEL)]
+
+    def file_bytes() -> int:
+        return file.stat().st_size if file.exists() else 0
+
     limits = ["-processors", str(len(os.sched_getaffinity(0))), "-mem", f"{MEMORY_MIB}M"]
-    process.run(["mksquashfs", folder, file, "-all-root", "-noappend", "-no-progress", "-quiet", *compression, *limits])
+    patience = process.Patience(STALL_S, 1, file_bytes, unwanted)
+    process.run_patiently(
+        ["mksquashfs", folder, file, "-all-root", "-noappend", "-no-progress", "-quiet", *compression, *limits],
+        patience,
+        {},
+    )
 
 
 def read(file: Path, path: str) -> str:

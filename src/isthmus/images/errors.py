@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from isthmus.clients import confined
-from isthmus.clients.process import ProcessError
+from isthmus.clients.process import ProcessError, StalledError
 from isthmus.model.images import Reference
 
 
@@ -94,6 +94,9 @@ def told(image: Reference, places: str, authfile: str) -> Iterator[None]:
     """
     try:
         yield
+    except StalledError as error:
+        where = image.registry or image
+        raise UnreachableError(f"{where} sends next to nothing of {image}: {error}; see whether it runs") from error
     except ProcessError as error:
         text = f"{error.stderr}\n{error.stdout}".lower()
         kind = next((kind for kind, signs in _SIGNS if any(sign in text for sign in signs)), ImageError)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isthmus.clients import apptainer, skopeo, squashfs
+from isthmus.clients.process import never
 from isthmus.images import cache, entries, manifests
 from isthmus.images.cache import Cache
 from isthmus.images.errors import told, unpacking
@@ -35,12 +36,14 @@ class Place:
         scratch: where they are unpacked meanwhile: large, and best on the node's own disk.
         authfile: credentials in Docker's form; None for skopeo's own search.
         arch: the machine the image is for.
+        unwanted: tells that nobody wants an image any more; what works on it ends soon.
     """
 
     cache: Path
     scratch: Path
     authfile: Path | None
     arch: str
+    unwanted: Callable[[], bool] = never
 
 
 def pull(image: Reference, place: Place, tell: Tell) -> Pulled:
@@ -80,12 +83,12 @@ def _make(image: Reference, digest: str, kept: Cache, place: Place, tell: Tell) 
             return False
         with cache.scratch(place.scratch) as folder, kept.making(digest, alone=alone) as partial:
             tell("downloading")
-            skopeo.copy(image, folder / "oci", place.authfile)
+            skopeo.copy(image, folder / "oci", place.authfile, place.unwanted)
             manifests.check(image, folder / "oci")
             tell("unpacking")
             with unpacking(image, f"{place.cache} or {place.scratch}"):
-                apptainer.unpack(folder / "oci", folder / "root")
+                apptainer.unpack(folder / "oci", folder / "root", place.unwanted)
             entries.check(image, folder / "root")
             tell("packing")
-            squashfs.pack(folder / "root", partial)
+            squashfs.pack(folder / "root", partial, place.unwanted)
     return True

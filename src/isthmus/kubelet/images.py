@@ -1,7 +1,8 @@
 """Images of pods: pulled before a job is submitted, by the pod's policy and credentials, with a pause after failures.
 
-A few pulls work at once, in threads; the cache makes equal ones one. The pause belongs to a name and its credentials,
-not to a pod: a hundred pods of a wrong name ask the registry once.
+A few pulls of each registry work at once, in threads, so that one which stalls holds up its own images alone; what is
+in the cache waits for none of them. The cache makes equal pulls one. Each program that a pull runs has its deadline.
+The pause belongs to a name and its credentials, not to a pod: a hundred pods of a wrong name ask the registry once.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 import json
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +32,9 @@ from isthmus.kubelet.pulling import Pull as Order
 from isthmus.model.images import Pulled, Reference, parse
 from isthmus.model.pod_inputs import Image, ImageState
 
+# Of one registry, and in all.
 _AT_ONCE = 4
+_PULLS = 32
 # Until a look for what only the user can bring.
 _AGAIN_S = 10.0
 
@@ -73,10 +77,13 @@ class Images:
     """
 
     def __init__(self, place: Place, puller: Pull = quiet_pull) -> None:
-        self._place = place
         self._pull = puller
         self._known = Known(place.cache)
-        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="pull")
+        self._ended = threading.Event()
+        self._place = replace(place, unwanted=self._ended.is_set)
+        self._pool = ThreadPoolExecutor(_PULLS, thread_name_prefix="pull")
+        self._ready = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="image")
+        self._registries: dict[str, asyncio.Semaphore] = {}
         self._failed: dict[tuple[str, str], _Failed] = {}
         self._running: dict[tuple[str, ...], asyncio.Future[Image]] = {}
 
@@ -118,10 +125,28 @@ class Images:
     ) -> asyncio.Future[Image]:
         """Begin to get an image, or join those who wait for the same: a Deployment's pods ask the registry once."""
         if key not in self._running:
-            future = asyncio.get_running_loop().run_in_executor(self._pool, self._get, image, digest, auths)
+            future = asyncio.ensure_future(self._turn(image, digest, auths))
             self._running[key] = future
             future.add_done_callback(lambda _: self._running.pop(key, None))
         return self._running[key]
+
+    async def _turn(self, image: Reference, digest: str | None, auths: Mapping[str, Any]) -> Image:
+        loop = asyncio.get_running_loop()
+        if digest is not None:
+            return await loop.run_in_executor(self._ready, self._get, image, digest, auths)
+        async with self._registries.setdefault(image.registry, asyncio.Semaphore(_AT_ONCE)):
+            return await loop.run_in_executor(self._pool, self._get, image, digest, auths)
+
+    def stop(self) -> None:
+        """End what pulls: the next start begins it again."""
+        self._ended.set()
+        for pool in (self._pool, self._ready):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def failure(self, name: str) -> ImageState | None:
+        """Return why an image could not be had the last time; None where it could, or nobody tried."""
+        found = [failed for (known, _), failed in self._failed.items() if known == name]
+        return pulling.failed(found[-1].message, False, name) if found else None
 
     def _present(self, name: str) -> str | None:
         try:

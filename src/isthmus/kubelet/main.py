@@ -103,6 +103,7 @@ class Kubelet:
         channel_port = await channel.start(told.address, told.channel_port, tls)
         stack.callback(channel.stop)
         parts = self._parts(kube, Address(told.address, channel_port))
+        stack.callback(parts.images.stop)
         pods = Pods(parts, channel)
         stack.push_async_callback(pods.stop)
         listener.pods = pods

@@ -84,7 +84,13 @@ class Pulls:
         """
         if not await self.are_late():
             return self._pod
-        return await show(status.pod_status(self._pod, None, None, {}, datetime.now(UTC)))
+        return await show(status.pod_status(self._pod, None, None, self._failures(), datetime.now(UTC)))
+
+    def _failures(self) -> dict[str, ImageState]:
+        """Return what is known of images that are tried again: why they failed stands until they are there."""
+        late = [self._needs[number] for number in self._late]
+        known = {need.own: self._parts.images.failure(need.asks.get("image") or "") for need in late if need.own}
+        return {name: state for name, state in known.items() if state is not None}
 
     async def are_late(self) -> bool:
         """Wait a moment, and tell of what takes longer; return whether something does."""

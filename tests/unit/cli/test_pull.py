@@ -7,7 +7,6 @@ import pytest
 
 from isthmus.cli.main import main
 from isthmus.cli.pull import place
-from isthmus.clients import process
 from tests.support.image_tools import DIGEST, REGISTRY, FakeTools
 
 
@@ -15,7 +14,7 @@ from tests.support.image_tools import DIGEST, REGISTRY, FakeTools
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("APPTAINER_TMPDIR", str(tmp_path))
-    monkeypatch.setattr(process, "run", FakeTools())
+    FakeTools().stand_in(monkeypatch)
     return tmp_path
 
 

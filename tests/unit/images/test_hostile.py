@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from isthmus.clients import confined, process
+from isthmus.clients import confined
 from isthmus.clients.process import ProcessError
 from isthmus.images import entries, errors, pull
 from isthmus.model import images
@@ -59,7 +59,7 @@ def test_links_out_of_an_unpacked_image_are_refused(tmp_path, name, target, refu
 )
 @pytest.mark.parametrize("what", ["image", "credentials", "lock"])
 def test_what_is_no_file_is_refused_at_once(monkeypatch, place, tmp_path, what, lay, told):
-    monkeypatch.setattr(process, "run", FakeTools())
+    FakeTools().stand_in(monkeypatch)
     path = pull.Cache(place.cache).path(DIGEST)
     lay({"image": path, "credentials": tmp_path / "auth", "lock": path.with_name(f".{path.stem}.lock")}[what])
     authfile = tmp_path / "auth" if what == "credentials" else None

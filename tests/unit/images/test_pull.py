@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.clients import process
 from isthmus.images import errors, pull
 from isthmus.model import images
 from tests.support.image_tools import DIGEST, REFUSALS, REGISTRY, FakeTools
@@ -21,7 +20,7 @@ IMAGE = images.parse(f"{REGISTRY}/isthmus/busybox")
 @pytest.fixture
 def tools(monkeypatch):
     fake = FakeTools()
-    monkeypatch.setattr(process, "run", fake)
+    fake.stand_in(monkeypatch)
     yield fake
     assert fake.calls, "nothing was asked of the fake"
 

@@ -3,6 +3,8 @@
 import asyncio
 import base64
 import json
+import threading
+import time
 
 import pytest
 
@@ -12,6 +14,7 @@ from isthmus.images.pull import Place
 from isthmus.kubelet import images, pulling
 from isthmus.kubelet.images import Images, ImageWaitError
 from isthmus.model.images import Pulled
+from tests.support.waiting import wait
 
 DIGEST = "sha256:" + "b" * 64
 AUTHS = {"ctl:5000": {"auth": "YTpi"}}
@@ -110,3 +113,39 @@ def test_image_without_a_configuration_starts_nothing_by_itself(got, registry):
     registry.config = {}
     assert got().entrypoint == ()
     assert images.described(images.parse("oci:x"), DIGEST, None, {}).id == DIGEST
+
+
+def test_registry_that_stalls_holds_up_its_own_images_alone(registry, tmp_path, got):
+    registry.config, go_on = {}, threading.Event()
+    got(name="ctl:5000/cached")
+
+    def pull(image, place):
+        if image.registry == "stalled.test":
+            wait(lambda: go_on.is_set() or place.unwanted(), interval_s=0.01)
+        return registry(image, place)
+
+    async def use():
+        made = Images(Place(tmp_path, tmp_path, None, "amd64"), pull)
+        stalled = [{"image": f"stalled.test/{number}", "imagePullPolicy": "Always"} for number in range(40)]
+        waiting = [asyncio.ensure_future(made.get(one, ())) for one in stalled]
+        await asyncio.sleep(0.1)
+        for name, policy in (("ctl:5000/cached", "IfNotPresent"), ("ctl:5000/other", "Always")):
+            async with asyncio.timeout(20):
+                await made.get({"image": name, "imagePullPolicy": policy}, ())
+        begun = time.monotonic()
+        made.stop()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        return time.monotonic() - begun
+
+    try:
+        assert asyncio.run(use()) < 10
+    finally:
+        go_on.set()
+
+
+def test_failure_is_known_while_the_image_is_tried_again(registry, tmp_path):
+    made, registry.refuses = Images(Place(tmp_path, tmp_path, None, "amd64"), registry), True
+    assert made.failure("ctl:5000/web") is None
+    with pytest.raises(ImageWaitError):
+        asyncio.run(made.get({"image": "ctl:5000/web"}, ()))
+    assert made.failure("ctl:5000/web").reason == "ErrImagePull"

@@ -20,7 +20,10 @@ class Registry:
     """Gives `large` when it is let, anything else at once."""
 
     def __init__(self, answer):
-        self.answer, self.let = answer, asyncio.Event()
+        self.answer, self.let, self.failed = answer, asyncio.Event(), None
+
+    def failure(self, name):
+        return self.failed if name == "large" else None
 
     async def get(self, one, secrets):
         # As any look into the cache.
@@ -32,11 +35,12 @@ class Registry:
         return Image(f"/{one['image']}", "sha256:1", one["image"])
 
 
-async def pulled(answer, *, pull_s=0.3, at_once=False, about=POD):
+async def pulled(answer, *, pull_s=0.3, at_once=False, about=POD, failed=None):
     """Pull a pod's images; return what was told, what was shown, and the answers."""
     told, shown, registry = [], [], Registry(answer)
     recorder = SimpleNamespace(tell=lambda about, kind, reason, message, place: told.append((reason, message, place)))
     pulls = Pulls(SimpleNamespace(images=registry, pauses=Pauses(pull=pull_s), recorder=recorder), about, [])
+    registry.failed = failed
     if at_once:
         registry.let.set()
 
@@ -64,6 +68,13 @@ def test_image_that_takes_long_is_told_of():
     waiting = [one["state"]["waiting"]["reason"] for one in shown[0]["containerStatuses"]]
     assert (shown[0]["phase"], waiting) == ("Pending", ["ContainerCreating"] * 2)
     assert set(images) == {"large", "small"}
+
+
+def test_image_that_is_tried_again_still_says_why_it_failed():
+    _, shown, _, _ = asyncio.run(pulled(None, failed=NEVER.state))
+    waiting = [one["state"]["waiting"] for one in shown[0]["containerStatuses"]]
+    assert [one["reason"] for one in waiting] == ["ErrImagePull", "ContainerCreating"]
+    assert waiting[0]["message"] == "there is none"
 
 
 def test_image_that_cannot_be_had_is_not_told_as_pulled():
