@@ -54,7 +54,7 @@ def test_full_home(pod, home):
     kubelet = run(pod)
     home.fill()
     # More than may wait in memory.
-    goes_on(kubelet, 1500)
+    goes_on(kubelet, 1100)
     stops(pod, kubelet)
     assert "No space left on device" in (pod.folder / "slurm.log").read_text()
 
