@@ -112,4 +112,5 @@ def test_errors_are_counted_and_not_logged_one_by_one():
 
 def test_questions_that_wait_for_upstreams_are_bounded():
     text = dns.corefile([], SETTINGS)
-    assert f"forward . 192.0.2.53 {{\n        policy sequential\n        max_concurrent {dns.FORWARDED_MAX}\n    }}\n" in text
+    bound = f"        policy sequential\n        max_concurrent {dns.FORWARDED_MAX}\n    }}\n"
+    assert f"forward . 192.0.2.53 {{\n{bound}" in text
