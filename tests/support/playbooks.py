@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,7 +66,12 @@ def cut(at: str, *arguments: str) -> None:
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     ) as process:
         reached = any(at in COLOR.sub("", line) for line in process.stdout or ())
+        # Ansible's workers have sessions of their own.
+        workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         os.killpg(process.pid, signal.SIGKILL)
+        for worker in map(int, workers):
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
     assert reached, f"ansible-playbook {' '.join(arguments)} ended before the task {at}"
 
 
