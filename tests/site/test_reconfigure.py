@@ -46,4 +46,4 @@ def test_wrong_name_is_refused_before_any_change(controller):
     wrong = json.dumps({"slurm_conf_files": {"slurm.conf": "x"}})
     refused = playbooks.play("reconfigure_wrong", "-e", wrong, PLAYBOOK)
     assert refused.rc
-    assert "slurm_conf_files has 'slurm.conf'; name one of" in refused.output
+    assert "slurm_conf_files has ''slurm.conf''; name one of" in " ".join(refused.output.split())
