@@ -33,7 +33,6 @@ WORDS = {
 ALLOWED = {
     "base: Mount the shared home": "the mount point itself is root's",
     "kubernetes: Tell isthmus up about the site; let bash complete the programs": "names a folder to users' programs",
-    "network: Let it ask the node's DNS for the cluster's domain": "resolved's word for a domain",
 }
 HERE = tree.ROOT / "roles/main_job/tasks/main.yml"
 BLOCKS = ("block", "rescue", "always")

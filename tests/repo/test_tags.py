@@ -4,7 +4,7 @@ import pytest
 
 from tests.repo import tree
 
-ROLES = ["apptainer", "artifacts", "ca", "etcd", "kubernetes", "provider_local", "registry", "slurm"]
+ROLES = ["apptainer", "artifacts", "base", "ca", "etcd", "kubernetes", "network", "provider_local", "registry", "slurm"]
 STAGES = {"preflight", "install", "configure", "run"}
 
 

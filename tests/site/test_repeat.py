@@ -11,11 +11,13 @@ QUIET = {"changed": 0, "unreachable": 0, "failed": 0}
 COUNTED = {
     "apptainer",
     "artifacts",
+    "base",
     "ca",
     "etcd",
     "kubernetes",
     "kubernetes_job",
     "main_job",
+    "network",
     "provider_local",
     "registry",
     "slurm",

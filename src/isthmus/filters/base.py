@@ -68,6 +68,31 @@ def base_user_homes(users: Iterable[Mapping[str, Any]], cluster: str) -> list[di
     ]
 
 
+def base_user_groups(users: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each user's own group, which has the user's name and number."""
+    return [{"name": user["name"], "gid": user["uid"]} for user in users]
+
+
+def base_user_accounts(users: Iterable[Mapping[str, Any]], group: str) -> list[dict[str, Any]]:
+    """What an account shall be, whatever base_users leaves open; without a password nobody logs in with one.
+
+    Args:
+        users: entries of base_users.
+        group: that all of them are in.
+    """
+    return [
+        {
+            "name": user["name"],
+            "uid": user["uid"],
+            "groups": [group, *(user.get("groups") or [])],
+            "password": user.get("password_hash", "*"),
+            "shell": user.get("shell", "/bin/bash"),
+            "comment": user.get("comment", ""),
+        }
+        for user in users
+    ]
+
+
 def base_login_rules(groups: Iterable[str], accounts: Iterable[str], login: Iterable[str]) -> str:
     """Lines of pam.conf(5) that let root, some groups and some accounts log in, and tell all others where to go.
 
@@ -125,8 +150,11 @@ FILTERS: dict[str, Callable[..., object]] = {
     "base_hosts_file": base_hosts_file,
     "base_password_hash": base_password_hash,
     "base_login_rules": base_login_rules,
+    "base_user_accounts": base_user_accounts,
+    "base_user_groups": base_user_groups,
     "base_user_homes": base_user_homes,
     "base_users_in_state": base_users_in_state,
+    "base_folder_is_closed": identity.base_folder_is_closed,
     "base_identity_problems": identity.base_identity_problems,
     "base_live_secrets": identity.base_live_secrets,
     "base_program_key": identity.base_program_key,

@@ -49,6 +49,12 @@ def base_identity_problems(on_nodes: Iterable[str], on_deployer: str, path: str,
     return []
 
 
+def base_folder_is_closed(path: str) -> bool:
+    """Tell whether a folder of the deployer is there, for its owner alone."""
+    folder = Path(path)
+    return folder.is_dir() and folder.stat().st_mode & 0o7777 == 0o700
+
+
 def base_live_secrets(files: Sequence[str]) -> list[dict[str, str]]:
     """What a deployer can take over from a live controller.
 

@@ -15,6 +15,8 @@ from isthmus.filters.validate_network import MTU_MIN
 from isthmus.model.network import Driver
 from isthmus.model.node_network import LEG, VXLAN_OVERHEAD
 
+# In what `isthmus network status` prints: slurmd has the plugin, or there is none that could.
+_LOADED = re.compile(r"plugin.: .(loaded|no slurmd)")
 # Hex digits of a key: enough that no two builds share one.
 _KEY_DIGITS = 16
 
@@ -95,6 +97,44 @@ def network_plugin_words(
     return [f"default={default}", f"timeout_s={timeout_s}", *rules]
 
 
+def network_plugin_is_due(
+    hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], files: Iterable[str]
+) -> bool:
+    """Tell whether a slurmd must look for the plugin: one has not, or what it looks at has changed on a host.
+
+    Args:
+        hosts: of this run.
+        hostvars: with what the role's tasks told of each.
+        files: the plugin, and its line in plugstack.conf.
+    """
+    read = {*files}
+    return any(_plugin_is_due(hostvars[host], read) for host in hosts)
+
+
+def _plugin_is_due(told: Mapping[str, Any], files: set[str]) -> bool:
+    changed = {path for name in ("__network_copied", "__network_files") for path in told.get(name, {}).get("paths", ())}
+    return bool(changed & files) or not _LOADED.search(told["__network_state"]["status"])
+
+
+def network_copies(programs: Mapping[str, Mapping[str, str]], places: Mapping[str, str]) -> list[dict[str, str]]:
+    """What host_copies brings: a place for each program; one is missing only where nothing was to be changed.
+
+    Args:
+        programs: name -> where the deployer has it (`path`).
+        places: place on the host -> name.
+    """
+    return [
+        {"src": programs[name]["path"], "dest": place, "mode": "0755"}
+        for place, name in places.items()
+        if name in programs
+    ]
+
+
+def network_cni_places(programs: Iterable[str], folder: str) -> dict[str, str]:
+    """Place of each CNI plugin -> its name among the programs, which begins with cni-."""
+    return {f"{folder}/{name.removeprefix('cni-')}": name for name in programs}
+
+
 def network_rules(
     egress: Iterable[Mapping[str, Any]], users: Iterable[Mapping[str, Any]], given: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -173,7 +213,10 @@ def _fact(interface: str) -> str:
 
 
 FILTERS: dict[str, Callable[..., object]] = {
+    "network_cni_places": network_cni_places,
+    "network_copies": network_copies,
     "network_host_problems": network_host_problems,
+    "network_plugin_is_due": network_plugin_is_due,
     "network_prolog_problem": network_prolog_problem,
     "network_plugin_key": network_plugin_key,
     "network_plugin_words": network_plugin_words,

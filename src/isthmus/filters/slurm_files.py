@@ -6,18 +6,14 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
-_BEGIN, _END = (f"# {place} isthmus: slurm_openmpi_params" for place in ("BEGIN", "END"))
+from isthmus.filters.files import files_with_block
+
+_MARK = "# {mark} isthmus: slurm_openmpi_params"
 
 
 def slurm_openmpi(text: str, params: Mapping[str, object]) -> str:
     """Open MPI's file of parameters with the role's block in it, in its old place or at the end; the rest stays."""
-    lines = text.splitlines()
-    block = [_BEGIN, *(f"{name} = {value}" for name, value in params.items()), _END] if params else []
-    if _BEGIN in lines and _END in lines:
-        lines[lines.index(_BEGIN) : lines.index(_END) + 1] = block
-    else:
-        lines += block
-    return "".join(f"{line}\n" for line in lines)
+    return files_with_block(text, _MARK, "".join(f"{name} = {value}\n" for name, value in params.items()))
 
 
 def slurm_protected(content: str, ownership: str) -> str:

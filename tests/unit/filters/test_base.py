@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 from passlib.hash import sha512_crypt
 
-from isthmus.filters.base import base_hosts_file, base_login_rules, base_password_hash
+from isthmus.filters.base import (
+    base_hosts_file,
+    base_login_rules,
+    base_password_hash,
+    base_user_accounts,
+    base_user_groups,
+)
 from isthmus.filters.errors import InputError
 
 HOSTS = [{"name": "c10", "address": "10.0.0.20"}, {"name": "c2", "address": "10.0.0.3"}]
@@ -106,3 +112,26 @@ def test_login_rules_let_admins_alone_in(holds: set[str], ends: str) -> None:
     assert outcome(rules, holds) == ends
     assert "Log in to login or login2\n" in rules
     assert len(rules.splitlines()) == 6
+
+
+def test_account_has_what_base_users_leaves_open():
+    (plain,) = base_user_accounts([{"name": "alice", "uid": 2001}], "members")
+    assert plain == {
+        "name": "alice",
+        "uid": 2001,
+        "groups": ["members"],
+        "password": "*",
+        "shell": "/bin/bash",
+        "comment": "",
+    }
+    told = {
+        "name": "bob",
+        "uid": 2002,
+        "groups": ["adm"],
+        "password_hash": "$6$x",
+        "shell": "/bin/sh",
+        "comment": "Bob",
+    }
+    (full,) = base_user_accounts([told], "members")
+    assert (full["groups"], full["password"], full["comment"]) == (["members", "adm"], "$6$x", "Bob")
+    assert base_user_groups([told]) == [{"name": "bob", "gid": 2002}]

@@ -85,3 +85,10 @@ def test_program_key_stays_when_python_compiles(project):
 def test_program_key_needs_the_lock_file(tmp_path):
     with pytest.raises(InputError, match=r"runtime\.txt is missing; restore it"):
         identity.base_program_key(str(tmp_path))
+
+
+@pytest.mark.parametrize(("mode", "closed"), [(0o700, True), (0o750, False)])
+def test_folder_is_closed_where_its_owner_alone_enters(tmp_path, mode, closed):
+    tmp_path.chmod(mode)
+    assert identity.base_folder_is_closed(str(tmp_path)) is closed
+    assert not identity.base_folder_is_closed(str(tmp_path / "none"))

@@ -7,7 +7,10 @@ import pytest
 
 from isthmus.filters.errors import InputError
 from isthmus.filters.network import (
+    network_cni_places,
+    network_copies,
     network_host_problems,
+    network_plugin_is_due,
     network_plugin_key,
     network_plugin_words,
     network_prolog_problem,
@@ -142,3 +145,26 @@ def test_prolog_that_comes_too_late_is_refused(flags):
     problem = network_prolog_problem(f"PrologFlags             = {flags} \n", ["none", "private"])
     assert problem.startswith(f"PrologFlags is {flags}, and jobs that say nothing get network private")
     assert "set PrologFlags=Contain" in problem
+
+
+@pytest.mark.parametrize(
+    ("status", "paths", "due"),
+    [
+        ('{"plugin": "loaded"}', [], False),
+        ('{"plugin": "no slurmd runs here"}', ["/other"], False),
+        ('{"plugin": "loaded"}', ["/plugin"], True),
+        ('{"plugin": "not loaded by slurmd"}', [], True),
+        ("", [], True),
+    ],
+)
+def test_slurmd_looks_for_the_plugin_where_it_lacks_it_or_a_file_changed(status, paths, due):
+    quiet = {"__network_state": {"status": '{"plugin": "loaded"}'}}
+    told = {"__network_state": {"status": status}, "__network_copied": {"paths": paths}}
+    assert network_plugin_is_due(["c1", "c2"], {"c1": quiet, "c2": told}, ["/plugin"]) is due
+
+
+def test_programs_are_brought_to_their_places_and_those_not_obtained_are_left():
+    places = {"/coredns": "coredns"} | network_cni_places(["cni-bridge"], "/cni")
+    assert network_copies({"cni-bridge": {"path": "/cache/b"}}, places) == [
+        {"src": "/cache/b", "dest": "/cni/bridge", "mode": "0755"}
+    ]

@@ -1,0 +1,122 @@
+"""The module `network_state`: all that role network must know of a host before it changes anything; it changes nothing.
+
+What a program does not answer is "": a new host has neither Slurm's commands nor the daemon.
+"""
+
+from __future__ import annotations
+
+import grp
+import pwd
+import stat
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+RESOLV_CONF = Path("/etc/resolv.conf")
+FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
+FOLDER = {
+    "path": {"type": "path", "required": True},
+    "group": {"type": "str", "required": True},
+    "mode": {"type": "str", "required": True},
+}
+ARGUMENTS = {
+    "slurm": {"type": "path", "required": True},
+    "prefix": {"type": "path", "required": True},
+    "asks_slurm": {"type": "bool", "default": False},
+    "server": {"type": "str", "default": ""},
+    "openmpi": {"type": "path", "required": True},
+    "flannel": {"type": "path", "required": True},
+    "sysctl": {"type": "path", "required": True},
+    "user": {"type": "str", "required": True},
+    "folders": {"type": "list", "elements": "dict", "options": FOLDER, "required": True},
+}
+
+
+def text(path: Path) -> str:
+    """A file's text, "" for none."""
+    return path.read_text() if path.is_file() else ""
+
+
+def link(path: Path) -> str:
+    """Where a link leads, "" for none."""
+    return str(path.readlink()) if path.is_symlink() else ""
+
+
+def is_known(name: str) -> bool:
+    """Tell whether there is an account of a name."""
+    try:
+        return bool(pwd.getpwnam(name))
+    except KeyError:
+        return False
+
+
+def folder_is_right(wanted: Mapping[str, str]) -> bool:
+    """Tell whether a folder is there, root's, with its group and mode."""
+    try:
+        found, group = Path(wanted["path"]).lstat(), grp.getgrnam(wanted["group"])
+    except (OSError, KeyError):
+        return False
+    rights = found.st_uid, found.st_gid, found.st_mode & 0o7777
+    return stat.S_ISDIR(found.st_mode) and rights == (0, group.gr_gid, int(wanted["mode"], 8))
+
+
+def folders_are_right(folders: Iterable[Mapping[str, str]]) -> bool:
+    """Tell whether all of them are."""
+    return all(folder_is_right(folder) for folder in folders)
+
+
+def forwards(sysctl: Path) -> bool:
+    """Tell whether packets are handed on, now and after a boot."""
+    return text(FORWARD).strip() == "1" and "net.ipv4.ip_forward=1" in text(sysctl).splitlines()
+
+
+class Asker:
+    """Runs programs on this host."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self.module = module
+
+    def answer(self, *command: str) -> str:
+        """What a program prints, "" where it is not there or fails."""
+        if "/" in command[0] and not Path(command[0]).exists():
+            return ""
+        code, out, _ = self.module.run_command(list(command))
+        return "" if code else str(out).strip()
+
+    def addresses(self, server: str) -> str:
+        """What getent tells of a name; one that cannot be resolved ends the task."""
+        told = self.answer("getent", "ahosts", server) if server else ""
+        if server and not told:
+            self.module.fail_json(
+                msg=f"{server} cannot be resolved here; correct base_home_nfs_source, or the host's DNS"
+            )
+        return told
+
+    def state(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """All of it, by name."""
+        commands = f"{asked['slurm']}/bin"
+        return {
+            "slurm": self.answer(f"{commands}/sinfo", "--version"),
+            "slurm_config": self.answer(f"{commands}/scontrol", "show", "config") if asked["asks_slurm"] else "",
+            "status": self.answer(f"{asked['prefix']}/bin/isthmus", "network", "status", "--json"),
+            "resolved": self.answer("systemctl", "is-active", "systemd-resolved") == "active",
+            "servers": self.addresses(asked["server"]),
+            "resolv_conf": link(RESOLV_CONF),
+            "openmpi": text(Path(asked["openmpi"])),
+            "flannel": Path(asked["flannel"]).exists(),
+            "forwards": forwards(Path(asked["sysctl"])),
+            "has_user": is_known(asked["user"]),
+            "folders": folders_are_right(asked["folders"]),
+        }
+
+
+def main() -> None:
+    """Look."""
+    module = AnsibleModule(ARGUMENTS, supports_check_mode=True)
+    module.exit_json(changed=False, **Asker(module).state(module.params))
+
+
+if __name__ == "__main__":
+    main()

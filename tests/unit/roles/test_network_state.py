@@ -1,0 +1,74 @@
+"""The module network_state: what it tells of a host is what is there, and "" stands for what does not answer."""
+
+import grp
+import os
+
+import pytest
+
+from tests.support import modules
+
+LOADED = '{"plugin": "loaded"}'
+
+
+@pytest.fixture
+def look(monkeypatch, tmp_path):
+    """Ask a host of which everything is below tmp_path."""
+    module = modules.load("roles/network/library/network_state.py")
+    monkeypatch.setattr(module, "RESOLV_CONF", tmp_path / "resolv.conf")
+    monkeypatch.setattr(module, "FORWARD", tmp_path / "ip_forward")
+    places = {name: str(tmp_path / name) for name in ("slurm", "prefix", "openmpi", "flannel", "sysctl")}
+    asked = places | {"user": "nobody-has-this-name", "folders": []}
+    return lambda **other: modules.run(module, **asked | other)
+
+
+def program(path, prints):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho '{prints}'\n")
+    path.chmod(0o755)
+
+
+def test_new_host_has_nothing(look):
+    told = look(asks_slurm=True)
+    assert [told[name] for name in ("slurm", "slurm_config", "status", "servers", "resolv_conf", "openmpi")] == [""] * 6
+    assert not (told["flannel"] or told["forwards"] or told["has_user"] or told["changed"])
+
+
+def test_programs_are_asked_where_they_are(look, tmp_path):
+    program(tmp_path / "slurm/bin/sinfo", "slurm-wlm 24.11.5")
+    program(tmp_path / "slurm/bin/scontrol", "PrologFlags = Contain")
+    program(tmp_path / "prefix/bin/isthmus", LOADED)
+    told = look(asks_slurm=True)
+    assert (told["slurm"], told["slurm_config"], told["status"]) == (
+        "slurm-wlm 24.11.5",
+        "PrologFlags = Contain",
+        LOADED,
+    )
+    assert look()["slurm_config"] == ""
+
+
+@pytest.mark.parametrize(
+    ("live", "kept", "both"),
+    [("1", "net.ipv4.ip_forward=1\n", True), ("0", "net.ipv4.ip_forward=1\n", False), ("1", "", False)],
+)
+def test_packets_are_handed_on_now_and_after_a_boot(look, tmp_path, live, kept, both):
+    (tmp_path / "ip_forward").write_text(f"{live}\n")
+    (tmp_path / "sysctl").write_text(kept)
+    assert look()["forwards"] is both
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="folders are root's")
+@pytest.mark.parametrize(("mode", "right"), [("2750", True), ("0755", False)])
+def test_folders_are_right_with_their_mode(look, tmp_path, mode, right):
+    folder = tmp_path / "dns"
+    folder.mkdir()
+    folder.chmod(0o2750)
+    wanted = [{"path": str(folder), "group": grp.getgrgid(folder.stat().st_gid).gr_name, "mode": mode}]
+    assert look(folders=wanted)["folders"] is right
+    assert not look(folders=[*wanted, {"path": str(tmp_path / "none"), "group": "root", "mode": "0755"}])["folders"]
+
+
+def test_name_of_the_file_server_that_nobody_knows_ends_the_task(look):
+    told = look(server="no-such-host.invalid")
+    assert told["failed"]
+    assert "base_home_nfs_source" in told["msg"]
+    assert "127.0.0.1" in look(server="127.0.0.1")["servers"]
