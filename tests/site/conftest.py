@@ -22,6 +22,7 @@ ORDER = (
     "test_nodes",
     "test_reconfigure",
     "test_daemons",
+    "test_programs",
     "test_network_faults",
     "test_backup",
     "test_death",
