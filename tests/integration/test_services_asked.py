@@ -69,7 +69,8 @@ def socket(world):
         accounts = Accounts(lambda uid: None)
         answer = partial(node.do, operations.answer)
         with UsersServer(path, answer, operations.admit, accounts) as server:
-            Thread(target=server.serve_forever, daemon=True).start()
+            for loop in (server.serve_forever, server.own.serve_forever):
+                Thread(target=loop, daemon=True).start()
             yield path
             server.shutdown()
 

@@ -60,6 +60,7 @@ class AccountSockets:
         # When to look at an account's socket again.
         self._paused: list[tuple[float, int]] = []
         self._is_failing = False
+        self._is_closed = False
         self._lock = Lock()
         self._epoll = select.epoll()
         folder.mkdir(mode=0o755, exist_ok=True)
@@ -86,8 +87,8 @@ class AccountSockets:
             self._epoll.register(listener, _READY)
 
     def serve_forever(self) -> None:
-        """Accept connections."""
-        while True:
+        """Accept connections until all are closed."""
+        while not self._is_closed:
             self.serve_once(1.0)
 
     def serve_once(self, timeout_s: float) -> None:
@@ -101,11 +102,11 @@ class AccountSockets:
                 self._again(uid, max(pause_s, self._wait_s(uid)))
 
     def close(self) -> None:
-        """Close all."""
+        """Close all; the thread that serves them ends within a second."""
+        self._is_closed = True
         with self._lock:
             for uid in list(self._sockets):
                 self._drop(uid)
-        self._epoll.close()
 
     def _accept(self, listener: socket.socket) -> float:
         """Pass a connection on; return how long to wait before the next."""
