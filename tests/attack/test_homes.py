@@ -80,12 +80,14 @@ def test_process_that_keeps_an_account(controller, tmp_path):
     """Stop one's own removal, and the whole run, by a process; the home stays."""
     name, book = "trap-leaver", tmp_path / "users.yml"
     leaves = {"_base_present": [], "_base_absent": [{"name": name}], "_base_home_host": ""}
+    look = {"base_state": {"absent": [name]}, "register": "__base_state"}
     role = {"ansible.builtin.include_role": {"name": "base", "tasks_from": "users"}, "vars": leaves}
-    book.write_text(json.dumps([{"hosts": controller.name, "gather_facts": False, "tasks": [role]}]))
+    book.write_text(json.dumps([{"hosts": controller.name, "gather_facts": False, "tasks": [look, role]}]))
+    places = {"ANSIBLE_ROLES_PATH": str(ROOT / "roles"), "ANSIBLE_LIBRARY": f"{ROOT}/library:{ROOT}/roles/base/library"}
     process = f"su - {name} -c 'sleep 60 > /dev/null 2>&1 & echo $!'"
     pid = controller.output(f"useradd --create-home {name} && {process}")
     try:
-        result = playbooks.play("attack-leaver", str(book), environment={"ANSIBLE_ROLES_PATH": str(ROOT / "roles")})
+        result = playbooks.play("attack-leaver", str(book), environment=places)
         assert result.rc == 0, result.output
         assert controller.run(f"id {name}").rc != 0
         assert controller.run(f"ls /home/{name}").rc == 0
