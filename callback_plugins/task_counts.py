@@ -49,4 +49,7 @@ class CallbackModule(CallbackBase):
         role = result.task._role
         if role is not None:
             counted = trips(result.task.action, result.result)
-            self._counts.setdefault(role.get_name(), Counter())[result.host.get_name()] += counted
+            # A delegated task goes to another host; what the deployer does counts for the host that it is about.
+            to = result.task.delegate_to or "localhost"
+            host = result.host.get_name() if to == "localhost" else to
+            self._counts.setdefault(role.get_name(), Counter())[host] += counted
