@@ -1,7 +1,7 @@
 """What one user who floods a node's daemons costs another user there.
 
-In each round every flood runs for some seconds, as the second user, between a quiet phase and a plain burner of as much
-CPU time as the flood itself has taken; the third user works meanwhile: starts jobs with a pod network on the node and
+In each round every flood runs for some seconds, as the second user, between a quiet phase and a plain burner that wants as
+much CPU time as the flood itself; the third user works meanwhile: starts jobs with a pod network on the node and
 asks its daemon (`job_get`); then, in a phase of its own, starts pods there, asks a pod's DNS and the API server. What
 stands side by side is compared. The burner tells how much of a ratio is nothing but a busy processor.
 """
@@ -39,17 +39,25 @@ class Flood:
     Attributes:
         kind: of the program.
         job: whose job it names: the attacker's own or the victim's.
+        spins: none of its processes ever waits; what it takes is only what others leave it.
     """
 
     kind: str
     uids: int = 0
     processes: int = 16
     job: str = "victim"
+    spins: bool = False
 
     def command(self, seconds: float, jobs: Mapping[str, int]) -> str:
         """Return what the attacker runs."""
         program = IN_NAMESPACE if self.uids else ALONE
         return f"{program} {self.kind} {seconds:g} {self.uids} {self.processes} {jobs[self.job]}"
+
+    def burner(self, seconds: float, cpu: float) -> str:
+        """Return a plain burner that wants as much CPU time as the flood, which took `cpu` of one processor."""
+        processes = self.processes if self.spins else max(1, round(cpu))
+        share = processes if self.spins else cpu
+        return f"{ALONE} burn {seconds:g} 0 {processes} {share * 1000:.0f}"
 
 
 FLOODS = {
@@ -62,7 +70,7 @@ FLOODS = {
     "connects, 16 processes": Flood("connect"),
     "connects to one's own socket, 16 processes": Flood("own"),
     "reserve and unreserve, 2 processes": Flood("churn", processes=2),
-    "DNS questions": Flood("dns", processes=2),
+    "DNS questions": Flood("dns", processes=2, spins=True),
     "new connections, 2,000 of UDP": Flood("conntrack", processes=1),
 }
 
@@ -190,9 +198,7 @@ def measure(bench: Bench, floods: Mapping[str, Flood], rounds: int, known: Mappi
         for name, flood in floods.items():
             bench.phase(seen[QUIET + name], job)
             bench.phase(seen[name], job, flood.command(bench.seconds, known))
-            cpu = seen[name].cpu
-            burner = f"{ALONE} burn {bench.seconds:g} 0 {max(1, round(cpu))} {cpu * 1000:.0f}"
-            bench.phase(seen[BURNER + name], job, burner)
+            bench.phase(seen[BURNER + name], job, flood.burner(bench.seconds, seen[name].cpu))
     return seen
 
 
