@@ -1,9 +1,9 @@
 """What one user who floods a node's daemons costs another user there.
 
-In each round every flood runs for some seconds, as the second user, between a quiet phase and a plain burner that wants as
-much CPU time as the flood itself; the third user works meanwhile: starts jobs with a pod network on the node and
-asks its daemon (`job_get`); then, in a phase of its own, starts pods there, asks a pod's DNS and the API server. What
-stands side by side is compared. The burner tells how much of a ratio is nothing but a busy processor.
+In each round every flood runs for some seconds, as the second user, between a quiet phase and a plain burner that
+wants as much CPU time as the flood itself; the third user works meanwhile: starts jobs with a pod network on the node
+and asks its daemon (`job_get`); then, in a phase of its own, starts pods there, asks a pod's DNS and the API server.
+What stands side by side is compared. The burner tells how much of a ratio is nothing but a busy processor.
 """
 
 from __future__ import annotations
