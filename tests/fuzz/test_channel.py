@@ -17,13 +17,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from isthmus.kubelet import events, exec, frames, replacing, reports, stats, status
+from isthmus.kubelet import events, exec, replacing, reports, stats, status
 from isthmus.kubelet.channel import ChannelServer, StreamEnded
 from isthmus.kubelet.credentials import Authority, server_context
-from isthmus.kubelet.frames import FrameError
 from isthmus.kubelet.reports import ReportError
 from isthmus.kubelet.store import Store
 from isthmus.model.pod_job import JobState
+from isthmus.podproto import frames
+from isthmus.podproto.frames import FrameError
 from tests.support import pki
 from tests.support.fake_supervisor import FakeSupervisor
 from tests.support.pods import container, pod

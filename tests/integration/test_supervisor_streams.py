@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from isthmus.supervisor.frames import RESIZE, STDIN
+from isthmus.podproto import frames, windows
+from isthmus.podproto.frames import Channel
 from isthmus.supervisor.main import LAST_WORD_S
 from tests.support.supervised import container, plan, probe, wait_for_log
 from tests.support.waiting import wait
@@ -40,15 +41,15 @@ def test_exec_with_input(running):
     stream = running.exec("main", "sh", "-c", "cat; echo end", stdin=True)
     content = bytes(range(256)) * 5000
     for start in range(0, len(content), 65536):
-        stream.send(STDIN, content[start : start + 65536])
-    stream.send(STDIN, b"")
+        stream.send(Channel.STDIN, content[start : start + 65536])
+    stream.send(Channel.STDIN, b"")
     assert stream.finish() == (0, content + b"end\n", b"")
 
 
 def test_exec_with_a_terminal(running):
     stream = running.exec("main", "sh", tty=True, stdin=True)
-    stream.send(RESIZE, json.dumps({"Width": 101, "Height": 33}).encode())
-    stream.send(STDIN, b"stty size; exit 5\n")
+    stream.send(Channel.RESIZE, json.dumps({"Width": 101, "Height": 33}).encode())
+    stream.send(Channel.STDIN, b"stty size; exit 5\n")
     code, output, errors = stream.finish()
     assert code == 5
     assert b"33 101\r\n" in output
@@ -64,9 +65,9 @@ def test_exec_that_is_cancelled_ends(running, pod):
 
 def test_attach_with_input_that_ends_the_program(running):
     stream = running.open("attach", container="typed", tty=False, stdin=True)
-    stream.send(STDIN, b"hello\n")
+    stream.send(Channel.STDIN, b"hello\n")
     stream.wait_for(b"got hello\n")
-    stream.send(STDIN, b"")
+    stream.send(Channel.STDIN, b"")
     assert stream.finish() == (0, b"got hello\nover\n", b"")
 
 
@@ -74,9 +75,9 @@ def test_attach_to_a_terminal(pod):
     kubelet = pod.run(plan(container("main", "read word; stty size; exit 3", tty=True, stdin=True)))
     kubelet.until("main", ready=True)
     stream = kubelet.open("attach", container="main", tty=True, stdin=True)
-    stream.send(RESIZE, json.dumps({"Width": 90, "Height": 20}).encode())
+    stream.send(Channel.RESIZE, json.dumps({"Width": 90, "Height": 20}).encode())
     time.sleep(0.3)
-    stream.send(STDIN, b"x\n")
+    stream.send(Channel.STDIN, b"x\n")
     code, output, _ = stream.finish()
     assert code == 0
     assert b"20 90" in output
@@ -121,11 +122,42 @@ def test_slow_reader_gets_the_whole_log_of_a_pod_that_ends(pod):
     assert (len(lines), lines[-1]) == (8001, b"over")
 
 
+def test_stream_waits_for_its_window_and_delays_nobody(running):
+    stream = running.open(
+        "exec",
+        container="main",
+        argv=["sh", "-c", f"yes {'x' * 99} | head -n 3000; echo over"],
+        tty=False,
+        stdin=False,
+        window=2 * windows.FRAME_BYTES + 2 * frames.CHUNK_BYTES,
+    )
+    wait(lambda: len(stream.got.get(Channel.STDOUT, b"")), lambda count: count > frames.CHUNK_BYTES, interval_s=0.05)
+    assert running.exec("main", "echo", "beside").finish()[1] == b"beside\n"
+    # The program has ended long ago, and what it wrote is not lost.
+    time.sleep(6)
+    assert stream.end is None
+    assert len(stream.got[Channel.STDOUT]) <= 2 * frames.CHUNK_BYTES
+    stream.grant(windows.WINDOW_BYTES)
+    code, output, _ = stream.finish()
+    assert (code, len(output), output[-5:]) == (0, 300_005, b"over\n")
+
+
+def test_input_that_a_program_does_not_read_is_not_granted(running):
+    stream = running.open("exec", container="main", argv=["sleep", "1000"], tty=False, stdin=True, window=1 << 20)
+    wait(lambda: stream.granted, lambda count: count == windows.WINDOW_BYTES, interval_s=0.05)
+    for _ in range(10):
+        stream.send(Channel.STDIN, bytes(frames.CHUNK_BYTES))
+    # What a pipe takes and one chunk is all that was taken: less than half of the window, so nothing more is granted.
+    assert running.exec("main", "echo", "beside").finish()[1] == b"beside\n"
+    assert stream.granted == windows.WINDOW_BYTES
+    stream.cancel()
+
+
 def test_forwarded_port(pod):
     kubelet = pod.run(plan(container("main", SERVER, readiness=probe("tcp", port=18231))))
     kubelet.until("main", ready=True)
     stream = kubelet.open("forward", port=18231)
-    stream.send(STDIN, b"GET /index.html HTTP/1.0\r\n\r\n")
+    stream.send(Channel.STDIN, b"GET /index.html HTTP/1.0\r\n\r\n")
     stream.wait_for(b"page\n")
     assert stream.finish()[1].startswith(b"HTTP/1.")
     assert "Connect call failed" in kubelet.open("forward", port=1).refusal()

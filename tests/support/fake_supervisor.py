@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from isthmus.kubelet import frames
-from isthmus.kubelet.frames import Channel, Data
+from isthmus.podproto import WINDOWS, frames, windows
+from isthmus.podproto.frames import Channel, Data
 
 OPEN_PORT = 8080
 LOG = b"one\ntwo\nthree\n"
@@ -26,10 +26,14 @@ class FakeSupervisor:
     Args:
         folder: the pod's, with kubelet.json and credential.
         job: it says it runs in.
+        features: it knows; without windows it is one of an earlier release.
     """
 
-    def __init__(self, folder: Path, job: str) -> None:
-        self.folder, self.job = folder, job
+    def __init__(self, folder: Path, job: str, features: tuple[str, ...] = (WINDOWS,)) -> None:
+        self.folder, self.job, self.features = folder, job, features
+        # Of each stream: what it may still send, and what may still come.
+        self.outgoing: dict[int, windows.Outgoing] = {}
+        self.incoming: dict[int, windows.Incoming] = {}
         self.plans: list[dict[str, Any]] = []
         self.stops: list[int] = []
         self.updates: list[list[Any]] = []
@@ -64,6 +68,7 @@ class FakeSupervisor:
             {
                 "type": "hello",
                 "version": 1,
+                **({"features": list(self.features)} if self.features else {}),
                 "uid": self.folder.name,
                 "job": self.job,
                 "node": "c1",
@@ -152,6 +157,8 @@ class FakeSupervisor:
         elif kind in ("exec", "attach", "forward", "logs", "stats"):
             self._kinds[item["stream"]] = item
             await self._begin(item)
+        elif kind == "window" and item["stream"] in self.outgoing:
+            self.outgoing[item["stream"]].add(item["bytes"])
         elif kind != "cancel":
             self.unknown.append(item)
 
@@ -165,6 +172,10 @@ class FakeSupervisor:
 
     async def _begin(self, item: dict[str, Any]) -> None:
         stream = item["stream"]
+        if WINDOWS in self.features:
+            self.outgoing[stream] = windows.Outgoing(item["window"])
+            self.incoming[stream] = windows.Incoming()
+            await self.say(windows.grant(stream, windows.WINDOW_BYTES))
         if item["type"] == "logs":
             kept = LOG.splitlines(keepends=True)[-(item["tail"] or 3) :]
             await self._send(stream, Channel.STDOUT, b"".join(kept))
@@ -183,15 +194,20 @@ class FakeSupervisor:
 
     async def _take_data(self, item: Data) -> None:
         kind = self._kinds[item.stream]["type"]
+        if item.stream in self.incoming:
+            self.incoming[item.stream].received(item.body)
+            if count := self.incoming[item.stream].taken(item.body):
+                await self.say(windows.grant(item.stream, count))
         if item.channel == Channel.STDIN and item.body:
             await self._send(item.stream, Channel.STDOUT, item.body.upper() if kind == "forward" else item.body)
         elif item.channel == Channel.STDIN:
             await self._end(item.stream, 7)
 
     async def _send(self, stream: int, channel: int, body: bytes) -> None:
-        for frame in frames.data(stream, channel, body):
-            self.writer.write(frame)
-        await self.writer.drain()
+        for chunk in frames.chunks(body):
+            if stream not in self.outgoing or await self.outgoing[stream].take(chunk):
+                self.writer.write(frames.data(stream, channel, chunk))
+                await self.writer.drain()
 
     async def _end(self, stream: int, exit_code: int | None = None, error: str | None = None) -> None:
         await self.say({"type": "end", "stream": stream, "exit_code": exit_code, "error": error})

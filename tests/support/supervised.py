@@ -12,7 +12,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 
-from isthmus.supervisor import frames
+from isthmus.podproto import frames, windows
 
 REPORT_KEYS = {
     *("schema", "uid", "job", "node", "addresses", "host_address"),
@@ -94,15 +94,20 @@ class Stream:
 
     def __init__(self, kubelet, number):
         self._kubelet, self.number = kubelet, number
+        self.has_window, self.granted = False, 0
         self.got, self.end, self.first_s = {}, None, None
 
     def send(self, channel, content):
-        self._kubelet.write(frames.data(self.number, channel, content))
+        self._kubelet.write(b"".join(frames.data(self.number, channel, chunk) for chunk in frames.chunks(content)))
 
     def cancel(self):
         self._kubelet.send({"type": "cancel", "stream": self.number})
 
-    def wait_for(self, text, channel=frames.STDOUT, timeout_s=60):
+    def grant(self, count):
+        """Let the supervisor send so many bytes more."""
+        self._kubelet.send(windows.grant(self.number, count))
+
+    def wait_for(self, text, channel=frames.Channel.STDOUT, timeout_s=60):
         self._kubelet.wait(lambda: text in self.got.get(channel, b""), timeout_s, self._shown)
 
     def _shown(self):
@@ -112,7 +117,7 @@ class Stream:
         """Wait for the end; return (exit code, stdout, stderr)."""
         self._kubelet.wait(lambda: self.end is not None, timeout_s, self._shown)
         assert self.end["error"] is None, self.end["error"]
-        return self.end["exit_code"], self.got.get(frames.STDOUT, b""), self.got.get(frames.STDERR, b"")
+        return self.end["exit_code"], self.got.get(frames.Channel.STDOUT, b""), self.got.get(frames.Channel.STDERR, b"")
 
     def refusal(self, timeout_s=60):
         """Wait for an end that is an error; return its text."""
@@ -180,6 +185,7 @@ class Kubelet:
     def open(self, kind, **request):
         self._number += 1
         self._streams[self._number] = Stream(self, self._number)
+        self._streams[self._number].has_window = "window" in request
         self.send({"type": kind, "stream": self._number, **request})
         return self._streams[self._number]
 
@@ -214,10 +220,11 @@ class Kubelet:
             threading.Thread(target=self._listen, args=(peer,), daemon=True).start()
 
     def _listen(self, peer):
-        decoder, greeted = frames.Decoder(), False
-        with suppress(OSError), peer:
-            while received := peer.recv(65536):
-                for frame in decoder.feed(received):
+        assembler, greeted = frames.Assembler(), False
+        with suppress(OSError), peer, peer.makefile("rb") as reader:
+            while head := reader.read(frames.HEAD_BYTES):
+                frame = assembler.take(reader.read(frames.length(head)))
+                if frame is not None:
                     with self._changed:
                         greeted = self._take(frame, peer, greeted)
                         self._changed.notify_all()
@@ -226,7 +233,7 @@ class Kubelet:
         if isinstance(frame, frames.Data):
             stream = self._streams[frame.stream]
             stream.first_s = stream.first_s or time.monotonic()
-            stream.got[frame.channel] = stream.got.get(frame.channel, b"") + frame.content
+            stream.got[frame.channel] = stream.got.get(frame.channel, b"") + frame.body
         elif frame["type"] == "hello" and not greeted:
             self._peer = peer
             self.hellos.append(frame)
@@ -234,6 +241,8 @@ class Kubelet:
             if self.report and frame["sequence"] < self.report["sequence"]:
                 self._wrong = f"report {frame['sequence']} after {self.report['sequence']}"
             self.report = frame
+        elif frame["type"] == "window" and self._streams[frame["stream"]].has_window:
+            self._streams[frame["stream"]].granted += frame["bytes"]
         elif frame["type"] == "end":
             self._streams[frame["stream"]].end = frame
         else:

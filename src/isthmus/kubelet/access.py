@@ -16,7 +16,10 @@ from isthmus.clients.kube import Kube
 _KEPT_S = 60.0
 _KEPT_MOST = 1000
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_PARTS = {"stats": "stats", "metrics": "metrics", "logs": "log", "pods": "pods", "healthz": "healthz"}
+_PARTS = {
+    **{"stats": "stats", "metrics": "metrics", "logs": "log"},
+    **{"pods": "pods", "runningpods": "pods", "healthz": "healthz"},
+}
 # A WebSocket begins as GET, but what runs a program or opens a connection is no reading.
 _ACTS = ("exec", "attach", "portForward")
 

@@ -1,7 +1,8 @@
 """The port that supervisors dial: who connects is told by the certificate, and one pod never speaks for another.
 
-A connection carries reports and any number of streams (exec, logs, forwarded ports). Streams share it: a reader
-who does not take his bytes delays the pod's other streams until his own is cancelled, but no other pod.
+A connection carries reports and any number of streams (exec, logs, forwarded ports), each with a window
+(`podproto.windows`): a reader who takes nothing delays his own stream alone. Supervisors of pods that were started by
+an earlier release may know no windows; there he delays the pod's other streams until his own is cancelled.
 What a pod says is checked as it comes (`reports`): one that says anything else loses its connection, and no more.
 """
 
@@ -14,12 +15,12 @@ from collections.abc import AsyncIterator
 from itertools import count
 from typing import Any, Protocol
 
-from isthmus.kubelet import frames, reports
-from isthmus.kubelet.frames import Data, FrameError
+from isthmus.kubelet import reports
 from isthmus.kubelet.reports import ReportError
+from isthmus.podproto import VERSION, WINDOWS, frames, windows
+from isthmus.podproto.frames import Data, FrameError
 
-VERSION = 1
-# What a reader may leave lying, in frames, and for how long, before his stream ends.
+# Without windows: what a reader may leave lying, in frames, and for how long, before his stream ends.
 _QUEUE = 128
 _STUCK_S = 20.0
 _HELLO_S = 30.0
@@ -55,17 +56,27 @@ class Stream:
         self.number = number
         self.end: StreamEnded | None = None
         self._connection = connection
-        self._queue: asyncio.Queue[Data | None] = asyncio.Queue(_QUEUE)
+        self._incoming = windows.Incoming() if connection.has_windows else None
+        self._outgoing = windows.Outgoing() if connection.has_windows else None
+        self._queue: asyncio.Queue[Data | None] = asyncio.Queue(0 if connection.has_windows else _QUEUE)
 
     async def send(self, channel: int, body: bytes) -> None:
-        """Send bytes into the pod; none close the channel."""
-        for frame in frames.data(self.number, channel, body):
-            await self._connection.write(frame)
+        """Send bytes into the pod as fast as it takes them; none close the channel. Of no use after the end."""
+        for chunk in frames.chunks(body):
+            if self._outgoing is None or await self._outgoing.take(chunk):
+                await self._connection.write(frames.data(self.number, channel, chunk))
+
+    def granted(self, count: int) -> None:
+        """Send so many bytes more."""
+        if self._outgoing:
+            self._outgoing.add(count)
 
     async def __aiter__(self) -> AsyncIterator[Data]:
         """Yield what comes, until the end."""
         while (item := await self._queue.get()) is not None:
             yield item
+            if self._incoming and (count := self._incoming.taken(item.body)) and self.end is None:
+                await self._connection.send(windows.grant(self.number, count))
 
     async def cancel(self) -> None:
         """Have the pod end it; nothing more is wanted."""
@@ -75,12 +86,20 @@ class Stream:
             await self._connection.send({"type": "cancel", "stream": self.number})
 
     async def feed(self, item: Data) -> None:
-        """Take what the pod has sent."""
+        """Take what the pod has sent.
+
+        Raises:
+            FrameError: more than its window has.
+        """
+        if self._incoming:
+            self._incoming.received(item.body)
         if self.end is None and not await self._put(item):
             await self.cancel()
 
     async def over(self, end: StreamEnded) -> None:
         """Take the end; the reader gets all that came before it."""
+        if self._outgoing:
+            self._outgoing.close()
         if self.end is None:
             self.end = end
             if not await self._put(None):
@@ -98,6 +117,8 @@ class Stream:
     def finish(self, end: StreamEnded) -> None:
         """Wake the reader: nothing more comes, and what he has not taken may be lost."""
         self.end = self.end or end
+        if self._outgoing:
+            self._outgoing.close()
         if self._queue.full():
             self._queue.get_nowait()
         self._queue.put_nowait(None)
@@ -110,6 +131,7 @@ class Connection:
         self.uid = uid
         self.hello = hello
         self.is_closed = False
+        self.has_windows = WINDOWS in hello.get("features", ())
         self._writer = writer
         self._streams: dict[int, Stream] = {}
         self._numbers = count(1)
@@ -138,7 +160,8 @@ class Connection:
             stream.finish(GONE)
             return stream
         self._streams[stream.number] = stream
-        await self.send({**request, "stream": stream.number})
+        window = {"window": windows.WINDOW_BYTES} if self.has_windows else {}
+        await self.send({**request, **window, "stream": stream.number})
         return stream
 
     def forget(self, number: int) -> None:
@@ -150,6 +173,11 @@ class Connection:
         if isinstance(item, Data):
             if stream := self._streams.get(item.stream):
                 await stream.feed(item)
+            return True
+        if item["type"] == "window" and self.has_windows:
+            reports.checked_window(item)
+            if stream := self._streams.get(item["stream"]):
+                stream.granted(item["bytes"])
             return True
         if item["type"] != "end":
             return False

@@ -16,7 +16,7 @@ from typing import Any
 from aiohttp import WSMessage, WSMsgType, web
 
 from isthmus.kubelet.channel import Stream, StreamEnded
-from isthmus.kubelet.frames import Channel
+from isthmus.podproto.frames import Channel
 
 _FIRST = ("channel.k8s.io", "base64.channel.k8s.io")
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", *_FIRST)
@@ -40,6 +40,12 @@ async def join(socket: web.WebSocketResponse, stream: Stream) -> None:
         await stream.cancel()
     finally:
         given.cancel()
+
+
+async def refuse(socket: web.WebSocketResponse, why: str) -> None:
+    """End a WebSocket with an error that the client shows."""
+    await _send(socket, _ERROR, last_words(socket.ws_protocol or "", StreamEnded(None, why)))
+    await socket.close()
 
 
 async def _give(socket: web.WebSocketResponse, stream: Stream) -> None:

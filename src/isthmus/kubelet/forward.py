@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from aiohttp import WSMsgType, web
 
 from isthmus.kubelet.channel import Connection, Stream
-from isthmus.kubelet.frames import Channel
 from isthmus.kubelet.spdy import Bytes, Opened, Ping, Reset, Spdy, SpdyError
+from isthmus.podproto.frames import Channel
 
 PROTOCOL = "SPDY/3.1+portforward.k8s.io"
 
@@ -38,11 +38,11 @@ class Forwarding:
 
     Attributes:
         socket: leads to kubectl.
-        connection: leads to the pod.
+        connection: leads to the pod; or the text that says why there is none.
     """
 
     socket: web.WebSocketResponse
-    connection: Connection
+    connection: Connection | str
     _spdy: Spdy = field(default_factory=Spdy)
     _pairs: dict[str, _Pair] = field(default_factory=dict)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -84,6 +84,9 @@ class Forwarding:
             pair.error = event.stream
         else:
             pair.data = event.stream
+            if isinstance(self.connection, str):
+                await self._end(pair, self.connection)
+                return
             pair.stream = await self.connection.open({"type": "forward", "port": pair.port})
             task = asyncio.create_task(self._pump(pair, pair.stream))
             self._tasks.add(task)
@@ -102,8 +105,10 @@ class Forwarding:
         async for item in stream:
             if item.channel == Channel.STDOUT and item.body:
                 await self.socket.send_bytes(self._spdy.data(pair.data, item.body))
+        await self._end(pair, stream.end.error if stream.end else None)
+
+    async def _end(self, pair: _Pair, told: str | None) -> None:
         pair.done = True
-        told = stream.end.error if stream.end else None
         if told and pair.error:
             await self.socket.send_bytes(self._spdy.data(pair.error, told.encode()))
         for number in filter(None, (pair.error, pair.data)):

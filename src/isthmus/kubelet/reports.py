@@ -22,6 +22,7 @@ _INT64 = 2**63
 # What the API server takes of a whole status is about a megabyte.
 _TEXT_BYTES = 1 << 16
 _CONTAINERS = 1000
+_FEATURES = 100
 _JOB = re.compile(r"[0-9]{0,10}", re.ASCII)
 # Before and after these years a time cannot be written in all zones, or is not one of a container.
 _YEARS = range(1970, 2200)
@@ -47,6 +48,15 @@ def checked_end(end: Object) -> Object:
         ReportError: a field cannot be what it says.
     """
     return _fields(end, _END, "end", ("stream",))
+
+
+def checked_window(window: Object) -> Object:
+    """Return a grant of bytes for a stream.
+
+    Raises:
+        ReportError: a field cannot be what it says.
+    """
+    return _fields(window, _WINDOW, "window", ("stream", "bytes"))
 
 
 def checked_hello(hello: Object) -> Object:
@@ -159,7 +169,11 @@ _PLACE: dict[str, Check] = {
     "host_address": _address,
     "addresses": lambda value: isinstance(value, list) and len(value) <= 2 and all(map(_address, value)),
 }
-_HELLO: dict[str, Check] = {**_PLACE, "has_plan": _flag}
+_HELLO: dict[str, Check] = {
+    **_PLACE,
+    "has_plan": _flag,
+    "features": lambda value: isinstance(value, list) and len(value) <= _FEATURES and all(map(_text, value)),
+}
 _REPORT: dict[str, Check] = {
     **_PLACE,
     "sequence": _integer(0, _INT64),
@@ -173,6 +187,7 @@ _END: dict[str, Check] = {
     "exit_code": _maybe(_integer(-_INT32, _INT32)),
     "error": _maybe(_text),
 }
+_WINDOW: dict[str, Check] = {"stream": _integer(0, 1 << 32), "bytes": _integer(1, _INT32)}
 _FIGURES: dict[str, Check] = {
     "containers": _named(
         _object({"cpu_ns": _integer(0, _INT64), "memory_bytes": _integer(0, _INT64), "started": _maybe(_time)})

@@ -28,6 +28,8 @@ from isthmus.kubelet.store import PodFolder
 _LINES = 500
 _TRUE = ("1", "true")
 _OVER = ("Failed", "Succeeded")
+# A reader who is slower than the end of the pod has not had all of its log.
+_CUT = b"isthmus: the pod's connection ended before this log did; ask again for the rest\n"
 _KEPT_KINDS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
 _log = logging.getLogger(__name__)
@@ -92,11 +94,15 @@ class Server:
         for kind, handler in (("exec", self._exec), ("attach", self._attach)):
             get(f"/{kind}/{{namespace}}/{{pod}}/{{container}}", handler)
             get(f"/{kind}/{{namespace}}/{{pod}}/{{uid}}/{{container}}", handler)
+            application.router.add_post(f"/{kind}/{{rest:.*}}", _old)
         get("/portForward/{namespace}/{pod}", self._forward)
         get("/portForward/{namespace}/{pod}/{uid}", self._forward)
+        application.router.add_post("/portForward/{rest:.*}", _old)
+        get("/runningpods/", self._running)
         get("/stats/summary", self._summary)
         get("/metrics", self._metrics)
         get("/metrics/resource", self._resources)
+        get("/metrics/cadvisor", self._cadvisor)
         return application
 
     @web.middleware
@@ -122,6 +128,8 @@ class Server:
             stream = await connection.open({"type": "logs", "container": container, **wanted.to_json()})
             end = await _pass_on(stream, request, response)
         if response.prepared:
+            if end.is_gone:
+                await response.write(_CUT)
             return response
         if end.error:
             must_have_run(pod, container)
@@ -147,16 +155,20 @@ class Server:
     async def _join(self, request: web.Request, order: dict[str, Any]) -> web.WebSocketResponse:
         pod, container = self._container(request)
         flags = {"tty": request.query.get("tty") in _TRUE, "stdin": request.query.get("input") in _TRUE}
-        connection = self._connected(pod)
+        connection = self._pods.connection(pod["metadata"]["uid"])
         socket = await _upgrade(request, remote.PROTOCOLS)
-        stream = await connection.open({**order, "container": container, **flags})
-        await remote.join(socket, stream)
+        if connection is None:
+            # A refused upgrade would have kubectl try SPDY, and show how that failed.
+            await remote.refuse(socket, not_running(pod, container))
+        else:
+            await remote.join(socket, await connection.open({**order, "container": container, **flags}))
         return socket
 
     async def _forward(self, request: web.Request) -> web.WebSocketResponse:
-        connection = self._connected(self._pod(request))
+        pod = self._pod(request)
+        connection = self._pods.connection(pod["metadata"]["uid"])
         socket = await _upgrade(request, (forward.PROTOCOL,))
-        await forward.Forwarding(socket, connection).run()
+        await forward.Forwarding(socket, connection or not_running(pod)).run()
         return socket
 
     async def _summary(self, request: web.Request) -> web.Response:
@@ -169,6 +181,15 @@ class Server:
         return web.Response(
             text=stats.resources(await stats.summary(self._pods, self._access.node)), content_type="text/plain"
         )
+
+    async def _cadvisor(self, request: web.Request) -> web.Response:
+        found = await stats.summary(self._pods, self._access.node)
+        return web.Response(text=stats.cadvisor(found, self._pods.all()), content_type="text/plain")
+
+    async def _running(self, request: web.Request) -> web.Response:
+        running = [pod for pod in self._pods.all() if self._pods.connection(pod["metadata"]["uid"])]
+        items = [one for one in map(stats.running, running) if one["spec"]["containers"]]
+        return web.json_response({"apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": items})
 
     def _pod(self, request: web.Request) -> Object:
         namespace, name = request.match_info["namespace"], request.match_info["pod"]
@@ -184,12 +205,6 @@ class Server:
         if name not in [one["name"] for one in known]:
             raise web.HTTPNotFound(text=f'container "{name}" is not in pod "{pod["metadata"]["name"]}"\n')
         return pod, name
-
-    def _connected(self, pod: Object) -> Connection:
-        connection = self._pods.connection(pod["metadata"]["uid"])
-        if connection is None:
-            raise web.HTTPBadRequest(text=f'pod "{pod["metadata"]["name"]}" does not run now\n')
-        return connection
 
 
 async def _pass_on(stream: Stream, request: web.Request, response: web.StreamResponse) -> StreamEnded:
@@ -214,6 +229,10 @@ async def _healthy(request: web.Request) -> web.Response:
     return web.Response(text="ok")
 
 
+async def _old(request: web.Request) -> web.Response:
+    raise ValueError("a WebSocket is needed here; use kubectl 1.31 or later")
+
+
 async def _upgrade(request: web.Request, protocols: tuple[str, ...]) -> web.WebSocketResponse:
     socket = web.WebSocketResponse(protocols=protocols, max_msg_size=0, compress=False, decode_text=False)
     if not socket.can_prepare(request).ok:
@@ -224,11 +243,29 @@ async def _upgrade(request: web.Request, protocols: tuple[str, ...]) -> web.WebS
     return socket
 
 
+def not_running(pod: Object, container: str = "") -> str:
+    """Return why there is nothing in a pod that could answer now."""
+    name, status = pod["metadata"]["name"], pod.get("status", {})
+    what = f'container "{container}" in pod "{name}"' if container else f'pod "{name}"'
+    if status.get("phase") in _OVER:
+        return f"{what} has ended: the pod's phase is {status['phase']}"
+    waiting = (_status(pod, container) or {}).get("state", {}).get("waiting") or {}
+    why = waiting.get("reason") or status.get("reason") or "ContainerCreating"
+    told = f": {waiting['message']}" if waiting.get("message") else ""
+    if status.get("phase") == "Running":
+        return f"{what} cannot be reached: its job on the node does not answer; try again, or see kubectl describe pod"
+    return f"{what} is waiting to start: {why}{told}"
+
+
+def _status(pod: Object, container: str) -> Object | None:
+    statuses = [one for kind in _KEPT_KINDS for one in pod.get("status", {}).get(kind, ())]
+    return next((one for one in statuses if container in ("", one["name"])), None)
+
+
 def must_have_run(pod: Object, container: str) -> None:
     """Tell as the kubelet of Kubernetes does when there can be no log yet."""
     told = pod.get("status", {})
-    statuses = [one for kind in _KEPT_KINDS for one in told.get(kind, ())]
-    found: Object | None = next((one for one in statuses if one["name"] == container), None)
+    found = _status(pod, container)
     name = f'container "{container}" in pod "{pod["metadata"]["name"]}"'
     if found is None:
         # It waits for Slurm, or was refused.

@@ -10,14 +10,14 @@ import json
 import resource
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from isthmus.clients.kube import Object
 from isthmus.kubelet import reports
 from isthmus.kubelet.channel import Connection
-from isthmus.kubelet.frames import Channel
+from isthmus.podproto.frames import Channel
 
 _ANSWER_S = 3.0
 _ANSWER_BYTES = 1 << 20
@@ -70,6 +70,44 @@ def resources(found: dict[str, Any]) -> str:
         lines += _figures("pod", pod, place)
     lines += _figures("node", found["node"], "")
     return "\n".join(["# TYPE container_cpu_usage_seconds_total counter", *lines, "scrape_error 0", ""])
+
+
+def cadvisor(found: dict[str, Any], pods: Iterable[Object]) -> str:
+    """Return a summary's containers under cAdvisor's names and labels (cadvisor, docs/storage/prometheus.md).
+
+    What an ordinary user cannot see, as network counters of a container, is left out.
+    """
+    described = {
+        (pod["metadata"]["uid"], one["name"]): one
+        for pod in pods
+        for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
+        for one in pod.get("status", {}).get(kind, ())
+    }
+    rows: dict[str, list[str]] = {name: [] for name in _CADVISOR}
+    for pod in found["pods"]:
+        reference = pod["podRef"]
+        for one in pod["containers"]:
+            status = described.get((reference["uid"], one["name"]), {})
+            place = {"namespace": reference["namespace"], "pod": reference["name"], "container": one["name"]}
+            labels = _labels(
+                {**place, "id": "", "image": status.get("image", ""), "name": status.get("containerID", "")}
+            )
+            for name, (_, value) in _CADVISOR.items():
+                if (told := value(one)) is not None:
+                    rows[name].append(f"{name}{labels} {told}")
+    kinds = {name: f"# TYPE {name} {kind}" for name, (kind, _) in _CADVISOR.items()}
+    return "\n".join([line for name, lines in rows.items() if lines for line in (kinds[name], *lines)] + [""])
+
+
+def running(pod: Object) -> Object:
+    """Return a pod as `/runningpods/` lists it: who it is, and its containers that run."""
+    identity = {key: pod["metadata"][key] for key in ("name", "namespace", "uid")}
+    listed = [
+        {"name": one["name"], "image": one.get("image", ""), "resources": {}}
+        for one in pod.get("status", {}).get("containerStatuses", ())
+        if one.get("state", {}).get("running")
+    ]
+    return {"metadata": identity, "spec": {"containers": listed}, "status": {}}
 
 
 def own(pods: Iterable[Object]) -> str:
@@ -130,6 +168,27 @@ def _memory(count: int) -> dict[str, Any]:
         "usageBytes": count,
         "workingSetBytes": count,
     }
+
+
+def _began(one: dict[str, Any]) -> str | None:
+    return f"{datetime.fromisoformat(one['startTime']).timestamp():.0f}" if one["startTime"] else None
+
+
+_CADVISOR: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
+    "container_cpu_usage_seconds_total": ("counter", lambda one: f"{one['cpu']['usageCoreNanoSeconds'] / 1e9:.3f}"),
+    "container_memory_usage_bytes": ("gauge", lambda one: one["memory"]["usageBytes"]),
+    "container_memory_working_set_bytes": ("gauge", lambda one: one["memory"]["workingSetBytes"]),
+    "container_start_time_seconds": ("gauge", _began),
+}
+
+
+def _labels(found: dict[str, str]) -> str:
+    """Return labels, escaped as the exposition format asks (Prometheus, text format 0.0.4)."""
+    escaped = {key: value.translate(_ESCAPED) for key, value in found.items()}
+    return "{" + ",".join(f'{key}="{value}"' for key, value in escaped.items()) + "}"
+
+
+_ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 def _figures(kind: str, found: dict[str, Any], labels: str) -> Iterator[str]:

@@ -15,12 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
-from . import frames
-from .frames import Data, FrameError, Message
+from isthmus.podproto import frames
+from isthmus.podproto.frames import Data, FrameError, Message
+
 from .home import Work
 from .processes import say
 
-VERSION = 1
 SERVER_NAME = "isthmus-kubelet"
 # A kubelet that comes back waits 5 s for the supervisors of pods that shall stop, then Slurm ends these without a hook.
 FIRST_S, LONGEST_S = 0.2, 2.0
@@ -131,13 +131,11 @@ class Channel:
         self._changed.set()
         reporting = asyncio.ensure_future(self._report(writer))
         try:
-            decoder = frames.Decoder()
             while True:
-                received = await reader.read(1 << 16)
-                if not received:
-                    return
-                for frame in decoder.feed(received):
-                    await (self._listener.data(frame) if isinstance(frame, Data) else self._listener.message(frame))
+                frame = await frames.read(reader)
+                await (self._listener.data(frame) if isinstance(frame, Data) else self._listener.message(frame))
+        except asyncio.IncompleteReadError:
+            return
         finally:
             reporting.cancel()
 

@@ -15,11 +15,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from isthmus.podproto import VERSION, WINDOWS
+from isthmus.podproto.frames import Data, Message
+
 from . import namespaces
 from . import plan as plans
-from .channel import VERSION, Channel
+from .channel import Channel
 from .facts import Facts
-from .frames import Data, Message
 from .home import Home
 from .namespaces import PodNamespaces
 from .plan import Plan, PlanError
@@ -81,7 +83,13 @@ class Supervisor:
     def hello(self) -> Message:
         """Say who this is."""
         told = self._facts.told(self._uid)
-        return {"type": "hello", "version": VERSION, **told, "has_plan": self._running is not None}
+        return {
+            "type": "hello",
+            "version": VERSION,
+            "features": [WINDOWS],
+            **told,
+            "has_plan": self._running is not None,
+        }
 
     def report(self) -> Message:
         """Return the report as a message."""
@@ -95,6 +103,8 @@ class Supervisor:
                 self._streams.open(message)
             elif kind == "cancel":
                 self._streams.cancel(int(message["stream"]))
+            elif kind == "window":
+                self._streams.granted(int(message["stream"]), int(message["bytes"]))
             elif kind == "plan":
                 self._begin(message["plan"])
             elif kind == "stop":
@@ -113,7 +123,11 @@ class Supervisor:
             say(f"{kind}: {error}")
 
     async def data(self, data: Data) -> None:
-        """Take bytes of a stream."""
+        """Take bytes of a stream.
+
+        Raises:
+            FrameError: more than its window has.
+        """
         await self._streams.data(data)
 
     async def gone(self) -> None:

@@ -15,7 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from .frames import Message
+from isthmus.podproto.frames import Message
+
 from .processes import say
 
 # Where isthmus-networkd listens, and what it speaks.

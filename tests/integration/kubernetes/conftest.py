@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import kube
+from tests.support import kube, kubelet_server
 from tests.support.kube_user import KubeUser
 from tests.support.kubelet_bed import Bed
 
@@ -28,3 +28,10 @@ def bed(api_server, tmp_path_factory):
 def api(api_server):
     """A user of the API server."""
     return KubeUser(api_server)
+
+
+@pytest.fixture(scope="module")
+def served(api_server, tmp_path_factory):
+    """Give the kubelet's server, with a running pod and its fake supervisor."""
+    with kubelet_server.serving(api_server, tmp_path_factory.mktemp("kubelet")) as given:
+        yield given

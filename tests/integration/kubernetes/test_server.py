@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import ssl
-import subprocess
 import threading
 import uuid
 
@@ -17,120 +16,9 @@ import pytest
 import requests
 from aiohttp import web
 
-from isthmus.clients.kube import Kube
 from isthmus.kubelet import server
-from isthmus.kubelet.access import Access
-from isthmus.kubelet.channel import ChannelServer
-from isthmus.kubelet.credentials import Authority, server_context
-from isthmus.kubelet.store import Store
-from tests.support.etcd import program
-from tests.support.fake_supervisor import OPEN_PORT, FakeSupervisor
-from tests.support.kube import NODE
-from tests.support.waiting import wait
-
-POD = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "web"},
-    "spec": {"nodeName": NODE, "automountServiceAccountToken": False, "containers": [{"name": "main", "image": "x"}]},
-}
-
-
-class OnePod:
-    """The pods of a node that has one."""
-
-    def __init__(self, pod, channel, store):
-        self.pod, self.channel, self.store = pod, channel, store
-
-    def named(self, namespace, name):
-        return self.pod if name == self.pod["metadata"]["name"] else None
-
-    def all(self):
-        return [self.pod]
-
-    def connection(self, uid):
-        return self.channel.connection(uid)
-
-    def folder(self, uid):
-        return self.store.folder(uid)
-
-    async def connected(self, connection):
-        pass
-
-    def reported(self, connection, report):
-        pass
-
-    def left(self, connection):
-        pass
-
-
-@contextlib.contextmanager
-def loop_thread():
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, daemon=True)
-    thread.start()
-    yield lambda work: asyncio.run_coroutine_threadsafe(work, loop).result(60)
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join(60)
-
-
-def register(api_server, port):
-    session = api_server.session()
-    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
-    assert session.post(f"{api_server.url}/api/v1/nodes", json=node).status_code in (201, 409)
-    status = {
-        "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
-        "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
-        "declaredFeatures": ["ExtendWebSocketsToKubelet"],
-    }
-    path = f"{api_server.url}/api/v1/nodes/{NODE}/status"
-    kind = {"Content-Type": "application/merge-patch+json"}
-    session.patch(path, data=json.dumps({"status": status}), headers=kind).raise_for_status()
-    made = session.post(f"{api_server.url}/api/v1/namespaces/default/pods", json=POD)
-    assert made.ok, made.text
-    running = {"phase": "Running", "containerStatuses": [running_status()]}
-    path = f"{api_server.url}/api/v1/namespaces/default/pods/web/status"
-    patched = session.patch(path, data=json.dumps({"status": running}), headers=kind)
-    assert patched.ok, patched.text
-    return patched.json()
-
-
-def running_status():
-    state = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
-    return {"name": "main", "image": "x", "imageID": "", "ready": True, "restartCount": 0, "state": state}
-
-
-@pytest.fixture(scope="module")
-def served(api_server, tmp_path_factory):
-    """Give a running pod and its fake supervisor."""
-    folder = tmp_path_factory.mktemp("kubelet")
-    with loop_thread() as run:
-        kube = run(connect(api_server.kubeconfig("kubelet")))
-        pods = OnePod(POD, None, Store(folder / "pods"))
-        pods.channel = ChannelServer(pods)
-        authority = Authority(api_server.pki)
-        tls = server_context(authority, "127.0.0.1", api_server.pki)
-        channel_port = run(pods.channel.start("127.0.0.1", 0, tls))
-        routes = server.Server(pods, Access(kube, NODE))
-        port = run(routes.start("127.0.0.1", 0, server.context(api_server.pki)))
-        pods.pod = register(api_server, port)
-        kept = pods.store.folder(pods.pod["metadata"]["uid"])
-        kept.accept(pods.pod)
-        kept.renew_credential(authority)
-        kept.set_address("127.0.0.1", channel_port)
-        supervisor = FakeSupervisor(kept.path, "1")
-        run(supervisor.connect())
-        wait(lambda: pods.channel.connection(kept.uid), interval_s=0.02)
-        yield f"https://127.0.0.1:{port}", supervisor, run
-        assert not supervisor.unknown
-        run(supervisor.leave())
-        pods.channel.stop()
-        run(routes.stop())
-        run(kube.close())
-
-
-async def connect(kubeconfig):
-    return await Kube.connect(kubeconfig)
+from tests.support.fake_supervisor import OPEN_PORT
+from tests.support.kubelet_server import forwarded
 
 
 def test_logs_are_shown(api_server, served):
@@ -139,7 +27,7 @@ def test_logs_are_shown(api_server, served):
 
 
 def test_logs_of_a_pod_that_leaves_at_that_moment_come_from_its_file(api_server, served):
-    _, supervisor, run = served
+    _, supervisor, run, _ = served
     kept = supervisor.folder / "logs" / "main" / "0.log"
     kept.parent.mkdir(parents=True)
     kept.write_text("2026-01-01T00:00:00.5Z stdout F kept\n")
@@ -209,20 +97,6 @@ def test_unknown_container_is_told(api_server, served):
     assert (done.status_code, "none" in done.text) == (400, True)
 
 
-@contextlib.contextmanager
-def forwarded(api_server, port):
-    words = [program("kubectl"), f"--kubeconfig={api_server.kubeconfig('admin')}", "port-forward", "web", f":{port}"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    line = process.stdout.readline()
-    try:
-        assert "Forwarding from" in line, line + process.stdout.read()
-        yield int(line.split(" -> ")[0].rpartition(":")[2]), process
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(60)
-        process.stdout.close()
-
-
 def test_forwarded_port_answers(api_server, served):
     with forwarded(api_server, OPEN_PORT) as (local, _):
         for text in (b"hello", os.urandom(300_000).hex().encode()):
@@ -266,6 +140,11 @@ def test_figures_are_told(api_server, served):
     assert session.get(f"{served[0]}/pods").json()["items"][0]["metadata"]["name"] == "web"
     assert session.get(f"{served[0]}/healthz").text == "ok"
     assert "isthmus_kubelet_pods" in session.get(f"{served[0]}/metrics").text
+    place = 'namespace="default",pod="web",container="main",id="",image="x",name=""'
+    advised = session.get(f"{served[0]}/metrics/cadvisor").text.splitlines()
+    assert f"container_memory_working_set_bytes{{{place}}} {1 << 20}" in advised
+    listed = session.get(f"{served[0]}/runningpods/").json()["items"]
+    assert [one["spec"]["containers"][0]["name"] for one in listed] == ["main"]
 
 
 def test_pod_of_another_name_is_not_there(api_server, served):

@@ -5,11 +5,12 @@ import ssl
 
 import pytest
 
-from isthmus.kubelet import channel, frames
+from isthmus.kubelet import channel
 from isthmus.kubelet.channel import ChannelServer
 from isthmus.kubelet.credentials import Authority, server_context
-from isthmus.kubelet.frames import Channel
 from isthmus.kubelet.store import Store
+from isthmus.podproto import WINDOWS, frames, windows
+from isthmus.podproto.frames import Channel
 from tests.support import pki
 from tests.support.fake_supervisor import FakeSupervisor
 
@@ -35,7 +36,7 @@ def keys(tmp_path_factory):
     return pki.write(tmp_path_factory.mktemp("keys") / "pki")
 
 
-def served(keys, tmp_path, use):
+def served(keys, tmp_path, use, features=(WINDOWS,)):
     """Run a test with a server and the folders of three pods."""
 
     async def run():
@@ -47,7 +48,7 @@ def served(keys, tmp_path, use):
             folder.accept({})
             folder.renew_credential(authority)
             folder.set_address("127.0.0.1", port)
-        supervisors = [FakeSupervisor(folder.path, "1") for folder in folders]
+        supervisors = [FakeSupervisor(folder.path, "1", features) for folder in folders]
         try:
             async with asyncio.timeout(20):
                 return await use(listener, supervisors)
@@ -179,7 +180,7 @@ def test_new_connection_takes_the_place_of_the_old(keys, tmp_path):
     served(keys, tmp_path, use)
 
 
-def test_reader_who_takes_nothing_loses_his_stream_only(keys, tmp_path, monkeypatch):
+def test_reader_of_an_older_supervisor_who_takes_nothing_loses_his_stream_only(keys, tmp_path, monkeypatch):
     monkeypatch.setattr(channel, "_QUEUE", 4)
     monkeypatch.setattr(channel, "_STUCK_S", 0.1)
 
@@ -192,7 +193,7 @@ def test_reader_who_takes_nothing_loses_his_stream_only(keys, tmp_path, monkeypa
         await until(lambda: listener.reports)
         assert stream.end.error == "cancelled"
 
-    served(keys, tmp_path, use)
+    served(keys, tmp_path, use, features=())
 
 
 def test_slow_reader_gets_all_that_came_before_the_end(keys, tmp_path, monkeypatch):
@@ -226,6 +227,53 @@ def test_end_that_nobody_takes_holds_up_the_pod_for_a_time_only(keys, tmp_path, 
         await connection.take({"type": "end", "stream": stream.number, "exit_code": 0})
         assert [item async for item in stream] == []
         assert stream.end.error == "cancelled"
+
+    served(keys, tmp_path, use, features=())
+
+
+def test_reader_who_takes_nothing_delays_nobody_and_loses_nothing(keys, tmp_path):
+    body = bytes(range(256)) * (3 * windows.WINDOW_BYTES // 256)
+
+    async def use(listener, supervisors):
+        connection, stream = await opened(listener, supervisors[0])
+        other = await connection.open({"type": "exec", "argv": ["true"], "stdin": False})
+        await until(lambda: stream.number in supervisors[0].outgoing)
+        sent = asyncio.create_task(supervisors[0]._send(stream.number, Channel.STDOUT, body))
+        await until(lambda: supervisors[0].outgoing[stream.number].is_waiting)
+        assert [item.body async for item in other] == [b"true\n", b"to stderr\n"]
+        await supervisors[0].report("running", {})
+        await until(lambda: listener.reports)
+        read = b""
+        async for item in stream:
+            read += item.body
+            if len(read) == len(body):
+                break
+        await sent
+        assert read == body
+
+    served(keys, tmp_path, use)
+
+
+def test_more_than_the_window_ends_the_connection(keys, tmp_path):
+    async def use(listener, supervisors):
+        _, stream = await opened(listener, supervisors[0])
+        for _ in range(windows.WINDOW_BYTES // frames.CHUNK_BYTES + 1):
+            supervisors[0].writer.write(frames.data(stream.number, Channel.STDOUT, bytes(frames.CHUNK_BYTES)))
+        await supervisors[0].closed.wait()
+        await until(lambda: stream.end)
+        assert stream.end.is_gone
+
+    served(keys, tmp_path, use)
+
+
+def test_end_lets_go_who_waits_to_send(keys, tmp_path):
+    async def use(listener, supervisors):
+        _, stream = await opened(listener, supervisors[0])
+        await supervisors[0].leave()
+        sent = asyncio.create_task(stream.send(Channel.STDIN, bytes(4 * windows.WINDOW_BYTES)))
+        await until(lambda: listener.gone)
+        await sent
+        assert stream.end.is_gone
 
     served(keys, tmp_path, use)
 

@@ -3,7 +3,8 @@
 import asyncio
 import os
 
-from isthmus.supervisor.frames import STDIN, Data
+from isthmus.podproto.frames import Channel as Of
+from isthmus.podproto.frames import Data
 from isthmus.supervisor.processes import Process, Program
 from isthmus.supervisor.streams import Streams
 from tests.support import homes
@@ -52,7 +53,7 @@ async def exec_whose_input_ends():
     streams.open({"type": "exec", "stream": 1, "container": "main", "argv": ["cat"], "tty": False, "stdin": True})
     while pod.pipes is None:
         await asyncio.sleep(0)
-    await streams.data(Data(1, STDIN, b""))
+    await streams.data(Data(1, Of.STDIN, b""))
     number = pod.pipes.ours[0]
     while number in map(int, os.listdir("/proc/self/fd")):
         await asyncio.sleep(0)
