@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -36,6 +36,7 @@ class FakeSlurm:
         self.refusal = ""
         self.jobs: dict[str, Found] = {}
         self.submissions: list[tuple[str, ...]] = []
+        self.cancellations: list[list[str]] = []
         self.questions = 0
         self.started: Callable[[str, str], None] = lambda job, comment: None
         self.cancelled: Callable[[str], None] = self.end
@@ -74,14 +75,16 @@ class FakeSlurm:
         self._answer()
         return []
 
-    def cancel(self, job: str) -> None:
-        """End a job as scancel does."""
+    def cancel(self, jobs: Collection[str]) -> None:
+        """End jobs as scancel does."""
         self._answer()
-        state = self.jobs[job].job.state
-        if state.waiting:
-            self.end(job, JobState.CANCELLED)
-        elif not state.ended:
-            self.cancelled(job)
+        self.cancellations.append(list(jobs))
+        for job in jobs:
+            state = self.jobs[job].job.state
+            if state.waiting:
+                self.end(job, JobState.CANCELLED)
+            elif not state.ended:
+                self.cancelled(job)
 
     def start(self, number: str) -> None:
         """Give a job its node."""

@@ -70,8 +70,9 @@ def _squeue(folder: Path, words: list[str]) -> None:
 
 
 def _scancel(folder: Path, words: list[str]) -> None:
-    path = folder / f"{words[-1]}.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "state": "CANCELLED"}))
+    for word in filter(str.isdecimal, words):
+        path = folder / f"{word}.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "state": "CANCELLED"}))
 
 
 def _sinfo(folder: Path, words: list[str]) -> None:

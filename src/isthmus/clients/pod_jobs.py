@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -108,16 +108,17 @@ class PodJobs:
         told = self._run("sacct", *words, f"--jobs={','.join(jobs)}")
         return [_accounted(line) for line in told.splitlines() if line.strip()]
 
-    def cancel(self, job: str) -> None:
-        """End a job, as its supervisor expects it: SIGTERM, and SIGKILL later; one that has ended is fine.
+    def cancel(self, jobs: Collection[str]) -> None:
+        """End jobs, as their supervisors expect it: SIGTERM, and SIGKILL later; those that have ended are fine.
 
         Raises:
-            SlurmError: Slurm did not take it.
+            SlurmError: Slurm did not take all of them.
         """
         try:
-            self._run("scancel", job)
+            self._run("scancel", *jobs)
         except RefusedError as error:
-            if not any(sign in str(error).lower() for sign in _UNKNOWN_JOB):
+            told = str(error).lower().split("; ")
+            if not all(any(sign in line for sign in _UNKNOWN_JOB) for line in told):
                 raise
 
     def _run(self, program: str, *words: str, script: str | None = None) -> str:

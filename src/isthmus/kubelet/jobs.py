@@ -1,7 +1,9 @@
 """What Slurm knows of the pods' jobs, asked for all at once, and the way of a pod to its one job.
 
 A round is one squeue, and one sacct when a job has left the queue. No answer leaves everything as it was. A job is
-GONE only when both have answered, several times over a minute, and neither knows it: accounting may be late.
+GONE only when both have answered, several times over a minute, and neither knows it: accounting may be late. Jobs that
+shall end while a scancel is under way are ended by the next one, all at once. Submissions, questions and scancel have
+threads of their own: each may wait a minute for slurmctld.
 """
 
 from __future__ import annotations
@@ -9,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Protocol, TypeVar
 
 from isthmus.clients.pod_jobs import Found, RefusedError
 from isthmus.clients.slurm import SlurmError
 from isthmus.kubelet.stats import COUNTS
 from isthmus.model.pod_job import Job, JobState, SlurmJob
+from isthmus.support.threads import Threads
 
 # Between two rounds: soon while something is expected to change, else so that Slurm hardly notices.
 BUSY_S = 1.0
@@ -44,8 +47,8 @@ class Slurm(Protocol):
     def accounted(self, jobs: Iterable[str]) -> list[SlurmJob]:
         """Return jobs that have left the queue."""
 
-    def cancel(self, job: str) -> None:
-        """End a job."""
+    def cancel(self, jobs: Collection[str]) -> None:
+        """End jobs."""
 
 
 class Jobs:
@@ -68,8 +71,15 @@ class Jobs:
         self._waiting = 0
         self._changed_s = time.monotonic()
         self._hurry = asyncio.Event()
-        self._submitting = asyncio.Semaphore(_SUBMISSIONS)
-        self._asking = asyncio.Lock()
+        self._submissions, self._questions = Threads("sbatch", _SUBMISSIONS), Threads("squeue", 1)
+        self._ends = Threads("scancel", 1)
+        self._unwanted: set[str] = set()
+        self._cancelling, self._asking = asyncio.Lock(), asyncio.Lock()
+
+    def stop(self) -> None:
+        """Ask nothing more."""
+        for threads in (self._submissions, self._questions, self._ends):
+            threads.stop()
 
     async def run(self) -> None:
         """Ask, round after round."""
@@ -91,9 +101,8 @@ class Jobs:
             RefusedError: Slurm said no.
             NoAnswerError: look with `find` before the next try.
         """
-        async with self._submitting:
-            COUNTS["submissions"] += 1
-            number = await asyncio.to_thread(self._slurm.submit, job.options, script)
+        COUNTS["submissions"] += 1
+        number = await self._submissions.call(self._slurm.submit, job.options, script)
         self._changed_s = time.monotonic()
         return number
 
@@ -134,10 +143,16 @@ class Jobs:
 
     async def cancel(self, job: str) -> None:
         """End a job; one that cannot be asked now is logged, and the caller tries again."""
-        try:
-            await asyncio.to_thread(self._slurm.cancel, job)
-        except SlurmError as error:
-            _log.warning("job %s is not cancelled: %s", job, error)
+        self._unwanted.add(job)
+        async with self._cancelling:
+            if job not in self._unwanted:
+                return
+            batch, self._unwanted = self._unwanted, set()
+            COUNTS["cancellations"] += 1
+            try:
+                await self._ends.call(self._slurm.cancel, sorted(batch, key=int))
+            except SlurmError as error:
+                _log.warning("not all of these jobs are cancelled: %s: %s", ", ".join(sorted(batch, key=int)), error)
         self.hurry()
 
     def hurry(self) -> None:
@@ -201,6 +216,6 @@ class Jobs:
 
     async def _call(self, question: Callable[[], list[_Answer]]) -> list[_Answer]:
         COUNTS["slurm_questions"] += 1
-        answer = await asyncio.to_thread(question)
+        answer = await self._questions.call(question)
         await asyncio.sleep(min(_GAP_S, self._busy_s))
         return answer

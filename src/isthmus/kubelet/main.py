@@ -104,6 +104,7 @@ class Kubelet:
         stack.callback(channel.stop)
         parts = self._parts(kube, Address(told.address, channel_port))
         stack.callback(parts.images.stop)
+        stack.callback(parts.jobs.stop)
         pods = Pods(parts, channel)
         stack.push_async_callback(pods.stop)
         listener.pods = pods

@@ -18,6 +18,7 @@ from isthmus.kubelet import node
 from isthmus.kubelet.config import Config
 from isthmus.kubelet.node import Host
 from isthmus.model.slurm_cluster import SlurmCluster
+from isthmus.support.threads import Threads
 
 LEASE_S = 10.0
 STATUS_S = 30.0
@@ -42,6 +43,7 @@ class NodeLoop:
 
     def __init__(self, kube: Kube, config: Config, host: Host, offer: Offer) -> None:
         self._kube, self._config, self._host, self._offer = kube, config, host, offer
+        self._threads = Threads("sinfo", 1)
         self._first = config.settings
         self._slurm: SlurmCluster | None = None
         self._node: Object | None = None
@@ -97,7 +99,7 @@ class NodeLoop:
 
     async def _ask(self) -> bool:
         try:
-            self._slurm = await asyncio.to_thread(self._offer)
+            self._slurm = await self._threads.call(self._offer)
         except SlurmError as error:
             _log.warning("%s", error)
             self._slurm = None

@@ -126,11 +126,12 @@ def test_number_is_taken_of_a_federation_too(programs):
 
 
 def test_ended_job_is_cancelled_already(programs):
-    programs(scancel=failed("scancel: error: Kill job error on job id 12: Invalid job id specified"))
-    PodJobs().cancel("12")
-    programs(scancel=failed("scancel: error: Kill job error on job id 12: Access/permission denied"))
+    gone = "scancel: error: Kill job error on job id 12: Invalid job id specified\n"
+    programs(scancel=failed(gone))
+    PodJobs().cancel(["12"])
+    programs(scancel=failed(gone + "scancel: error: Kill job error on job id 13: Access/permission denied\n"))
     with pytest.raises(RefusedError, match="denied"):
-        PodJobs().cancel("12")
+        PodJobs().cancel(["12", "13"])
 
 
 def test_offer_is_read(programs):

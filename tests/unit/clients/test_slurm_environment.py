@@ -34,7 +34,7 @@ CALLS = {
     "a pod's job": ("sbatch", lambda prefix: PodJobs(prefix).submit([], ""), ()),
     "pods' jobs": ("squeue", lambda prefix: PodJobs(prefix).queue(), ()),
     "ended pods' jobs": ("sacct", lambda prefix: PodJobs(prefix).accounted(["1"]), ()),
-    "a pod's end": ("scancel", lambda prefix: PodJobs(prefix).cancel("1"), ()),
+    "a pod's end": ("scancel", lambda prefix: PodJobs(prefix).cancel(["1"]), ()),
     "nodes": ("sinfo", slurm_offer.offer, ()),
     "limits": ("sacctmgr", slurm_offer.offer, ()),
     "all jobs": ("squeue", slurm.jobs_on_nodes, ()),

@@ -1,7 +1,10 @@
 """Rounds of questions to a Slurm in memory: no answer is never gone."""
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import chain
 
 import pytest
 
@@ -134,3 +137,43 @@ def test_find_waits_for_an_answer():
         return await search
 
     assert rounds(slurm, use) is None
+
+
+def test_jobs_that_end_together_are_ended_by_one_call():
+    slurm = FakeSlurm()
+    slurm.full = True
+    uids = [UID.replace("1", str(digit)) for digit in range(2, 10)]
+
+    async def use(asked):
+        numbers = [await asked.submit(job(uid), "#!/bin/sh\n") for uid in uids]
+        await asyncio.gather(*map(asked.cancel, numbers))
+        assert all(one.job.state is JobState.CANCELLED for one in slurm.jobs.values())
+        return numbers
+
+    numbers = rounds(slurm, use)
+    assert sorted(chain.from_iterable(slurm.cancellations)) == sorted(numbers)
+    # The first goes alone, all others while it was under way.
+    assert len(slurm.cancellations) <= 2
+
+
+def test_slurm_that_hangs_holds_up_nothing_else():
+    """What waits for slurmctld has threads of its own: the loop's are for the home."""
+    slurm, released = FakeSlurm(), threading.Event()
+    slurm.submit = lambda options, script: released.wait(60) and "1"
+    slurm.queue = slurm.cancel = lambda *_: released.wait(60) and []
+
+    async def use(asked):
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        waiting = [asyncio.create_task(asked.submit(job(), "#!/bin/sh\n")) for _ in range(8)]
+        waiting += [asyncio.create_task(asked.find(UID)), asyncio.create_task(asked.cancel("1"))]
+        await asyncio.sleep(0)
+        async with asyncio.timeout(20):
+            assert await asyncio.to_thread(lambda: "read") == "read"
+        assert not any(task.done() for task in waiting)
+        for task in waiting:
+            task.cancel()
+
+    try:
+        rounds(slurm, use)
+    finally:
+        released.set()
