@@ -1,0 +1,64 @@
+"""The module ca_request: a key that stays, and a request that says what was asked."""
+
+import grp
+import os
+import pwd
+import stat
+
+import pytest
+from cryptography import x509
+
+from tests.support import modules
+
+NAMES = {"dns": ["ctl", "ctl.site"], "addresses": ["192.0.2.10", "2001:db8::1"]}
+
+
+@pytest.fixture
+def ask(tmp_path):
+    module = modules.load("roles/ca/library/ca_request.py")
+    owner, group = pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(os.getgid()).gr_name
+    asked = {"files": str(tmp_path / "tls/etcd"), "owner": owner, "group": group, "organization": "isthmus"}
+    return lambda **other: modules.run(module, **{**asked, "usages": ["serverAuth", "clientAuth"], **NAMES, **other})
+
+
+def test_request_says_what_was_asked(ask):
+    found = x509.load_pem_x509_csr(ask(common_name="etcd")["csr"].encode())
+    assert found.subject.rfc4514_string() == "CN=etcd,O=isthmus"
+    names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert names.get_values_for_type(x509.DNSName) == NAMES["dns"]
+    assert [str(each) for each in names.get_values_for_type(x509.IPAddress)] == NAMES["addresses"]
+    usage = found.extensions.get_extension_for_class(x509.KeyUsage)
+    assert (usage.critical, usage.value.digital_signature, usage.value.key_cert_sign) == (True, True, False)
+    assert found.is_signature_valid
+
+
+def test_client_may_have_no_name(ask):
+    found = x509.load_pem_x509_csr(ask(dns=[], addresses=[], usages=["clientAuth"])["csr"].encode())
+    assert not [each for each in found.extensions if isinstance(each.value, x509.SubjectAlternativeName)]
+
+
+def test_key_stays_and_is_its_owners(ask, tmp_path):
+    assert ask()["changed"]
+    key = tmp_path / "tls/etcd.key"
+    before = key.read_text()
+    assert not ask()["changed"]
+    key.chmod(0o644)
+    assert ask()["changed"]
+    assert (key.read_text(), stat.S_IMODE(key.stat().st_mode)) == (before, 0o600)
+
+
+def test_what_is_no_key_is_replaced(ask, tmp_path):
+    ask()
+    (tmp_path / "tls/etcd.key").write_text("no key")
+    assert ask()["changed"]
+    assert "PRIVATE KEY" in (tmp_path / "tls/etcd.key").read_text()
+
+
+def test_check_run_makes_nothing(ask, tmp_path):
+    told = ask(_ansible_check_mode=True)
+    assert (told["changed"], (tmp_path / "tls").exists()) == (True, False)
+
+
+def test_unknown_owner_is_told(ask):
+    told = ask(owner="nobody-has-this-name")
+    assert told["failed"]
