@@ -53,6 +53,17 @@ def cgroups(containers: Sequence[dict[str, Any]], proc: Path = Path("/proc")) ->
     return "".join(found)
 
 
+def watchers(proc: Path = Path("/proc")) -> dict[str, int]:
+    """How many inotify instances this account has, in its containers too, and may have (inotify(7))."""
+    used = 0
+    for link in proc.glob("[0-9]*/fd/*"):
+        try:
+            used += os.readlink(link) == "anon_inode:inotify"
+        except OSError:
+            continue  # closed meanwhile, or another account's
+    return {"used": used, "limit": int((proc / "sys/fs/inotify/max_user_instances").read_text())}
+
+
 class Survey:
     """Asks this machine."""
 
@@ -101,6 +112,7 @@ def main() -> None:
         limits=Path("/proc/self/limits").read_text(),
         containers=containers,
         cgroups=cgroups(containers),
+        watchers=watchers(),
         network=survey.exists("network", cluster),
         home=survey.exists("volume", f"{cluster}-home"),
         images=survey.ask(images).split(),

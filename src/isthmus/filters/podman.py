@@ -15,6 +15,8 @@ from isthmus.filters.errors import InputError
 from isthmus.filters.local import local_mac
 
 CAP_SYS_RESOURCE = 24  # capabilities(7), linux/capability.h
+# inotify instances of a node: systemd has eight, D-Bus and others one each (measured).
+WATCHERS = 12
 # Row of /proc/self/limits, and what podman itself may have at most when it starts the runtime (measured, 4.3).
 CEILINGS = {"nofile": ("Max open files", 1 << 20), "nproc": ("Max processes", 1 << 15)}
 _UP = ("running", "stopping")
@@ -82,6 +84,25 @@ def local_plan(
     }
 
 
+def local_watchers_problem(watchers: Mapping[str, int], nodes: int) -> str:
+    """Why systemd would not start in so many more containers; "" where it will.
+
+    Without an inotify instance it hangs, and the node only never answers.
+
+    Args:
+        watchers: `used` and `limit` of inotify instances of this account.
+        nodes: containers to start.
+    """
+    needed = watchers["used"] + nodes * WATCHERS
+    if not nodes or needed <= watchers["limit"]:
+        return ""
+    return (
+        f"{nodes} more nodes need about {nodes * WATCHERS} inotify instances, and {watchers['used']} of this account's "
+        f"{watchers['limit']} are used; run `sysctl fs.inotify.max_user_instances={max(1024, 2 * needed)}`, or tear "
+        "down another test bed"
+    )
+
+
 def local_run_command(node: Mapping[str, str], engine: Sequence[str]) -> list[str]:
     """The command that starts one node.
 
@@ -132,4 +153,5 @@ FILTERS: dict[str, Callable[..., object]] = {
     "local_overlaps": local_overlaps,
     "local_plan": local_plan,
     "local_run_command": local_run_command,
+    "local_watchers_problem": local_watchers_problem,
 }

@@ -69,6 +69,16 @@ def test_all_that_is_asked_is_told_in_one_go(survey):
     assert "Max open files" in told["limits"]
 
 
+def test_watchers_of_all_processes_are_counted(module, tmp_path):
+    for process, links in {"7": ["anon_inode:inotify", "/dev/null"], "8": ["anon_inode:inotify"], "9": []}.items():
+        (tmp_path / process / "fd").mkdir(parents=True)
+        for number, target in enumerate(links):
+            (tmp_path / process / "fd" / str(number)).symlink_to(target)
+    (tmp_path / "sys/fs/inotify").mkdir(parents=True)
+    (tmp_path / "sys/fs/inotify/max_user_instances").write_text("128\n")
+    assert module.watchers(tmp_path) == {"used": 2, "limit": 128}
+
+
 @pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="needs ssh-keygen")
 def test_keys_that_are_not_there_or_not_whole_are_lacking(survey, tmp_path):
     made, none, foreign = (str(tmp_path / name) for name in ("made", "none", "foreign"))
