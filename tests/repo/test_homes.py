@@ -31,6 +31,7 @@ WORDS = {
 }
 # Task -> why it may.
 ALLOWED = {
+    "base: Describe a node": "names the mount point, and does nothing",
     "base: Mount the shared home": "the mount point itself is root's",
     "kubernetes: Tell isthmus up about the site; let bash complete the programs": "names a folder to users' programs",
 }

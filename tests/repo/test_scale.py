@@ -11,9 +11,10 @@ WALK = re.compile(r"'extract', hostvars|\(hostvars[,)]|hostvars \||\bhostvars,")
 # Where one is right, and why its cost does not grow with the square of the hosts.
 WALKS = {
     "playbooks/validate.yml": "run_once",
-    "roles/base/tasks/preflight.yml": "run_once",
+    "roles/base/tasks/version.yml": "run_once",
     "roles/bundle/vars/main.yml": "used while a bundle is made, where a run has a node of each kind",
     "roles/etcd/vars/main.yml": "the members of etcd, an odd handful, on themselves",
+    "roles/join/vars/main.yml": "in a task that is run_once",
     "roles/network/tasks/plugin/verify.yml": "run_once",
     "roles/network/tasks/preflight.yml": "run_once",
     "roles/network/vars/main.yml": "the members of etcd, and hosts outside group network",

@@ -4,7 +4,19 @@ import pytest
 
 from tests.repo import tree
 
-ROLES = ["apptainer", "artifacts", "base", "ca", "etcd", "kubernetes", "network", "provider_local", "registry", "slurm"]
+ROLES = [
+    "apptainer",
+    "artifacts",
+    "base",
+    "ca",
+    "etcd",
+    "join",
+    "kubernetes",
+    "network",
+    "provider_local",
+    "registry",
+    "slurm",
+]
 STAGES = {"preflight", "install", "configure", "run"}
 
 

@@ -20,6 +20,7 @@ ORDER = (
     "test_refusals",
     "test_cut",
     "test_nodes",
+    "test_join",
     "test_reconfigure",
     "test_daemons",
     "test_programs",

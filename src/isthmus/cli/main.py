@@ -11,12 +11,12 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from isthmus.cli import completion, doctor, down, info, kubeconfig, logs, network, pull, status, up
+from isthmus.cli import completion, doctor, down, info, kubeconfig, logs, network, node, pull, status, up
 from isthmus.cli.errors import CommandError
 from isthmus.support import private
 from isthmus.support.private import PrivateError
 
-TOOLS = (info, up, down, status, logs, kubeconfig, doctor, pull, network, completion)
+TOOLS = (info, up, down, status, logs, kubeconfig, doctor, pull, network, node, completion)
 EPILOG = """examples:
   isthmus info                    which cluster is this, and which version of isthmus
   isthmus info --json | jq .id    the same for a script
@@ -44,12 +44,14 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status is argparse's 2 for wrong usage, 1 for what could not be done, else 0."""
+    """Run one command; the exit status is argparse's 2 for wrong usage, 1 (or a tool's own) where it failed, else 0."""
     options = parser().parse_args(arguments)
     try:
         with private.umask():
             options.run(options)
-    except (CommandError, PrivateError) as error:
+    except CommandError as error:
+        return _fail(str(error), error.status)
+    except PrivateError as error:
         return _fail(str(error))
     except BrokenPipeError:  # who read has enough; what is left has no reader either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -59,6 +61,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _fail(words: str) -> int:
+def _fail(words: str, status: int = 1) -> int:
     print(f"isthmus: {words}", file=sys.stderr)
-    return 1
+    return status

@@ -13,7 +13,7 @@ from typing import Any
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from cryptography.x509 import Certificate, load_pem_x509_certificate
+from cryptography.x509 import Certificate, load_pem_x509_certificate, load_pem_x509_certificates
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from isthmus.filters.errors import InputError
@@ -57,27 +57,35 @@ def ca_days_left(certificate: str) -> int:
     return max(0, (_read(certificate).not_valid_after_utc - datetime.now(UTC)).days)
 
 
-def ca_certificate_fits(state: Mapping[str, Any], authority: str, wanted: Mapping[str, Any], days: int) -> bool:
+def ca_certificate_fits(state: Mapping[str, Any], authorities: str, wanted: Mapping[str, Any], days: int) -> bool:
     """Tell whether a host's certificate can stay as it is.
 
     Args:
         state: of the host, as the module `ca_state` has it: kept, public_key, certificate (PEM).
-        authority: the CA's certificate (PEM), "" where there is none.
+        authorities: certificates (PEM) of which one must have signed it, "" for none.
         wanted: common_name ("" for none), organization, names (`DNS:ctl`, `IP:192.0.2.10`), usages.
         days: it has to last that long from now.
     """
-    if not state["kept"] or not authority.strip():
+    if not state["kept"] or not authorities.strip():
         return False
     try:
-        certificate, issuer = _read(state["certificate"]), _read(authority)
-        certificate.verify_directly_issued_by(issuer)
-    except (InputError, InvalidSignature, ValueError, TypeError):
+        certificate, issuers = _read(state["certificate"]), load_pem_x509_certificates(authorities.encode())
+    except (InputError, ValueError):
         return False
     return (
-        _public_key(state["certificate"]) == state["public_key"].strip()
+        any(_has_signed(issuer, certificate) for issuer in issuers)
+        and _public_key(state["certificate"]) == state["public_key"].strip()
         and ca_days_left(state["certificate"]) >= days
         and _described(certificate) == _wished(wanted)
     )
+
+
+def _has_signed(issuer: Certificate, certificate: Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(issuer)
+    except (InvalidSignature, ValueError, TypeError):
+        return False
+    return True
 
 
 def _described(certificate: Certificate) -> dict[str, object]:

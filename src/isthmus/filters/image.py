@@ -95,7 +95,9 @@ def local_image_key(recipe: Mapping[str, Any]) -> str:
 _WHOLE = 'tar=$1; shift; test -e "$tar" || { "$@" && sync "$tar.part" && mv "$tar.part" "$tar"; }'
 
 
-def local_bootstrap_command(recipe: Mapping[str, Any], tar: str, arguments: Sequence[str] = ()) -> list[str]:
+def local_bootstrap_command(
+    recipe: Mapping[str, Any], tar: str, arguments: Sequence[str] = (), program: Sequence[str] = ()
+) -> list[str]:
     """The command that makes a recipe's image where it is not there; of two runs at once one does, the other waits.
 
     Args:
@@ -103,6 +105,7 @@ def local_bootstrap_command(recipe: Mapping[str, Any], tar: str, arguments: Sequ
             runs before packages are chosen; `$1` is the image's root).
         tar: path of the image, which is whole or not there; its last step is `<tar>.customize`.
         arguments: what that step gets besides the image's root.
+        program: script, unit, folder of the wheel, place of the venv, version; where the nodes' programs are wanted.
     """
     # An image keeps its package lists: their age is then what Ansible's apt module takes it for.
     return [
@@ -112,8 +115,14 @@ def local_bootstrap_command(recipe: Mapping[str, Any], tar: str, arguments: Sequ
         *(f"--aptopt={option}" for option in recipe["options"]),
         *([f"--setup-hook={recipe['setup']}"] if "setup" in recipe else []),
         f'--customize-hook={shlex.quote(f"{tar}.customize")} "$1" {shlex.join(arguments)}'.rstrip(),
+        *([_program_hook(*program)] if program else []),
         *(recipe["suite"], f"{tar}.part", *recipe["sources"]),
     ]
+
+
+def _program_hook(script: str, unit: str, wheels: str, prefix: str, key: str) -> str:
+    words = shlex.join([unit, prefix, key])
+    return f'--customize-hook=sh {shlex.quote(script)} "$1" {shlex.quote(wheels)}/*.whl {words}'
 
 
 FILTERS: dict[str, Callable[..., object]] = {

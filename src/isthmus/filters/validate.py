@@ -17,6 +17,7 @@ from isthmus.filters.validate_arguments import argument_problems
 from isthmus.filters.validate_artifacts import artifact_problems
 from isthmus.filters.validate_etcd import etcd_problems
 from isthmus.filters.validate_hosts import host_problems
+from isthmus.filters.validate_join import join_problems
 from isthmus.filters.validate_kubernetes import kubernetes_problems
 from isthmus.filters.validate_names import name_problems
 from isthmus.filters.validate_network import network_problems
@@ -70,6 +71,7 @@ def _problems(site: Site) -> Iterator[str]:
         yield from registry_problems(site)
         yield from etcd_problems(site)
         yield from kubernetes_problems(site)
+        yield from join_problems(site)
 
 
 def _network_problems(site: Site) -> Iterator[str]:

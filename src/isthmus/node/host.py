@@ -1,0 +1,194 @@
+"""A node as it is, and how each kind of thing is brought about on it, by its files and by commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from isthmus.clients import process
+from isthmus.clients.process import ProcessError
+from isthmus.node.errors import JoinError
+from isthmus.node.files import Tree
+from isthmus.node.manifest import Entry, When
+
+# What a file of a folder needs before it counts.
+_FOLLOWS = {
+    "/etc/tmpfiles.d/": ("systemd-tmpfiles", "--create"),
+    "/etc/sysctl.d/": ("sysctl", "--quiet", "--load"),
+}
+_BELIEVED = "/usr/local/share/ca-certificates/"
+_RESOLVED = "/run/systemd/resolve/"
+_RUNS = {"active", "reloading", "refreshing"}
+_DPKG = "--showformat=${db:Status-Status} ${Package} ${Version}\\n"
+
+Run = Callable[..., process.Finished]
+
+
+class Unit(NamedTuple):
+    """What systemd says of a unit."""
+
+    load: str
+    enabled: bool
+    runs: bool
+    began: float
+
+
+class Host:
+    """This host.
+
+    Args:
+        tree: its files.
+        run: how commands are run.
+    """
+
+    def __init__(self, tree: Tree, run: Run = process.run) -> None:
+        self.tree, self._run = tree, run
+
+    def command(self, *words: str, text: str | None = None) -> str:
+        """Run a command that must succeed.
+
+        Raises:
+            JoinError: it did not.
+        """
+        try:
+            return self._run(words, timeout_s=120, input_text=text).stdout
+        except ProcessError as error:
+            raise JoinError(f"{error}; mend that, then run `isthmus node join` again") from error
+
+    def answer(self, *words: str) -> str:
+        """What a command says, "" where it is not there or fails."""
+        try:
+            return self._run(words, timeout_s=30).stdout.strip()
+        except ProcessError:
+            return ""
+
+    def kinds(self) -> set[When]:
+        """Which entries with `when` are for this host."""
+        resolved = self.answer("systemctl", "is-active", "systemd-resolved") == "active"
+        machine = self.answer("systemd-detect-virt", "--container") in ("", "none")
+        return {When.RESOLVED if resolved else When.UNRESOLVED, *([When.MACHINE] if machine else [])}
+
+    def resolver(self) -> str:
+        """Who answers this host's questions for names, as role network has it."""
+        path = self.tree.at("/etc/resolv.conf")
+        linked = path.is_symlink() and _RESOLVED in f"/{os.readlink(path).lstrip('./')}"
+        return "systemd-resolved" if linked and When.RESOLVED in self.kinds() else "resolv.conf"
+
+    def addresses(self) -> set[str]:
+        """IPv4 addresses of its interfaces."""
+        told = json.loads(self.command("ip", "-json", "-4", "address") or "[]")
+        return {str(each["local"]) for link in told for each in link.get("addr_info", [])}
+
+    def packages(self, names: Iterable[str]) -> dict[str, str]:
+        """Name -> version of those that are installed."""
+        found = {}
+        # dpkg-query fails when it lacks one, and tells of the others.
+        try:
+            told = self._run(["dpkg-query", "--show", _DPKG, *names], timeout_s=30).stdout
+        except ProcessError as error:
+            told = error.stdout
+        for line in told.splitlines():
+            status, name, version = line.split(" ", 2)
+            if status == "installed":
+                found[name] = version
+        return found
+
+    def name(self) -> str:
+        """Its short host name."""
+        return socket.gethostname().partition(".")[0].lower()
+
+    def set_name(self, name: str, *, check: bool) -> bool:
+        """Give it a name; return whether it had another."""
+        if socket.gethostname() == name and self.tree.text("/etc/hostname").strip() == name:
+            return False
+        if not check:
+            self.command("hostnamectl", "hostname", name)
+        return True
+
+    def follow(self, paths: Iterable[str]) -> None:
+        """Make the files count that are nothing by themselves."""
+        paths = list(paths)
+        for path in paths:
+            for folder, words in _FOLLOWS.items():
+                if path.startswith(folder):
+                    self.command(*words, path)
+        if any(path.startswith(_BELIEVED) for path in paths):
+            self.command("update-ca-certificates")
+
+    def alternative(self, name: str, path: str, *, check: bool) -> bool:
+        """Let a name of update-alternatives(1) stand for a path; return whether it did not."""
+        link = self.tree.at(f"/etc/alternatives/{name}")
+        if link.is_symlink() and os.readlink(link) == path:
+            return False
+        if not check:
+            self.command("update-alternatives", "--set", name, path)
+        return True
+
+    def mask(self, name: str, *, check: bool) -> bool:
+        """Keep a unit from running; return whether it could."""
+        if self.answer("systemctl", "show", "--property=LoadState", "--value", name) == "masked":
+            return False
+        if not check:
+            self.command("systemctl", "mask", "--now", name)
+        return True
+
+    def mount(self, entry: Entry, *, check: bool) -> bool:
+        """Mount a file system now and at each boot; return whether it was not."""
+        line = f"{entry['source']} {entry['path']} {entry['type']} {entry['options']} 0 0"
+        table = self.tree.text("/etc/fstab")
+        known = line in (" ".join(each.split()) for each in table.splitlines())
+        mounted = bool(self.answer("findmnt", "--noheadings", "--types", f"{entry['type']},nfs4", entry["path"]))
+        if known and mounted:
+            return False
+        if not check and not known:
+            rest = [each for each in table.splitlines() if each.split()[1:2] != [entry["path"]]]
+            path = self.tree.at("/etc/fstab")
+            path.write_text("".join(f"{each}\n" for each in [*rest, line]))
+        if not check and not mounted:
+            self.command("mount", entry["path"])
+        return True
+
+    def units(self, names: Sequence[str]) -> list[Unit]:
+        """What systemd says of units."""
+        if not names:
+            return []
+        asked = "LoadState,ActiveState,UnitFileState,ExecMainStartTimestampMonotonic"
+        shown = self.command("systemctl", "show", f"--property={asked}", "--", *names)
+        since = time.time() - time.clock_gettime(time.CLOCK_MONOTONIC)
+        return [_unit(block, since) for block in shown.strip().split("\n\n")]
+
+    def run_unit(self, entry: Entry, *, check: bool) -> list[str]:
+        """Enable and start a unit, or start it again on files that are newer than its process; return what was done."""
+        name = entry["name"]
+        unit = self.units([name])[0]
+        if unit.load == "not-found" and check:
+            return [f"{name} enabled", f"{name} started"]
+        if unit.load != "loaded":
+            raise JoinError(f"{name} is {unit.load}; make this node from the image, which has the packages")
+        changed = max((_changed(self.tree.at(path)) for path in entry["files"]), default=0.0)
+        done = [] if unit.enabled else ["enable"]
+        if not unit.runs:
+            done.append("start")
+        elif changed > unit.began:
+            done.append("restart")
+        for verb in [] if check else done:
+            self.command("systemctl", verb, name)
+        return [f"{name} {verb}{'d' if verb.endswith('e') else 'ed'}" for verb in done]
+
+
+def _changed(path: Path) -> float:
+    # Not mtime, which copies and archives keep.
+    return path.stat().st_ctime if path.exists() else 0.0
+
+
+def _unit(block: str, since: float) -> Unit:
+    told = dict(line.partition("=")[::2] for line in block.splitlines())
+    began = since + int(told.get("ExecMainStartTimestampMonotonic") or 0) / 1e6
+    enabled = bool(re.fullmatch("enabled|static|indirect|alias|generated", told["UnitFileState"]))
+    return Unit(told["LoadState"], enabled, told["ActiveState"] in _RUNS, began)
