@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,21 +58,33 @@ def run(log: str, *command: str, environment: Mapping[str, str] | None = None) -
     return Result(process.returncode, "".join(lines))
 
 
-def cut(at: str, *arguments: str) -> None:
+def cut(at: str, *arguments: str, tree: Path = ROOT) -> None:
     """Run ansible-playbook and kill it, with all it started, when it begins the task of this name."""
+    reached = _killed(lambda line: at in line, arguments, tree)
+    assert reached, f"ansible-playbook {' '.join(arguments)} ended before the task {at}"
+
+
+def cut_after(tasks: int, *arguments: str) -> str:
+    """Kill it when it has begun so many tasks; the last one's banner, or "" when it ended before."""
+    left = iter(range(tasks - 1, -1, -1))
+    return _killed(lambda line: line.startswith("TASK [") and next(left) == 0, arguments)
+
+
+def _killed(is_reached: Callable[[str], bool], arguments: Sequence[str], tree: Path = ROOT) -> str:
     sources = [argument for source in inventory_sources() for argument in ("-i", source)]
     command = (str(BIN / "ansible-playbook"), *sources, *arguments)
     with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     ) as process:
-        reached = any(at in COLOR.sub("", line) for line in process.stdout or ())
+        lines = (COLOR.sub("", line) for line in process.stdout or ())
+        reached = next((line.strip() for line in lines if is_reached(line)), "")
         # Ansible's workers have sessions of their own.
         workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         os.killpg(process.pid, signal.SIGKILL)
         for worker in map(int, workers):
             with suppress(ProcessLookupError):
                 os.kill(worker, signal.SIGKILL)
-    assert reached, f"ansible-playbook {' '.join(arguments)} ended before the task {at}"
+    return reached
 
 
 def play(log: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Result:
