@@ -77,7 +77,7 @@ class Host:
     def resolver(self) -> str:
         """Who answers this host's questions for names, as role network has it."""
         path = self.tree.at("/etc/resolv.conf")
-        linked = path.is_symlink() and _RESOLVED in f"/{os.readlink(path).lstrip('./')}"
+        linked = path.is_symlink() and os.readlink(path).startswith(_RESOLVED)
         return "systemd-resolved" if linked and When.RESOLVED in self.kinds() else "resolv.conf"
 
     def addresses(self) -> set[str]:
