@@ -22,6 +22,7 @@ ORDER = (
     "test_nodes",
     "test_join",
     "test_reconfigure",
+    "test_health",
     "test_daemons",
     "test_programs",
     "test_network_faults",

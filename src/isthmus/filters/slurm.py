@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from isthmus.filters.accounting import slurm_accounting_plan
 from isthmus.filters.accounting_state import slurm_accounting_queries
-from isthmus.filters.slurm_choices import slurm_priority, slurm_purge, slurm_site_files
+from isthmus.filters.slurm_choices import slurm_health, slurm_priority, slurm_purge, slurm_site_files
 from isthmus.filters.slurm_conf import slurm_conf, slurm_settings
 from isthmus.filters.slurm_files import slurm_openmpi, slurm_protected, slurm_protected_file
 from isthmus.filters.slurm_gres import slurm_gres, slurm_gres_types
@@ -39,6 +39,7 @@ FILTERS: dict[str, Callable[..., object]] = {
     "slurm_openmpi": slurm_openmpi,
     "slurm_partitions": slurm_partitions,
     "slurm_qos_bounded": slurm_qos_bounded,
+    "slurm_health": slurm_health,
     "slurm_priority": slurm_priority,
     "slurm_protected": slurm_protected,
     "slurm_protected_file": slurm_protected_file,

@@ -33,6 +33,10 @@ _WEIGHTS = {
 _PURGED = ("event", "job", "resv", "step", "suspend", "txn", "usage")
 _SPAN = re.compile(r"[1-9][0-9]*(hours|days|months)")
 _MOST_WEIGHT = 2**32 - 1
+_PROGRAM = re.compile(r"/[A-Za-z0-9_./+-]+")
+# slurmd ends such a program after a minute; Slurm keeps the interval in 16 bits.
+_HEALTH_S = 60
+_MOST_INTERVAL = 65533
 
 
 def slurm_site_files(files: Mapping[str, str], *, everywhere: bool) -> list[dict[str, str]]:
@@ -72,6 +76,25 @@ def slurm_priority(weights: Mapping[str, object]) -> dict[str, object]:
         if isinstance(weight, bool) or not isinstance(weight, int) or not 0 <= weight <= _MOST_WEIGHT:
             raise InputError(f"slurm_priority_weights.{name} is {weight!r}", f"give a whole number to {_MOST_WEIGHT}")
     return {_WEIGHTS[name]: weight for name, weight in weights.items()}
+
+
+def slurm_health(program: str, interval_s: object) -> dict[str, object]:
+    """Settings of slurm.conf for the program by which nodes examine themselves; none without a program.
+
+    Raises:
+        InputError: what Slurm cannot run, or no interval that it takes.
+    """
+    if not program:
+        return {}
+    if not isinstance(program, str) or not _PROGRAM.fullmatch(program):
+        raise InputError(
+            f"slurm_health_program is {program!r}", "give its absolute path, without arguments, or leave it empty"
+        )
+    if isinstance(interval_s, bool) or not isinstance(interval_s, int) or not _HEALTH_S <= interval_s <= _MOST_INTERVAL:
+        raise InputError(
+            f"slurm_health_interval_s is {interval_s!r}", f"give seconds from {_HEALTH_S} to {_MOST_INTERVAL}"
+        )
+    return {"HealthCheckProgram": program, "HealthCheckInterval": interval_s, "HealthCheckNodeState": "ANY,CYCLE"}
 
 
 def slurm_purge(after: Mapping[str, object]) -> dict[str, object]:

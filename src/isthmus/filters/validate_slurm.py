@@ -9,7 +9,7 @@ from typing import Any
 from ClusterShell.NodeSet import NodeSetException
 
 from isthmus.filters.errors import InputError
-from isthmus.filters.slurm_choices import slurm_priority, slurm_purge, slurm_site_files
+from isthmus.filters.slurm_choices import slurm_health, slurm_priority, slurm_purge, slurm_site_files
 from isthmus.filters.slurm_gres import slurm_gres
 from isthmus.filters.slurm_nodes import slurm_expand, slurm_hardware
 from isthmus.filters.slurm_partitions import slurm_partitions
@@ -19,12 +19,15 @@ from isthmus.filters.validate_site import Site
 # What a job gets without asking; a job of the whole node, or of one CPU, must fit.
 _MEMORY_KEYS = ("defmempernode", "defmempercpu")
 _TIME_KEYS = ("maxtime", "defaulttime", "maxwall", "grpwall")
+# Right ones, beside which another is examined.
+_HEALTH: Mapping[str, Any] = {"program": "/bin/true", "interval_s": 300}
 _LIMITED = ("slurm_accounts", "slurm_qos", "slurm_users")
 
 
 def slurm_problems(site: Site) -> Iterator[str]:
     """Yield what is wrong with nodes, partitions and limits."""
     yield from _choices(site)
+    yield from _health(site)
     yield from _nodes(site)
     yield from _gres(site)
     yield from _partitions(site)
@@ -47,6 +50,16 @@ def _choices(site: Site) -> Iterator[str]:
                 check({name: value})
             except InputError as error:
                 yield site.problem_of(error, name, variable)
+
+
+def _health(site: Site) -> Iterator[str]:
+    for name in _HEALTH:
+        value = site.shared(f"slurm_health_{name}")
+        if value is not None:
+            try:
+                slurm_health(**{**_HEALTH, name: value})
+            except InputError as error:
+                yield site.problem_of(error, f"slurm_health_{name}")
 
 
 def _nodes(site: Site) -> Iterator[str]:

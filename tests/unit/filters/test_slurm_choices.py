@@ -3,7 +3,7 @@
 import pytest
 
 from isthmus.filters.errors import InputError
-from isthmus.filters.slurm_choices import slurm_priority, slurm_purge, slurm_site_files
+from isthmus.filters.slurm_choices import slurm_health, slurm_priority, slurm_purge, slurm_site_files
 
 FILES = {"topology.conf": "SwitchName=s1 Nodes=c1", "job_submit.lua": "", "plugstack.conf.d/site.conf": "# none\n"}
 
@@ -76,3 +76,29 @@ def test_purges_are_slurmdbds_settings():
 def test_wrong_purges_are_refused(after, words):
     with pytest.raises(InputError, match=words):
         slurm_purge(after)
+
+
+def test_health_is_slurms_settings():
+    assert slurm_health("/opt/nhc", 600) == {
+        "HealthCheckProgram": "/opt/nhc",
+        "HealthCheckInterval": 600,
+        "HealthCheckNodeState": "ANY,CYCLE",
+    }
+    assert slurm_health("", 600) == {}
+
+
+@pytest.mark.parametrize(
+    ("program", "interval_s", "words"),
+    [
+        ("nhc", 300, "slurm_health_program is 'nhc'; give its absolute path"),
+        ("/opt/nhc -v", 300, "without arguments"),
+        (["/opt/nhc"], 300, "give its absolute path"),
+        ("/opt/nhc", 59, "seconds from 60"),
+        ("/opt/nhc", 65534, "to 65533"),
+        ("/opt/nhc", True, "slurm_health_interval_s is True"),
+        ("/opt/nhc", "300", "slurm_health_interval_s is '300'"),
+    ],
+)
+def test_wrong_health_is_refused(program, interval_s, words):
+    with pytest.raises(InputError, match=words):
+        slurm_health(program, interval_s)
