@@ -223,8 +223,9 @@ def test_damaged_record_lets_nobody_in(controller, node):
         node.join(controller, controller.token())
 
 
-@pytest.mark.parametrize("link", ["/etc/passwd", "/dev/zero"])
+@pytest.mark.parametrize("link", ["whole.json", "/dev/zero"])
 def test_admin_follows_no_link_of_the_services(controller, link):
+    (controller.records.own / "whole.json").write_text(json.dumps({"names": {}, "used": {}}))
     (controller.records.own / "joined.json").symlink_to(link)
     with pytest.raises(JoinError, match="cannot be read"):
         controller.records.joined()
@@ -232,9 +233,10 @@ def test_admin_follows_no_link_of_the_services(controller, link):
 
 @pytest.fixture
 def narrow(tmp_path):
-    bounds = Bounds(connections=3, connections_each=2, silent_s=0.3, burst=2, rate=0, body_s=0.3)
-    with Controller(tmp_path / "narrow", bounds) as running:
-        yield running
+    def made(name, **bounds):
+        return Controller(tmp_path / name, Bounds(**{"burst": 2, "rate": 0, "body_s": 0.3, **bounds}))
+
+    return made
 
 
 def opened(controller):
@@ -243,26 +245,41 @@ def opened(controller):
     return context.wrap_socket(socket.create_connection((host, int(port)), 5), server_hostname=host)
 
 
-def test_silent_and_surplus_connections_end(narrow):
-    connections = [opened(narrow) for _ in range(3)]
-    for connection in connections:
-        assert _ended(connection)
-    assert asked(narrow, "GET", "/v1/ca")[0] == 200
+def ended(connection, timeout_s):
+    """Tell whether the service ends a connection within this time."""
+    connection.settimeout(timeout_s)
+    try:
+        return connection.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+
+
+@pytest.mark.parametrize("bounds", [{"connections": 2}, {"connections_each": 2}])
+def test_surplus_connections_end_and_others_stay(narrow, bounds):
+    with narrow("few", silent_s=60, **bounds) as controller:
+        first, second, third = (opened(controller) for _ in range(3))
+        assert ended(third, 5)
+        assert not ended(first, 0.3)
+        second.close()
+        assert asked(controller, "GET", "/v1/ca")[0] == 200
+
+
+@pytest.mark.parametrize("bounds", [{"silent_s": 0.3}, {"life_s": 0.3}])
+def test_connection_that_says_nothing_ends(narrow, bounds):
+    with narrow("short", **bounds) as controller:
+        assert ended(opened(controller), 5)
+        assert asked(controller, "GET", "/v1/ca")[0] == 200
 
 
 def test_request_that_never_comes_whole_ends(narrow):
-    with opened(narrow) as connection:
+    with narrow("slow") as controller, opened(controller) as connection:
         connection.sendall(b"POST /v1/join HTTP/1.1\r\nHost: c\r\nContent-Length: 100\r\n\r\n{")
         assert b" 408 " in connection.recv(1000)
 
 
 def test_address_that_asks_too_often_waits(narrow):
-    statuses = [asked(narrow, "GET", "/v1/ca")[0] for _ in range(4)]
+    with narrow("busy") as controller:
+        statuses = [asked(controller, "GET", "/v1/ca")[0] for _ in range(4)]
     assert statuses == [200, 200, 429, 429]
-
-
-def _ended(connection):
-    try:
-        return connection.recv(1) == b""
-    except OSError:
-        return True
