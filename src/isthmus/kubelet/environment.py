@@ -9,7 +9,7 @@ import base64
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from isthmus.kubelet import downward
+from isthmus.kubelet import downward, flags, identity
 from isthmus.kubelet.expansion import escape, expand
 from isthmus.kubelet.resources import Demand
 from isthmus.kubelet.unready import Unready, UnreadyError
@@ -37,7 +37,7 @@ def environment(pod: Object, container: Object, demand: Demand, resolved: Resolv
         UnreadyError: a ConfigMap, a Secret or a key that is not optional is missing.
     """
     given = resolved.images.get(container.get("image", ""))
-    variables = [*_image(given), Variable("HOSTNAME", escape(hostname))]
+    variables = [*_home(pod, container, given), *_image(given), Variable("HOSTNAME", escape(hostname))]
     known: dict[str, str] = {}
     for variable in (
         *(Variable(name, escape(value)) for name, value in services(pod, resolved.services)),
@@ -51,6 +51,12 @@ def environment(pod: Object, container: Object, demand: Demand, resolved: Resolv
             variables.append(found)
             known[found.name] = f"$({found.name})" if found.fact else found.value or ""
     return Environment(tuple(variables), known)
+
+
+def _home(pod: Object, container: Object, image: Image | None) -> Iterator[Variable]:
+    """Give the home of who runs, the least of all; ranks of MPI run as the user himself, with his home."""
+    if image and not flags.mpi(pod) and (path := identity.home(pod, container, image)):
+        yield Variable("HOME", escape(path))
 
 
 def services(pod: Object, known: Iterable[Object]) -> Iterator[tuple[str, str]]:

@@ -6,9 +6,11 @@ count in the container's user namespace only.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from isthmus.kubelet.unready import Unready, UnreadyError
+from isthmus.model.image_accounts import Account
 from isthmus.model.plan import Capabilities, User
 from isthmus.model.pod_inputs import Image, Object
 
@@ -48,21 +50,30 @@ def security(pod: Object, container: Object) -> dict[str, Any]:
 def user(pod: Object, container: Object, image: Image) -> User | None:
     """Return who a container runs as; None where nobody says.
 
+    Group and further groups are those of the image's /etc/passwd and /etc/group, as container runtimes have them,
+    unless the pod names others (Kubernetes, "Configure a Security Context").
+
     Raises:
-        UnreadyError: it must not be root and is, or may be; or the image names a user it does not have.
+        UnreadyError: it must not be root and is, or may be; or the image names a user or group it does not have.
     """
     context = security(pod, container)
-    uid, gid = context.get("runAsUser"), context.get("runAsGroup")
-    own = None if uid is not None else _image_user(image, container["name"])
-    groups = _groups(pod)
-    if context.get("runAsNonRoot") and (uid if own is None else own[0]) in (0, None):
-        who = "the pod's runAsUser" if uid is not None else "its image"
+    account, gid, groups = _account(context, image, container["name"]), context.get("runAsGroup"), _groups(pod)
+    if context.get("runAsNonRoot") and (account is None or account.uid == 0):
+        who = "the pod's runAsUser" if context.get("runAsUser") is not None else "its image"
         message = f"container has runAsNonRoot and {who} is root; set runAsUser to a number above 0"
         raise UnreadyError(Unready.CONFIG, message, container["name"])
-    if uid is None and gid is None and own is None and not groups:
+    if account is None and gid is None and not groups:
         return None
-    fallback = own or (0, 0)
-    return User(_number(uid, fallback[0]), _number(gid, fallback[1]), groups)
+    who_runs = account or Account("", 0, 0, "")
+    is_strict = (pod["spec"].get("securityContext") or {}).get("supplementalGroupsPolicy") == "Strict"
+    listed = () if is_strict else image.accounts.members.get(who_runs.name, ())
+    return User(who_runs.uid, _number(gid, who_runs.gid), tuple(dict.fromkeys((*groups, *listed))))
+
+
+def home(pod: Object, container: Object, image: Image) -> str:
+    """Return the home of who a container runs as, as the image's /etc/passwd has it; "" where it has none."""
+    account = _account(security(pod, container), image, container["name"]) or image.accounts.numbered(0)
+    return account.home if account else ""
 
 
 def capabilities(container: Object) -> Capabilities:
@@ -105,15 +116,27 @@ def _groups(pod: Object) -> tuple[int, ...]:
     return tuple(dict.fromkeys(number for number in listed if number is not None))
 
 
-def _image_user(image: Image, container: str) -> tuple[int, int] | None:
+def _account(context: dict[str, Any], image: Image, container: str) -> Account | None:
+    """Return the account that the pod or the image names; None where neither does."""
+    if (uid := context.get("runAsUser")) is not None:
+        return image.accounts.numbered(uid) or Account("", uid, 0, "")
     name, _, group = image.user.partition(":")
     if not name:
         return None
-    known = (int(name), 0) if name.isdigit() else image.users.get(name)
+    known = image.accounts.named(name)
+    if known is None and name.isdecimal():
+        known = image.accounts.numbered(int(name)) or Account("", int(name), 0, "")
     if known is None:
-        message = f"the image's user {name!r} is not in its /etc/passwd; set runAsUser to a number"
-        raise UnreadyError(Unready.CONFIG, message, container)
-    return known[0], int(group) if group.isdigit() else known[1]
+        raise _unknown("user", name, "/etc/passwd; set runAsUser", container)
+    if group and not group.isdecimal() and group not in image.accounts.groups:
+        raise _unknown("group", group, "/etc/group; set runAsGroup", container)
+    if not group:
+        return known
+    return replace(known, gid=image.accounts.groups[group] if group in image.accounts.groups else int(group))
+
+
+def _unknown(what: str, name: str, where: str, container: str) -> UnreadyError:
+    return UnreadyError(Unready.CONFIG, f"the image's {what} {name!r} is not in its {where} to a number", container)
 
 
 def _number(stated: object, fallback: int) -> int:

@@ -29,12 +29,16 @@ from isthmus.images.known import Known
 from isthmus.images.pull import Place
 from isthmus.kubelet import pulling
 from isthmus.kubelet.pulling import Pull as Order
+from isthmus.model import image_accounts
+from isthmus.model.image_accounts import Accounts
 from isthmus.model.images import Pulled, Reference, parse
 from isthmus.model.pod_inputs import Image, ImageState
 
 # Of one registry, and in all.
 _AT_ONCE = 4
 _PULLS = 32
+# Images whose accounts are remembered.
+_KEPT = 1000
 # Until a look for what only the user can bring.
 _AGAIN_S = 10.0
 
@@ -85,6 +89,7 @@ class Images:
         self._ready = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="image")
         self._registries: dict[str, asyncio.Semaphore] = {}
         self._failed: dict[tuple[str, str], _Failed] = {}
+        self._read: dict[str, Accounts] = {}
         self._running: dict[tuple[str, ...], asyncio.Future[Image]] = {}
 
     async def get(self, container: Object, secrets: Sequence[Object]) -> Image:
@@ -161,13 +166,20 @@ class Images:
                 self._known.remember(image, digest)
             config = self._known.config(image, digest, place)
         path = self._place.cache / f"{digest.replace(':', '-')}.squashfs"
-        return described(image, digest, path, config)
+        return described(image, digest, path, config, self._accounts(digest, path))
+
+    def _accounts(self, digest: str, path: Path) -> Accounts:
+        """Return an image's users and groups, read once: what a digest names does not change."""
+        if digest not in self._read:
+            passwd, group = (squashfs.read(path, name) for name in ("etc/passwd", "etc/group"))
+            if len(self._read) >= _KEPT:
+                self._read.clear()
+            self._read[digest] = image_accounts.read(passwd, group)
+        return self._read[digest]
 
 
-def described(image: Reference, digest: str, path: Path, config: Mapping[str, Any]) -> Image:
+def described(image: Reference, digest: str, path: Path, config: Mapping[str, Any], accounts: Accounts) -> Image:
     """Return an image with what it starts by itself."""
-    user = config.get("User") or ""
-    names = {part for part in user.split(":") if part and not part.isdecimal()}
     return Image(
         path=str(path),
         digest=digest,
@@ -175,9 +187,9 @@ def described(image: Reference, digest: str, path: Path, config: Mapping[str, An
         entrypoint=tuple(config.get("Entrypoint") or ()),
         cmd=tuple(config.get("Cmd") or ()),
         env=tuple(config.get("Env") or ()),
-        user=user,
+        user=config.get("User") or "",
         workdir=config.get("WorkingDir") or "",
-        users=_users(path) if names else {},
+        accounts=accounts,
     )
 
 
@@ -200,13 +212,3 @@ class _authfile:  # noqa: N801  a context manager, used like a function
     def __exit__(self, *_: object) -> None:
         if self._folder:
             self._folder.cleanup()
-
-
-def _users(path: Path) -> dict[str, tuple[int, int]]:
-    """Read the image's own user names; an image without the file has none."""
-    found: dict[str, tuple[int, int]] = {}
-    for line in squashfs.read(path, "etc/passwd").splitlines():
-        parts = line.split(":")
-        if len(parts) >= 4 and parts[2].isdecimal() and parts[3].isdecimal():
-            found.setdefault(parts[0], (int(parts[2]), int(parts[3])))
-    return found

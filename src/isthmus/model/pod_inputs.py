@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from isthmus.model.image_accounts import Accounts
 from isthmus.model.network import Driver
 
 Object = Mapping[str, Any]
@@ -76,7 +77,7 @@ class Image:
         env: `NAME=value` each.
         user: `uid[:gid]` or names; empty for root.
         workdir: empty for the root.
-        users: the image's user names -> (uid, gid), as far as `user` needs them.
+        accounts: its users and groups.
     """
 
     path: str
@@ -87,7 +88,7 @@ class Image:
     env: tuple[str, ...] = ()
     user: str = ""
     workdir: str = ""
-    users: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    accounts: Accounts = field(default_factory=Accounts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,3 +61,8 @@ def test_memory_limit_kills_its_container_alone(space):
 def test_deadline_ends_the_pod(space):
     told = space.ended("late")
     assert (told["phase"], told["reason"]) == ("Failed", "DeadlineExceeded")
+
+
+def test_number_has_the_group_and_home_that_the_image_gives_it(space):
+    assert space.ended("identity")["phase"] == "Succeeded"
+    assert space.kubectl("logs identity").split() == ["33", "33", "33", "4000", "/var/www"]

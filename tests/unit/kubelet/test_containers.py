@@ -6,8 +6,13 @@ import pytest
 
 from isthmus.kubelet import flags, translate
 from isthmus.kubelet.unready import Unready, UnreadyError
+from isthmus.model import image_accounts
 from isthmus.model.plan import Capabilities, Mount, User
 from tests.support.pods import IMAGE, container, pod, resolved
+
+ACCOUNTS = image_accounts.read(
+    "root:x:0:0:root:/root:/bin/sh\napp:x:7:8::/srv/app:/bin/sh\n", "staff:x:20:app\nmore:x:21:app\n"
+)
 
 
 def plan(one=None, image=IMAGE, annotations=None, **spec):
@@ -55,19 +60,26 @@ def test_working_folder_is_the_containers_or_the_images(own, image, cwd):
         ({}, {}, "", None),
         ({}, {}, "1000", User(1000, 0)),
         ({}, {}, "1000:100", User(1000, 100)),
-        ({}, {}, "app", User(7, 8)),
-        ({}, {}, "app:9", User(7, 9)),
+        ({}, {}, "app", User(7, 8, (20, 21))),
+        ({}, {}, "app:9", User(7, 9, (20, 21))),
         ({"runAsUser": 5}, {}, "app", User(5, 0)),
+        # As the image has it: its group, and the groups that list it.
+        ({"runAsUser": 7}, {}, "", User(7, 8, (20, 21))),
+        ({"runAsUser": 7, "runAsGroup": 9}, {}, "", User(7, 9, (20, 21))),
+        ({}, {}, "7", User(7, 8, (20, 21))),
+        ({}, {}, "app:staff", User(7, 20, (20, 21))),
+        ({"supplementalGroups": [4]}, {}, "app", User(7, 8, (4, 20, 21))),
+        ({"supplementalGroups": [4], "supplementalGroupsPolicy": "Strict"}, {}, "app", User(7, 8, (4,))),
         ({"runAsUser": 5, "runAsGroup": 6}, {"runAsUser": 0}, "", User(0, 6)),
         ({}, {"runAsGroup": 6}, "", User(0, 6)),
         ({"fsGroup": 3, "supplementalGroups": [4, 3]}, {}, "", User(0, 0, (4, 3))),
         ({"runAsNonRoot": True}, {"runAsUser": 1}, "", User(1, 0)),
-        ({"runAsNonRoot": True}, {}, "app", User(7, 8)),
+        ({"runAsNonRoot": True}, {}, "app", User(7, 8, (20, 21))),
         ({"runAsNonRoot": True}, {"runAsNonRoot": False}, "", None),
     ],
 )
 def test_user_is_the_containers_the_pods_or_the_images(whole, own, image, user):
-    known = replace(IMAGE, user=image, users={"app": (7, 8)})
+    known = replace(IMAGE, user=image, accounts=ACCOUNTS)
     assert first(container(securityContext=own), known, securityContext=whole).user == user
 
 
@@ -77,13 +89,30 @@ def test_user_is_the_containers_the_pods_or_the_images(whole, own, image, user):
         ({"runAsNonRoot": True}, "", "its image is root; set runAsUser"),
         ({"runAsNonRoot": True}, "0", "its image is root; set runAsUser"),
         ({"runAsNonRoot": True, "runAsUser": 0}, "1", "the pod's runAsUser is root"),
-        ({}, "nobody", "user 'nobody' is not in its /etc/passwd; set runAsUser"),
+        ({}, "nobody", "user 'nobody' is not in its /etc/passwd; set runAsUser to a number"),
+        ({}, "1:none", "group 'none' is not in its /etc/group; set runAsGroup to a number"),
     ],
 )
 def test_root_that_may_not_be_waits(own, image, message):
     with pytest.raises(UnreadyError, match=message) as caught:
         first(container(securityContext=own), replace(IMAGE, user=image))
     assert caught.value.reason == Unready.CONFIG
+
+
+@pytest.mark.parametrize(
+    ("whole", "image", "env", "home"),
+    [
+        ({}, "app", (), ["/srv/app"]),
+        ({"runAsUser": 7}, "", (), ["/srv/app"]),
+        ({}, "", (), ["/root"]),
+        ({"runAsUser": 5}, "app", (), []),
+        ({}, "app", ("HOME=/own",), ["/srv/app", "/own"]),
+    ],
+)
+def test_home_is_the_accounts_unless_the_image_says_otherwise(whole, image, env, home):
+    known = replace(IMAGE, user=image, env=env, accounts=ACCOUNTS)
+    variables = first(container(), known, securityContext=whole).env
+    assert [one.value for one in variables if one.name == "HOME"] == home
 
 
 def test_privileged_container_has_all_capabilities():

@@ -13,6 +13,7 @@ from isthmus.images.errors import DeniedError
 from isthmus.images.pull import Place
 from isthmus.kubelet import images, pulling
 from isthmus.kubelet.images import Images, ImageWaitError
+from isthmus.model.image_accounts import Account, Accounts
 from isthmus.model.images import Pulled
 from tests.support.waiting import wait
 
@@ -42,6 +43,12 @@ class Registry:
         return Pulled(1, str(image), DIGEST, path, 0, False, 0.0)
 
 
+FILES = {
+    "etc/passwd": "root:x:0:0:::\nweb:x:33:34::/srv:/bin/sh\nbroken\n",
+    "etc/group": "web:x:34:\nstaff:x:50:web\n",
+}
+
+
 @pytest.fixture
 def registry():
     return Registry({"Entrypoint": ["/run"], "Cmd": ["x"], "Env": ["A=1"], "User": "web:web", "WorkingDir": "/srv"})
@@ -49,7 +56,7 @@ def registry():
 
 @pytest.fixture
 def got(tmp_path, registry, monkeypatch):
-    monkeypatch.setattr(squashfs, "read", lambda file, path: "root:x:0:0:::\nweb:x:33:34::/:/bin/sh\nbroken\n")
+    monkeypatch.setattr(squashfs, "read", lambda file, path: FILES[path])
     made = Images(Place(tmp_path, tmp_path, None, "amd64"), registry)
     return lambda policy="IfNotPresent", name="ctl:5000/web", secrets=(): asyncio.run(
         made.get({"image": name, "imagePullPolicy": policy}, secrets)
@@ -59,7 +66,8 @@ def got(tmp_path, registry, monkeypatch):
 def test_image_tells_what_it_starts(got):
     image = got()
     assert (image.entrypoint, image.cmd, image.env, image.workdir) == (("/run",), ("x",), ("A=1",), "/srv")
-    assert (image.id, image.users["web"]) == (f"ctl:5000/web@{DIGEST}", (33, 34))
+    assert (image.id, image.accounts.named("web")) == (f"ctl:5000/web@{DIGEST}", Account("web", 33, 34, "/srv"))
+    assert image.accounts.members == {"web": (50,)}
 
 
 @pytest.mark.parametrize(("policy", "pulls"), [("IfNotPresent", 1), ("Always", 2), ("Never", 1)])
@@ -112,7 +120,7 @@ def test_wrong_name_is_told(got, registry):
 def test_image_without_a_configuration_starts_nothing_by_itself(got, registry):
     registry.config = {}
     assert got().entrypoint == ()
-    assert images.described(images.parse("oci:x"), DIGEST, None, {}).id == DIGEST
+    assert images.described(images.parse("oci:x"), DIGEST, None, {}, Accounts()).id == DIGEST
 
 
 def test_registry_that_stalls_holds_up_its_own_images_alone(registry, tmp_path, got):
