@@ -150,7 +150,10 @@ class Service:
         known = Known(manifest.kind, manifest.nodes, manifest.release, tokens, joined, used)
         admit(Asked(asked.name, key, asked.release, asked.token, asked.secret), known, self._clock())
         certificate = b""
-        if not asked.look:
+        if asked.look:
+            # It gets what a node gets, secrets among it, so whoever reads the log shall see who has them.
+            _LOG.info("%s looks from %s, by token %s", asked.name, address, asked.token or "none, as before")
+        else:
             users = used.get(asked.token, frozenset()) | {(asked.name, key)}
             before = joined.get(asked.name)
             again = before is not None and before.key == key
