@@ -26,7 +26,7 @@ BACK = ("-e", json.dumps({"slurm_conf_files": {FRAGMENT: ""}}))
 QUICK = ("playbooks/slurm.yml", "playbooks/network.yml")
 # Where a run of another version of the tree is cut: behind its files, with half of what reads them.
 OTHERS_QUICK = (("playbooks/slurm.yml", "TASK [slurm : Run the other daemons"),)
-OTHERS_WHOLE = (("playbooks/base.yml", "TASK [base : Install isthmus itself"), *OTHERS_QUICK)
+OTHERS_WHOLE = (("playbooks/base.yml", "TASK [base : Install from the wheels"), *OTHERS_QUICK)
 
 
 @pytest.fixture
