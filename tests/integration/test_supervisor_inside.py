@@ -185,7 +185,7 @@ def test_ephemeral_container_whose_target_does_not_run(pod):
 
 def test_hook_after_the_start_runs_in_the_container(pod):
     hook = action("exec", argv=["sh", "-c", "echo hooked >/hook"])
-    pod.run(plan(container("main", "until cat /hook 2>/dev/null; do sleep 0.05; done", post_start=hook))).ended()
+    pod.run(plan(container("main", "until [ -s /hook ]; do sleep 0.05; done; cat /hook", post_start=hook))).ended()
     assert log(pod) == ["hooked"]
 
 
