@@ -1,13 +1,16 @@
 """The task `host_copies`: `ansible.builtin.copy` for several files, where a host says that it has another or none.
 
-What is brought so are programs and secrets: neither is ever shown as a difference. Folders that lack are made.
+All that a host lacks goes to it as one archive. What is brought so are programs and secrets: neither is ever shown as a
+difference. Folders that lack are made.
 """
 
+import tempfile
 from typing import Any
 
+from ansible import constants
 from ansible.plugins.action import ActionBase
 
-from isthmus.filters.copies import Copy, folders, outdated, question
+from isthmus.filters.copies import Copy, outdated, pack, placing, question
 
 OWNED = {"owner": "root", "group": "root", "mode": "0644"}
 
@@ -16,31 +19,31 @@ class ActionModule(ActionBase):
     """What Ansible looks for in this file."""
 
     def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Ask the host once, then copy what it lacks."""
+        """Ask the host once, then bring what it lacks."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         copies = [OWNED | copy for copy in self._task.args["files"]]
         told = self._low_level_execute_command(question(copies))["stdout"] if copies else ""
         lacking = outdated(copies, told)
-        if lacking and not self._task.check_mode:
-            self._low_level_execute_command(folders(lacking))
-            for copy in lacking:
-                copied = self._copy(copy, task_vars)
-                if copied.get("failed"):
-                    return result | copied
+        problem = self._bring(lacking) if lacking and not self._task.check_mode else ""
+        if problem:
+            return result | {"failed": True, "msg": problem}
         paths = [copy["dest"] for copy in lacking]
         return result | {"changed": bool(paths), "paths": paths}
 
-    def _copy(self, copy: Copy, task_vars: dict[str, Any] | None) -> dict[str, Any]:
-        task = self._task.copy()
-        task.args, task.diff = dict(copy), False
-        action = self._shared_loader_obj.action_loader.get(
-            "ansible.builtin.copy",
-            task=task,
-            connection=self._connection,
-            play_context=self._play_context,
-            loader=self._loader,
-            templar=self._templar,
-            shared_loader_obj=self._shared_loader_obj,
-        )
-        copied: dict[str, Any] = action.run(task_vars=task_vars)
-        return copied
+    def _bring(self, copies: list[Copy]) -> str:
+        folder = self._make_tmp_path()
+        try:
+            there = self._connection._shell.join_path(folder, "copies")
+            if len(copies) == 1:
+                self._transfer_file(copies[0]["src"], there)
+            else:
+                with tempfile.NamedTemporaryFile(dir=constants.DEFAULT_LOCAL_TMP) as archive:
+                    pack(copies, archive.file)
+                    archive.flush()
+                    self._transfer_file(archive.name, there)
+            done = self._low_level_execute_command(placing(copies, there))
+        except OSError as error:
+            return f"{error.filename}: {error.strerror}; see the task's files"
+        finally:
+            self._remove_tmp_path(folder)
+        return f"{done['stderr'] or done['stdout']}".strip() or "the host gave no reason" if done["rc"] else ""

@@ -1,14 +1,17 @@
 """Files of the deployer that a host lacks or has otherwise: all of a role are compared in one go, by their hashes.
 
-`ansible.builtin.copy` goes to the host once or twice for each of them, also where nothing is to be brought.
+`ansible.builtin.copy` goes to the host once or twice for each of them, also where nothing is to be brought. Those that
+lack are brought as one archive, and each is put in its place whole.
 """
 
 from __future__ import annotations
 
 import shlex
+import tarfile
 from collections.abc import Mapping, Sequence
 from hashlib import file_digest
 from pathlib import Path
+from typing import IO
 
 Copy = Mapping[str, str]
 
@@ -27,13 +30,48 @@ def outdated(copies: Sequence[Copy], told: str) -> list[Copy]:
         told: what the command of `question` printed.
     """
     lines = {line.strip() for line in told.splitlines()}
-    return [copy for copy in copies if not {_content(copy), _rights(copy)} <= lines]
+    # Rights first: what is not there at all needs no hash.
+    return [copy for copy in copies if _rights(copy) not in lines or _content(copy) not in lines]
 
 
-def folders(copies: Sequence[Copy]) -> str:
-    """Return the shell command that makes the folders of these places where there are none."""
-    places = {str(Path(copy["dest"]).parent) for copy in copies}
-    return f"umask 022; mkdir -p -- {shlex.join(sorted(places))}"
+def pack(copies: Sequence[Copy], archive: IO[bytes]) -> None:
+    """Write the sources of several copies into an archive, under their numbers; that of a single one goes as it is.
+
+    Raises:
+        OSError: a source cannot be read.
+    """
+    with tarfile.open(fileobj=archive, mode="w") as packed:
+        for number, copy in enumerate(copies):
+            with Path(copy["src"]).open("rb") as source:
+                packed.addfile(packed.gettarinfo(arcname=str(number), fileobj=source), source)
+
+
+def placing(copies: Sequence[Copy], brought: str) -> str:
+    """Return the shell command that puts what was brought, such an archive or a single source, in its place.
+
+    Each file is there whole or not at all; what a crash of the host takes after that the next run finds by its hash.
+
+    Folders that lack are made, for all to read. Nobody but root reads a file before it has its owner and mode.
+    """
+    places = sorted({str(Path(copy["dest"]).parent) for copy in copies})
+    steps = [f"umask 022; mkdir -p -- {shlex.join(places)}", "umask 077"]
+    for number, copy in enumerate(copies):
+        place = Path(copy["dest"])
+        new, dest = (shlex.quote(str(path)) for path in (place.with_name(f".{place.name}.new"), place))
+        steps += [
+            f"rm -f -- {new}",
+            f"{shlex.join(_reading(brought, number if len(copies) > 1 else None))} > {new}",
+            f"chown -- {shlex.join([copy['owner'] + ':' + copy['group']])} {new}",
+            f"chmod -- {shlex.join([copy['mode']])} {new}",
+            f"mv --force --no-target-directory -- {new} {dest}",
+        ]
+    return "\n".join(["set -e", *steps])
+
+
+def _reading(brought: str, number: int | None) -> list[str]:
+    if number is None:
+        return ["cat", "--", brought]
+    return ["tar", "--extract", "--to-stdout", "--file", brought, str(number)]
 
 
 def _content(copy: Copy) -> str:
