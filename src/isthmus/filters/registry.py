@@ -80,6 +80,31 @@ def registry_lacking(
     ]
 
 
+def registry_copies(lacking: Iterable[Mapping[str, Any]], folder: str) -> list[dict[str, str]]:
+    """Return what `host_copies` brings of images' archives."""
+    return [{"src": recipe["archive"], "dest": _archive(recipe, folder), "mode": "0600"} for recipe in lacking]
+
+
+def registry_pushes(
+    lacking: Iterable[Mapping[str, Any]], folder: str, repository: str, authfile: str
+) -> list[list[str]]:
+    """Return the commands that push images, in their order.
+
+    An archive is read for an image's first tag alone; each further one is a name for what the registry has by then.
+    """
+    copy = ["skopeo", "copy", "--quiet", "--preserve-digests", f"--authfile={authfile}"]
+    pushes = []
+    for recipe in lacking:
+        first, *others = (f"docker://{repository}/{recipe['name']}:{tag}" for tag in recipe["tags"])
+        pushes += [[*copy, f"oci-archive:{_archive(recipe, folder)}", first]]
+        pushes += [[*copy, first, other] for other in others]
+    return pushes
+
+
+def _archive(recipe: Mapping[str, Any], folder: str) -> str:
+    return f"{folder}/{recipe['name']}.tar"
+
+
 def registry_images_file(wanted: Iterable[Mapping[str, Any]], found: Sequence[Mapping[str, Any]], address: str) -> str:
     """Write images.json: for each image the reference that always means it, and its digest."""
     digests = _digests(found)
@@ -107,11 +132,13 @@ def _digests(found: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
 
 FILTERS: dict[str, Callable[..., object]] = {
     "registry_authfile": registry_authfile,
+    "registry_copies": registry_copies,
     "registry_build_command": recipes.registry_build_command,
     "registry_endpoint": registry_endpoint,
     "registry_htpasswd": registry_htpasswd,
     "registry_images_file": registry_images_file,
     "registry_lacking": registry_lacking,
+    "registry_pushes": registry_pushes,
     "registry_recipes": recipes.registry_recipes,
     "registry_tags": registry_tags,
 }

@@ -84,6 +84,20 @@ def test_lacking_is_what_is_not_there_under_both_tags(busybox, lacking):
     assert [recipe["name"] for recipe in registry.registry_lacking(RECIPES, asked)] == lacking
 
 
+def test_archive_is_pushed_once_and_its_other_tags_are_names_of_it():
+    lacking = [{"name": "mpi", "archive": "/cache/mpi-k1.tar", "tags": ["k1", "latest"]}]
+    assert registry.registry_copies(lacking, "/tmp/x") == [
+        {"src": "/cache/mpi-k1.tar", "dest": "/tmp/x/mpi.tar", "mode": "0600"}
+    ]
+    pushes = registry.registry_pushes(lacking, "/tmp/x", "localhost:5001/isthmus", "/etc/auth.json")
+    first = "docker://localhost:5001/isthmus/mpi:k1"
+    assert [words[-2:] for words in pushes] == [
+        ["oci-archive:/tmp/x/mpi.tar", first],
+        [first, "docker://localhost:5001/isthmus/mpi:latest"],
+    ]
+    assert all("--authfile=/etc/auth.json" in words for words in pushes)
+
+
 def test_images_file_gives_reference_and_digest():
     written = registry.registry_images_file(RECIPES, found(busybox=("d", "d"), mpi=("e", "e")), "ctl:5000")
     assert json.loads(written) == {
