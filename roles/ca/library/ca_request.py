@@ -1,17 +1,21 @@
 """The module `ca_request`: a host's key, made where there is none, and a certificate request for it; in one trip.
 
-The key never leaves the host. Needs python3-cryptography on it, as community.crypto's modules do.
+The key never leaves the host. What the host had before comes back too, by which the deployer decides whether it signs.
+Needs python3-cryptography on the host: without it there is no request.
 """
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import shutil
+import stat
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+from ansible.module_utils.basic import AnsibleModule
 
 try:
     from cryptography import x509
@@ -47,6 +51,34 @@ def readable(path: Path) -> Any:
         return serialization.load_pem_private_key(path.read_bytes(), None)
     except (OSError, ValueError, TypeError):
         return None
+
+
+def public_half(key: Any) -> str:
+    """Return a key's public half, PEM."""
+    kind = serialization.PublicFormat.SubjectPublicKeyInfo
+    return str(key.public_key().public_bytes(serialization.Encoding.PEM, kind).decode())
+
+
+def is_kept(path: Path, owner: str, group: str, mode: int) -> bool:
+    """Tell whether a file or folder is there, its owner's, with this mode."""
+    try:
+        found = path.stat()
+        ids = (pwd.getpwnam(owner).pw_uid, grp.getgrnam(group).gr_gid)
+    except (FileNotFoundError, KeyError):
+        return False
+    return (found.st_uid, found.st_gid) == ids and stat.S_IMODE(found.st_mode) == mode
+
+
+def had(key: Path, certificate: Path, owner: str, group: str) -> dict[str, Any]:
+    """Return what the host has before this run: kept, public_key and certificate, "" for none."""
+    found = readable(key) if x509 else None
+    return {
+        "kept": is_kept(key.parent, "root", "root", 0o755)
+        and is_kept(key, owner, group, 0o600)
+        and is_kept(certificate, owner, group, 0o644),
+        "public_key": public_half(found) if found else "",
+        "certificate": certificate.read_text(errors="replace") if certificate.is_file() else "",
+    }
 
 
 def keep(path: Path, content: bytes, owner: str, group: str) -> None:
@@ -89,12 +121,13 @@ _USES = (
 
 
 def main() -> None:
-    """Make what is missing; return the request."""
+    """Make what is missing; return the request, and what was there before."""
     module = AnsibleModule(ARGUMENTS, supports_check_mode=True)
-    if x509 is None:
-        module.fail_json(msg=missing_required_lib("cryptography"))
     asked, path = module.params, Path(module.params["files"] + ".key")
     owned = asked["owner"], asked["group"]
+    before = had(path, path.with_suffix(".crt"), *owned)
+    if x509 is None:
+        module.exit_json(changed=False, csr="", **before)
     try:
         key = readable(path)
         changed = key is None
@@ -111,7 +144,7 @@ def main() -> None:
                 changed = module.set_fs_attributes_if_different(module.load_file_common_arguments(told), changed)
     except (OSError, LookupError) as error:
         module.fail_json(msg=str(error))
-    module.exit_json(changed=changed, csr=request(key, asked))
+    module.exit_json(changed=changed, csr=request(key, asked), **before)
 
 
 if __name__ == "__main__":

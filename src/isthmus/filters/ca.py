@@ -14,11 +14,10 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509 import Certificate, load_pem_x509_certificate, load_pem_x509_certificates
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import NameOID
 
+from isthmus.filters.authority import USAGES
 from isthmus.filters.errors import InputError
-
-_USAGES = {"serverAuth": ExtendedKeyUsageOID.SERVER_AUTH, "clientAuth": ExtendedKeyUsageOID.CLIENT_AUTH}
 
 
 def ca_problems(on_host: str, on_deployer: str, key: str) -> list[str]:
@@ -61,7 +60,7 @@ def ca_certificate_fits(state: Mapping[str, Any], authorities: str, wanted: Mapp
     """Tell whether a host's certificate can stay as it is.
 
     Args:
-        state: of the host, as the module `ca_state` has it: kept, public_key, certificate (PEM).
+        state: of the host, as the module `ca_request` has it: kept, public_key, certificate (PEM).
         authorities: certificates (PEM) of which one must have signed it, "" for none.
         wanted: common_name ("" for none), organization, names (`DNS:ctl`, `IP:192.0.2.10`), usages.
         days: it has to last that long from now.
@@ -104,7 +103,7 @@ def _wished(wanted: Mapping[str, Any]) -> dict[str, object]:
     return {
         "subject": {(oid, value) for oid, value in subject if value},
         "names": set(wanted["names"]),
-        "usages": {_USAGES[usage] for usage in wanted["usages"]},
+        "usages": {USAGES[usage] for usage in wanted["usages"]},
         "signs": True,
     }
 
@@ -122,7 +121,6 @@ def _read(certificate: str) -> Certificate:
 
 
 FILTERS: dict[str, Callable[..., object]] = {
-    "ca_certificate_fits": ca_certificate_fits,
     "ca_days_left": ca_days_left,
     "ca_problems": ca_problems,
 }

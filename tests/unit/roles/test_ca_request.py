@@ -7,17 +7,24 @@ import stat
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
 from tests.support import modules
 
 NAMES = {"dns": ["ctl", "ctl.site"], "addresses": ["192.0.2.10", "2001:db8::1"]}
 
 
+OWNER, GROUP = pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(os.getgid()).gr_name
+
+
 @pytest.fixture
-def ask(tmp_path):
-    module = modules.load("roles/ca/library/ca_request.py")
-    owner, group = pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(os.getgid()).gr_name
-    asked = {"files": str(tmp_path / "tls/etcd"), "owner": owner, "group": group, "organization": "isthmus"}
+def module():
+    return modules.load("roles/ca/library/ca_request.py")
+
+
+@pytest.fixture
+def ask(tmp_path, module):
+    asked = {"files": str(tmp_path / "tls/etcd"), "owner": OWNER, "group": GROUP, "organization": "isthmus"}
     return lambda **other: modules.run(module, **{**asked, "usages": ["serverAuth", "clientAuth"], **NAMES, **other})
 
 
@@ -62,3 +69,31 @@ def test_check_run_makes_nothing(ask, tmp_path):
 def test_unknown_owner_is_told(ask):
     told = ask(owner="nobody-has-this-name")
     assert told["failed"]
+
+
+def test_what_was_there_before_comes_back_too(ask, tmp_path):
+    new = ask()
+    assert (new["kept"], new["public_key"], new["certificate"]) == (False, "", "")
+    (tmp_path / "tls/etcd.crt").write_text("certificate")
+    key = load_pem_private_key((tmp_path / "tls/etcd.key").read_bytes(), None)
+    told = ask()
+    public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+    assert (told["kept"], told["public_key"], told["certificate"]) == (os.getuid() == 0, public, "certificate")
+
+
+@pytest.mark.parametrize(
+    ("owner", "mode", "kept"),
+    [(OWNER, 0o600, True), (OWNER, 0o640, False), ("daemon", 0o600, False), ("nobody-here", 0o600, False)],
+)
+def test_file_is_kept_with_its_owner_and_mode(module, tmp_path, owner, mode, kept):
+    file = tmp_path / "registry.key"
+    file.touch()
+    file.chmod(mode)
+    assert module.is_kept(file, owner, GROUP, 0o600) is kept
+    assert not module.is_kept(tmp_path / "other", owner, GROUP, 0o600)
+
+
+def test_host_without_cryptography_is_no_failure_but_gives_no_request(ask, module, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "x509", None)
+    told = ask()
+    assert (told["csr"], told["changed"], (tmp_path / "tls").exists()) == ("", False, False)
