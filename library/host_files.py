@@ -1,6 +1,7 @@
 """The module `host_files`: several files, folders and links of a host in one go.
 
-`ansible.builtin.copy` and `file` go to the host once or twice for each of them; a role has a dozen.
+`ansible.builtin.copy` and `file` go to the host once or twice for each of them; a role has a dozen. They are root's
+where nothing else is said; with an empty owner and group they are left to whoever runs the task.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def is_right(path: Path, state: str, wanted: dict[str, Any]) -> bool:
 
 def attributes(module: AnsibleModule, path: Path | str, wanted: dict[str, Any], changed: bool) -> bool:
     """Give a file or folder its owner and mode; return whether it has changed by now."""
-    told = wanted | {"path": str(path), "mode": wanted["mode"] or MODES[wanted["state"]]}
+    owned = {key: wanted[key] or None for key in ("owner", "group")}
+    told = wanted | owned | {"path": str(path), "mode": wanted["mode"] or MODES[wanted["state"]]}
     return module.set_fs_attributes_if_different(module.load_file_common_arguments(told), changed)
 
 

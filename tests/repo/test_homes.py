@@ -148,7 +148,7 @@ def test_no_task_of_root_works_below_a_home():
 
 def test_included_tasks_are_looked_at_with_their_owner():
     owners = {task.get("name"): owner for role, task, owner in all_tasks() if role == "main_job"}
-    assert owners["Copy the program"] == "{{ main_job_user }}"
+    assert owners["Write program, job script and HPCC's input"] == "{{ main_job_user }}"
 
 
 @pytest.mark.parametrize(

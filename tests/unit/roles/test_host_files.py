@@ -116,3 +116,9 @@ def test_what_is_in_the_way_is_told_and_kept(bring, tmp_path, entry, message):
     assert message in told["msg"]
     assert (tmp_path / "folder").is_dir()
     assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_empty_owner_leaves_it_to_whoever_runs_it(bring, tmp_path):
+    made = bring({"path": "own", "content": "", "owner": "", "group": ""})
+    assert (made["changed"], (tmp_path / "own").stat().st_uid) == (True, os.getuid())
+    assert not bring({"path": "own", "content": "", "owner": "", "group": ""})["changed"]
