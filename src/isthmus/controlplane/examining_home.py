@@ -17,7 +17,7 @@ from isthmus.controlplane.place import Place, control_planes, jobs
 from isthmus.controlplane.settings import DataPlace
 from isthmus.support import locks
 
-# etcd's own advice (Hardware recommendations): 99 % of syncs below 10 ms; its elections here wait 5 s.
+# etcd's own advice (Hardware recommendations): 99 % of syncs below 10 ms; requests of the API server wait.
 SYNC_GOOD_S = 0.010
 SYNC_BAD_S = 0.500
 _SYNCS = 50
