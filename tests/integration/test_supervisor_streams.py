@@ -131,7 +131,8 @@ def test_stream_waits_for_its_window_and_delays_nobody(running):
         stdin=False,
         window=2 * windows.FRAME_BYTES + 2 * frames.CHUNK_BYTES,
     )
-    wait(lambda: len(stream.got.get(Channel.STDOUT, b"")), lambda count: count > frames.CHUNK_BYTES, interval_s=0.05)
+    # How much fits depends on how the pipe was read: small chunks take more of a window than their bytes.
+    wait(lambda: len(stream.got.get(Channel.STDOUT, b"")), interval_s=0.05)
     assert running.exec("main", "echo", "beside").finish()[1] == b"beside\n"
     # The program has ended long ago, and what it wrote is not lost.
     time.sleep(6)
