@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from itertools import count
@@ -24,6 +25,8 @@ from isthmus.podproto.frames import Data, FrameError
 _QUEUE = 128
 _STUCK_S = 20.0
 _HELLO_S = 30.0
+# A node that dies says no goodbye: its connection ends when it has been silent for a minute (tcp(7)).
+_KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
 # Of a message; the API server would not take the status of a longer report.
 _MESSAGE_BYTES = 1 << 20
 
@@ -237,6 +240,7 @@ class ChannelServer:
         return self._there.get(uid)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        _keep_alive(writer.get_extra_info("socket"))
         name = _name(writer)
         connection = None
         try:
@@ -270,6 +274,12 @@ class ChannelServer:
                 self._listener.reported(connection, reports.checked(item))
             else:
                 raise FrameError(f"unexpected {item!r:.80}")
+
+
+def _keep_alive(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _KEEP_ALIVE:
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _name(writer: asyncio.StreamWriter) -> str:

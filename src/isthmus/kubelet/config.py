@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,8 @@ class Config:
     def __init__(self, kube: Kube, settings: Settings, tokens: Tokens) -> None:
         self._kube, self.settings, self.tokens = kube, settings, tokens
         self._kept: dict[str, _Question] = {}
+        # Asks Slurm what there is, unless that was asked lately; NodeLoop brings it.
+        self.renew: Callable[[], Awaitable[object]] = _nothing
 
     async def resolve(self, pod: Object, images: Mapping[str, Image], since_s: float = 0.0) -> Resolved:
         """Return what a pod names; what does not exist, or is not bound yet, is left out.

@@ -3,7 +3,7 @@
 A round is one squeue, and one sacct when a job has left the queue. No answer leaves everything as it was. A job is
 GONE only when both have answered, several times over a minute, and neither knows it: accounting may be late. Jobs that
 shall end while a scancel is under way are ended by the next one, all at once. Submissions, questions and scancel have
-threads of their own: each may wait a minute for slurmctld.
+threads of their own: each may wait a minute for slurmctld. `pace` says how long to wait between two rounds.
 """
 
 from __future__ import annotations
@@ -16,14 +16,11 @@ from typing import Protocol, TypeVar
 
 from isthmus.clients.pod_jobs import Found, RefusedError
 from isthmus.clients.slurm import SlurmError
+from isthmus.kubelet import pace
 from isthmus.kubelet.stats import COUNTS
 from isthmus.model.pod_job import Job, JobState, SlurmJob
 from isthmus.support.threads import Threads
 
-# Between two rounds: soon while something is expected to change, else so that Slurm hardly notices.
-BUSY_S = 1.0
-IDLE_S = 5.0
-_BUSY_FOR_S = 20.0
 # Between any two questions.
 _GAP_S = 0.5
 _GONE_AFTER_S = 60.0
@@ -57,11 +54,14 @@ class Jobs:
     Args:
         slurm: is asked.
         busy_s: seconds between two rounds while something changes.
+        clock: seconds that never go back.
     """
 
-    def __init__(self, slurm: Slurm, busy_s: float = BUSY_S) -> None:
+    def __init__(self, slurm: Slurm, busy_s: float = pace.BUSY_S, clock: Callable[[], float] = time.monotonic) -> None:
         self._slurm = slurm
         self._busy_s = busy_s
+        self._clock = clock
+        self._attended: set[str] = set()
         self._watched: dict[str, Notify] = {}
         self._known: dict[str, SlurmJob] = {}
         self._missing: dict[str, float] = {}
@@ -69,7 +69,7 @@ class Jobs:
         self._rounds = asyncio.Condition()
         self._round = 0
         self._waiting = 0
-        self._changed_s = time.monotonic()
+        self._changed_s = clock()
         self._hurry = asyncio.Event()
         self._submissions, self._questions = Threads("sbatch", _SUBMISSIONS), Threads("squeue", 1)
         self._ends = Threads("scancel", 1)
@@ -85,14 +85,35 @@ class Jobs:
         """Ask, round after round."""
         while True:
             if self._watched or self._waiting:
-                await self._ask()
-            busy = self._waiting or time.monotonic() - self._changed_s < _BUSY_FOR_S
+                await self.round()
             try:
-                async with asyncio.timeout(self._busy_s if busy else max(IDLE_S, self._busy_s)):
+                async with asyncio.timeout(self.pause_s()):
                     await self._hurry.wait()
             except TimeoutError:
                 pass
             self._hurry.clear()
+
+    def quiet_s(self) -> float:
+        """Return for how long no job has changed, and none was expected to."""
+        return self._clock() - self._changed_s
+
+    def pause_s(self) -> float:
+        """Return how long to wait until the next round."""
+        if self._waiting:
+            return self._busy_s
+        if self._missing:
+            # Seen again or gone, that is known in a minute.
+            return max(self._busy_s, pace.IDLE_S)
+        return pace.jobs_s(self.quiet_s(), self._busy_s, attended=self._watched.keys() <= self._attended)
+
+    def attend(self, job: str) -> None:
+        """Note that a job's supervisor is there: what happens to it need not be asked for."""
+        self._attended.add(job)
+
+    def unattend(self, job: str) -> None:
+        """Note that a job's supervisor has gone; Slurm says why, soon."""
+        self._attended.discard(job)
+        self.hurry()
 
     async def submit(self, job: Job, script: str) -> str:
         """Submit a pod's job; return its id.
@@ -103,7 +124,7 @@ class Jobs:
         """
         COUNTS["submissions"] += 1
         number = await self._submissions.call(self._slurm.submit, job.options, script)
-        self._changed_s = time.monotonic()
+        self._changed_s = self._clock()
         return number
 
     async def find(self, uid: str) -> SlurmJob | None:
@@ -126,7 +147,7 @@ class Jobs:
     def watch(self, job: str, notify: Notify) -> None:
         """Tell of every change of a job, and at once what is known."""
         self._watched[job] = notify
-        self._changed_s = time.monotonic()
+        self._changed_s = self._clock()
         if job in self._known:
             notify(self._known[job])
         self._hurry.set()
@@ -136,6 +157,7 @@ class Jobs:
         self._watched.pop(job, None)
         self._known.pop(job, None)
         self._missing.pop(job, None)
+        self._attended.discard(job)
 
     def others(self, uid: str, job: str) -> list[str]:
         """Return jobs of a pod that live beside the one it should have."""
@@ -157,10 +179,11 @@ class Jobs:
 
     def hurry(self) -> None:
         """Have the next rounds come soon: something is expected to change."""
-        self._changed_s = time.monotonic()
+        self._changed_s = self._clock()
         self._hurry.set()
 
-    async def _ask(self) -> None:
+    async def round(self) -> None:
+        """Ask once, and tell what changed."""
         watched = frozenset(self._watched)
         async with self._asking:
             try:
@@ -195,15 +218,15 @@ class Jobs:
 
     def _tell(self, number: str, job: SlurmJob | None) -> None:
         if job is None:
-            since_s = self._missing.setdefault(number, time.monotonic())
-            if time.monotonic() - since_s < _GONE_AFTER_S:
+            since_s = self._missing.setdefault(number, self._clock())
+            if self._clock() - since_s < _GONE_AFTER_S:
                 return
             job = SlurmJob(number, JobState.GONE)
         else:
             self._missing.pop(number, None)
         if self._known.get(number) != job:
             self._known[number] = job
-            self._changed_s = time.monotonic()
+            self._changed_s = self._clock()
             self._watched[number](job)
 
     def _tell_doubled(self) -> None:

@@ -111,7 +111,7 @@ class Kubelet:
         routes = server.Server(pods, Access(kube, told.pods.node))
         self.port = await routes.start(told.address, told.port, server.context(pki))
         stack.push_async_callback(routes.stop)
-        node = NodeLoop(kube, parts.config, host(told, self.port), self._offered)
+        node = NodeLoop(kube, parts.config, host(told, self.port), self._offered, parts.jobs.quiet_s)
 
         async def work() -> None:
             await node.register()

@@ -1,6 +1,7 @@
 """The node object: registered once, its lease renewed, its status written when it changes.
 
-Settings that rest on what Slurm offers (features, nodes, QOS) are renewed with it.
+Settings that rest on what Slurm offers (features, nodes, QOS) are renewed with it. Slurm is asked less often while
+nothing changes (`pace`), and when a pod would be refused for what was not there the last time.
 """
 
 from __future__ import annotations
@@ -14,14 +15,13 @@ from typing import Any
 
 from isthmus.clients.kube import ConflictError, Kube, KubeError, NotFoundError, Object, Patch
 from isthmus.clients.slurm import SlurmError
-from isthmus.kubelet import node
+from isthmus.kubelet import node, pace
 from isthmus.kubelet.config import Config
 from isthmus.kubelet.node import Host
 from isthmus.model.slurm_cluster import SlurmCluster
 from isthmus.support.threads import Threads
 
 LEASE_S = 10.0
-STATUS_S = 30.0
 # Unchanged, it is written so often that people see that somebody is there.
 _ANYHOW_S = 300.0
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -39,15 +39,22 @@ class NodeLoop:
         config: takes settings that have changed.
         host: where the kubelet runs.
         offer: asks Slurm; blocks.
+        quiet_s: for how long nothing has happened to pods.
     """
 
-    def __init__(self, kube: Kube, config: Config, host: Host, offer: Offer) -> None:
+    def __init__(
+        self, kube: Kube, config: Config, host: Host, offer: Offer, quiet_s: Callable[[], float] = lambda: 0.0
+    ) -> None:
         self._kube, self._config, self._host, self._offer = kube, config, host, offer
         self._threads = Threads("sinfo", 1)
         self._first = config.settings
         self._slurm: SlurmCluster | None = None
         self._node: Object | None = None
         self._written_s = -_ANYHOW_S
+        self._quiet_s = quiet_s
+        self._asked_s = self._changed_s = time.monotonic()
+        self._renewing = asyncio.Lock()
+        config.renew = self.renew
 
     async def register(self) -> None:
         """Make or renew the node object; returns when Slurm has answered once, so that no pod is judged before.
@@ -88,29 +95,48 @@ class NodeLoop:
     async def status(self) -> None:
         """Ask Slurm and write what changed, for ever."""
         while True:
-            await asyncio.sleep(STATUS_S)
+            await asyncio.sleep(pace.OFFER_S)
             try:
-                await self._ask()
+                if self.is_due():
+                    await self._ask()
                 await self._write()
             except NotFoundError:
                 await self.register()
             except KubeError as error:
                 _log.warning("the node's status is not written: %s", error)
 
+    def is_due(self) -> bool:
+        """Return whether to ask Slurm again."""
+        now_s = time.monotonic()
+        quiet_s = min(self._quiet_s(), now_s - self._changed_s)
+        return self._slurm is None or now_s - self._asked_s >= pace.offer_s(quiet_s)
+
+    async def renew(self) -> None:
+        """Ask Slurm unless it was asked lately; many who want that at once wait for one answer."""
+        async with self._renewing:
+            if time.monotonic() - self._asked_s >= pace.OFFER_S:
+                await self._ask()
+
     async def _ask(self) -> bool:
+        self._asked_s = time.monotonic()
         try:
             self._slurm = await self._threads.call(self._offer)
         except SlurmError as error:
             _log.warning("%s", error)
             self._slurm = None
             return False
-        self._config.settings = node.settings_with(self._first, self._slurm, self._host)
+        settings = node.settings_with(self._first, self._slurm, self._host)
+        if settings != self._config.settings:
+            self._config.settings, self._changed_s = settings, time.monotonic()
         return True
 
     async def _write(self) -> None:
         path = f"/api/v1/nodes/{self._first.node}"
         shown = node.node_status(self._first, self._slurm, self._host, self._node, datetime.now(UTC))
-        if not _differs(shown, (self._node or {}).get("status", {})) and time.monotonic() - self._written_s < _ANYHOW_S:
+        is_changed = _differs(shown, (self._node or {}).get("status", {}))
+        if is_changed:
+            self._changed_s = time.monotonic()
+        elif time.monotonic() - self._written_s < _ANYHOW_S:
             return
         await self._kube.patch(f"{path}/status", {"status": shown})
         wanted = None if self._slurm is None else _merged(self._node or {}, node.taints(self._slurm))

@@ -96,7 +96,7 @@ class Pods:
     def left(self, connection: Connection) -> None:
         """Have the worker see that its supervisor has gone."""
         if worker := self._workers.get(connection.uid):
-            worker.wake()
+            worker.left()
 
     def _listed(self, pods: list[Object]) -> None:
         listed = {pod["metadata"]["uid"] for pod in pods}

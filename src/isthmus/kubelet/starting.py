@@ -80,21 +80,31 @@ async def prepare(parts: Parts, pod: Object, slurm_node: str | None = None, show
         KubeError: the API server did not say.
     """
     since_s = time.monotonic()
-    if problems := refusals.problems(pod, parts.settings):
-        raise NeverError(problems)
+    await _refuse(parts, pod)
     await _check_runtime(parts, pod)
     pod, images, states = await _find_images(parts, pod, show, since_s)
     later = await _claims(parts, pod, slurm_node)
     resolved = await parts.config.resolve(pod, images, since_s)
     volumes = tuple(resolved.volumes.values())
-    if problems := refusals.problems(pod, parts.settings, volumes):
-        raise NeverError(problems)
+    await _refuse(parts, pod, volumes)
     if later:
         return Prepared(None, volumes, states)
     try:
         return Prepared(translate.plan(pod, resolved), volumes, states)
     except UnreadyError as error:
         raise _unready(parts, pod, error, states) from error
+
+
+async def _refuse(parts: Parts, pod: Object, volumes: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Refuse what can never run; not for a node or a QOS that an admin has just made, of which Slurm was not asked yet.
+
+    Raises:
+        NeverError: it cannot run here.
+    """
+    if refusals.problems(pod, parts.settings, volumes):
+        await parts.config.renew()
+        if problems := refusals.problems(pod, parts.settings, volumes):
+            raise NeverError(problems)
 
 
 async def _check_runtime(parts: Parts, pod: Object) -> None:

@@ -90,6 +90,13 @@ class Worker:
         await self.talk.begin(connection)
         self.wake()
 
+    def left(self) -> None:
+        """Take that a supervisor has gone; another may be there already."""
+        talk = self.talk
+        if self.number and (talk.connection is None or talk.connection.is_closed):
+            self._parts.jobs.unattend(self.number)
+        self.wake()
+
     def reported(self, report: dict[str, Any]) -> None:
         """Take what the supervisor says."""
         before = self.report

@@ -177,3 +177,48 @@ def test_slurm_that_hangs_holds_up_nothing_else():
         rounds(slurm, use)
     finally:
         released.set()
+
+
+def quiet(attended, quiet_s):
+    """Return the pause after a time without any change, and after the supervisor has gone then."""
+    now_s = [0.0]
+    asked = Jobs(FakeSlurm(), clock=lambda: now_s[0])
+    asked.watch("1", lambda found: None)
+    if attended:
+        asked.attend("1")
+    now_s[0] = quiet_s
+    pauses = [asked.pause_s()]
+    asked.unattend("1")
+    asked.stop()
+    return [*pauses, asked.pause_s()]
+
+
+@pytest.mark.parametrize(
+    ("attended", "quiet_s", "pauses"),
+    [
+        (True, 10, [1, 1]),
+        (True, 30, [5, 1]),
+        (True, 800, [100, 1]),
+        (False, 800, [60, 1]),
+        (True, 1e6, [300, 1]),
+        (False, 1e6, [60, 1]),
+    ],
+)
+def test_slurm_is_asked_less_while_nothing_changes(attended, quiet_s, pauses):
+    assert quiet(attended, quiet_s) == pauses
+
+
+def test_job_that_slurm_misses_is_asked_for():
+    slurm, now_s = FakeSlurm(), [0.0]
+
+    async def use():
+        asked = Jobs(slurm, clock=lambda: now_s[0])
+        asked.watch("7", lambda found: None)
+        asked.attend("7")
+        now_s[0] = 1e6
+        before = asked.pause_s()
+        await asked.round()
+        asked.stop()
+        return before, asked.pause_s()
+
+    assert asyncio.run(use()) == (300, 5)
