@@ -19,6 +19,7 @@ import os
 import platform
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -51,6 +52,8 @@ from isthmus.model.network import Driver
 from isthmus.support import private
 
 _FIRST_S, _LAST_S = 1.0, 30.0
+# A loop that went on for so long begins again soon.
+_SETTLED_S = 60.0
 # At once, on the home.
 _WRITES = 4
 
@@ -180,13 +183,16 @@ async def guarded(name: str, loop: Loop) -> None:
     """Run a loop that never ends; begin it anew when it does."""
     pause_s = _FIRST_S
     while True:
+        began_s = time.monotonic()
         try:
             await loop()
             _log.error("%s ended; it begins anew", name)
         except KubeError as error:
             _log.warning("%s: %s", name, error)
         except Exception:
-            _log.exception("%s failed; it begins anew in %.0f s", name, pause_s)
+            _log.exception("%s failed; it begins anew", name)
+        if time.monotonic() - began_s >= _SETTLED_S:
+            pause_s = _FIRST_S
         await asyncio.sleep(pause_s)
         pause_s = min(pause_s * 2, _LAST_S)
 

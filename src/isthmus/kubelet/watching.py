@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Mapping
 
 from isthmus.clients.kube import GoneError, Kube, KubeError, Object
 
 _FIRST_S, _LAST_S = 0.2, 10.0
+# A watch that lasted so long is as good as one that said something.
+_SETTLED_S = 60.0
 
 _log = logging.getLogger(__name__)
 OnList = Callable[[list[Object]], None]
@@ -39,11 +42,18 @@ async def follow(kube: Kube, path: str, query: Mapping[str, str], on_list: OnLis
                 kind = {"apiVersion": listed["apiVersion"], "kind": listed["kind"].removesuffix("List")}
                 on_list([{**kind, **item} for item in items])
                 version = listed["metadata"]["resourceVersion"]
+            began_s, has_said = time.monotonic(), False
             async for event in kube.watch(path, version, query):
                 version = event.object["metadata"]["resourceVersion"]
-                pause_s = _FIRST_S
+                pause_s, has_said = _FIRST_S, True
                 if event.kind != "BOOKMARK":
                     on_event(event.kind, event.object)
+            if time.monotonic() - began_s >= _SETTLED_S:
+                pause_s = _FIRST_S
+            elif not has_said:
+                # One that the server ends at once, with nothing said, is not asked for again at once.
+                await asyncio.sleep(pause_s)
+                pause_s = min(pause_s * 2, _LAST_S)
         except GoneError:
             version = ""
             await asyncio.sleep(_FIRST_S)
