@@ -59,9 +59,9 @@ sys.exit(0 if answer else 1)
 def secrets(folder: Path) -> list[bytes]:
     """Return what nobody else may read: the words of passwords, the inner lines of keys."""
     found: set[bytes] = set()
-    for path in folder.rglob("*"):
-        if not path.is_file() or path.suffix in PUBLIC or path.name in PUBLIC_NAMES:
-            continue
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    public = [path for path in files if path.suffix in PUBLIC or path.name in PUBLIC_NAMES]
+    for path in set(files) - set(public):
         text = path.read_bytes()
         if text.isascii():
             found.update(line for line in text.splitlines() if len(line) >= 20 and b"PRIVATE KEY" not in line)
@@ -69,7 +69,8 @@ def secrets(folder: Path) -> list[bytes]:
             # A binary key may have any byte; what lies between line ends and NULs is still enough to know it by.
             found.update(part for part in re.split(rb"[\n\0]", text) if len(part) >= 8)
             found.add(base64.b64encode(text)[:40])
-    return sorted(found)
+    # A private key ends with the public one (RFC 5915), of which a line may be one of its certificate, too.
+    return sorted(found - {line for path in public for line in path.read_bytes().splitlines()})
 
 
 def fed(node, command, text):
