@@ -56,6 +56,12 @@ def test_etcd_listens_on_the_loopback_with_certificates_alone():
     assert not [flag for flag in flags if "fsync" in flag]
 
 
+def test_etcd_leaves_an_idle_api_server_alone():
+    told = dict(flag[2:].split("=", 1) for flag in programs.etcd(site()))
+    # A message to each of its watches at each end of this time.
+    assert told["watch-progress-notify-interval"] == "10m"
+
+
 def test_etcd_writes_where_it_is_told():
     assert "--data-dir=/cluster/etcd" in programs.etcd(site())
     assert "--data-dir=/disk/etcd" in programs.etcd(site(data=Path("/disk/etcd")))
