@@ -1,9 +1,11 @@
 """What Slurm knows of the pods' jobs, asked for all at once, and the way of a pod to its one job.
 
 A round is one squeue, and one sacct when a job has left the queue. No answer leaves everything as it was. A job is
-GONE only when both have answered, several times over a minute, and neither knows it: accounting may be late. Jobs that
-shall end while a scancel is under way are ended by the next one, all at once. Submissions, questions and scancel have
-threads of their own: each may wait a minute for slurmctld. `pace` says how long to wait between two rounds.
+GONE only when both have answered, several times over a minute, and neither knows it: accounting may be late. A job is
+a pod's when its comment says so: a Slurm that has lost its state, or had MaxJobId jobs, gives ids out again. Only such
+jobs are ended. Those that shall end while a scancel is under way are ended by the next one, all at once. Submissions,
+questions and scancel have threads of their own: each may wait a minute for slurmctld. `pace` says how long to wait
+between two rounds.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from isthmus.clients.pod_jobs import Found, RefusedError
@@ -48,8 +51,18 @@ class Slurm(Protocol):
         """End jobs."""
 
 
+@dataclass(slots=True)
+class _Watched:
+    """A pod's job."""
+
+    number: str
+    notify: Notify
+    known: SlurmJob | None = None
+    missing_since_s: float | None = None
+
+
 class Jobs:
-    """All jobs of all pods.
+    """All jobs of all pods, by the pods' UIDs.
 
     Args:
         slurm: is asked.
@@ -62,9 +75,8 @@ class Jobs:
         self._busy_s = busy_s
         self._clock = clock
         self._attended: set[str] = set()
-        self._watched: dict[str, Notify] = {}
-        self._known: dict[str, SlurmJob] = {}
-        self._missing: dict[str, float] = {}
+        self._watched: dict[str, _Watched] = {}
+        self._submitted: dict[str, str] = {}
         self._comments: dict[str, list[SlurmJob]] = {}
         self._rounds = asyncio.Condition()
         self._round = 0
@@ -101,18 +113,18 @@ class Jobs:
         """Return how long to wait until the next round."""
         if self._waiting:
             return self._busy_s
-        if self._missing:
+        if any(one.missing_since_s is not None for one in self._watched.values()):
             # Seen again or gone, that is known in a minute.
             return max(self._busy_s, pace.IDLE_S)
         return pace.jobs_s(self.quiet_s(), self._busy_s, attended=self._watched.keys() <= self._attended)
 
-    def attend(self, job: str) -> None:
-        """Note that a job's supervisor is there: what happens to it need not be asked for."""
-        self._attended.add(job)
+    def attend(self, uid: str) -> None:
+        """Note that a pod's supervisor is there: what happens to its job need not be asked for."""
+        self._attended.add(uid)
 
-    def unattend(self, job: str) -> None:
-        """Note that a job's supervisor has gone; Slurm says why, soon."""
-        self._attended.discard(job)
+    def unattend(self, uid: str) -> None:
+        """Note that a pod's supervisor has gone; Slurm says why, soon."""
+        self._attended.discard(uid)
         self.hurry()
 
     async def submit(self, job: Job, script: str) -> str:
@@ -124,6 +136,7 @@ class Jobs:
         """
         COUNTS["submissions"] += 1
         number = await self._submissions.call(self._slurm.submit, job.options, script)
+        self._submitted[job.uid] = number
         self._changed_s = self._clock()
         return number
 
@@ -144,27 +157,31 @@ class Jobs:
         found = sorted(self._comments.get(uid, ()), key=lambda job: (job.state.ended, int(job.id)))
         return found[0] if found else None
 
-    def watch(self, job: str, notify: Notify) -> None:
-        """Tell of every change of a job, and at once what is known."""
-        self._watched[job] = notify
+    def watch(self, uid: str, number: str, notify: Notify) -> None:
+        """Tell of every change of a pod's job, and at once what is known."""
+        before = self._watched.get(uid)
+        known = before.known if before and before.number == number else None
+        self._watched[uid] = _Watched(number, notify, known)
         self._changed_s = self._clock()
-        if job in self._known:
-            notify(self._known[job])
+        if known:
+            notify(known)
         self._hurry.set()
 
-    def forget(self, job: str) -> None:
-        """Tell no more of a job."""
-        self._watched.pop(job, None)
-        self._known.pop(job, None)
-        self._missing.pop(job, None)
-        self._attended.discard(job)
+    def forget(self, uid: str) -> None:
+        """Tell no more of a pod's job."""
+        self._watched.pop(uid, None)
+        self._submitted.pop(uid, None)
+        self._attended.discard(uid)
 
     def others(self, uid: str, job: str) -> list[str]:
         """Return jobs of a pod that live beside the one it should have."""
         return [one.id for one in self._comments.get(uid, ()) if one.id != job and not one.state.ended]
 
-    async def cancel(self, job: str) -> None:
-        """End a job; one that cannot be asked now is logged, and the caller tries again."""
+    async def cancel(self, uid: str, job: str) -> None:
+        """End a pod's job. If Slurm cannot be asked, or has not said that it is the pod's, the caller tries again."""
+        if self._submitted.get(uid) != job and all(one.id != job for one in self._comments.get(uid, ())):
+            self.hurry()
+            return
         self._unwanted.add(job)
         async with self._cancelling:
             if job not in self._unwanted:
@@ -184,22 +201,26 @@ class Jobs:
 
     async def round(self) -> None:
         """Ask once, and tell what changed."""
-        watched = frozenset(self._watched)
+        watched = dict(self._watched)
         async with self._asking:
             try:
                 found = await self._call(self._slurm.queue)
             except SlurmError as error:
                 _log.warning("nothing is known of any job now: %s", error)
                 return
-            queued = {one.job.id: one.job for one in found}
-            missing = sorted(watched - queued.keys(), key=int)
+            queued = {one.job.id: one for one in found}
+            missing = sorted({one.number for one in watched.values()} - queued.keys(), key=int)
             accounted = await self._accounted(missing) if missing else {}
         self._comments = {}
         for one in found:
             self._comments.setdefault(one.comment, []).append(one.job)
-        for number in sorted(watched & self._watched.keys(), key=int):
-            if number in queued or accounted is not None:
-                self._tell(number, queued.get(number) or (accounted or {}).get(number))
+        for uid, pod in watched.items():
+            if self._watched.get(uid) is not pod:
+                continue
+            if (holder := queued.get(pod.number)) and holder.comment != uid:
+                self._change(pod, SlurmJob(pod.number, JobState.GONE))
+            elif holder or accounted is not None:
+                self._tell(pod, holder.job if holder else (accounted or {}).get(pod.number))
         self._tell_doubled()
         async with self._rounds:
             self._round += 1
@@ -216,26 +237,31 @@ class Jobs:
             _log.warning("nothing is known of jobs that have left the queue: %s", error)
             return None
 
-    def _tell(self, number: str, job: SlurmJob | None) -> None:
+    def _tell(self, pod: _Watched, job: SlurmJob | None) -> None:
         if job is None:
-            since_s = self._missing.setdefault(number, self._clock())
-            if self._clock() - since_s < _GONE_AFTER_S:
+            if pod.missing_since_s is None:
+                pod.missing_since_s = self._clock()
+            if self._clock() - pod.missing_since_s < _GONE_AFTER_S:
                 return
-            job = SlurmJob(number, JobState.GONE)
+            job = SlurmJob(pod.number, JobState.GONE)
         else:
-            self._missing.pop(number, None)
-        if self._known.get(number) != job:
-            self._known[number] = job
+            pod.missing_since_s = None
+        self._change(pod, job)
+
+    def _change(self, pod: _Watched, job: SlurmJob) -> None:
+        if pod.known != job:
+            pod.known = job
             self._changed_s = self._clock()
-            self._watched[number](job)
+            pod.notify(job)
 
     def _tell_doubled(self) -> None:
         """Have pods look that have a job too many."""
-        for jobs in self._comments.values():
+        for uid, jobs in self._comments.items():
             living = [job for job in jobs if not job.state.ended]
-            for job in living if len(living) > 1 else ():
-                if job.id in self._watched:
-                    self._watched[job.id](job)
+            if len(living) > 1 and (pod := self._watched.get(uid)):
+                for job in living:
+                    if job.id == pod.number:
+                        pod.notify(job)
 
     async def _call(self, question: Callable[[], list[_Answer]]) -> list[_Answer]:
         COUNTS["slurm_questions"] += 1

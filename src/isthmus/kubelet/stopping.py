@@ -23,11 +23,12 @@ class Stopping:
 
     Args:
         parts: Slurm, and how long to wait.
-        number: the job.
+        uid: of the pod.
+        number: its job.
     """
 
-    def __init__(self, parts: Parts, number: str) -> None:
-        self._parts, self._number = parts, number
+    def __init__(self, parts: Parts, uid: str, number: str) -> None:
+        self._parts, self._uid, self._number = parts, uid, number
         self._told: tuple[Connection, int] | None = None
         self._cancel_at_s = time.monotonic() + parts.pauses.connect
 
@@ -47,7 +48,7 @@ class Stopping:
             await self._tell(connection, pod, gone=gone)
         left_s = self._cancel_at_s - time.monotonic()
         if left_s <= 0:
-            await self._parts.jobs.cancel(self._number)
+            await self._parts.jobs.cancel(self._uid, self._number)
             self._cancel_at_s = time.monotonic() + self._parts.pauses.margin
             return _LOOK_S
         return min(left_s, _LOOK_S) if self._told else left_s

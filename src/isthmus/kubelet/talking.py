@@ -60,7 +60,7 @@ class Talk:
             self._parts.jobs.hurry()
             return
         self.connection = connection
-        self._parts.jobs.attend(number)
+        self._parts.jobs.attend(connection.uid)
         # The rules for Services lie in a network of the pod's own.
         if not self._worker.pod["spec"].get("hostNetwork"):
             self._parts.services.begin(connection)

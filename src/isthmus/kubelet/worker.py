@@ -94,7 +94,7 @@ class Worker:
         """Take that a supervisor has gone; another may be there already."""
         talk = self.talk
         if self.number and (talk.connection is None or talk.connection.is_closed):
-            self._parts.jobs.unattend(self.number)
+            self._parts.jobs.unattend(self.uid)
         self.wake()
 
     def reported(self, report: dict[str, Any]) -> None:
@@ -205,11 +205,11 @@ class Worker:
 
     async def _follow(self, number: str) -> None:
         """Show how the pod is, and stop it when it shall stop, until its job has ended."""
-        self._parts.jobs.watch(number, self._job_changed)
+        self._parts.jobs.watch(self.uid, number, self._job_changed)
         while True:
             self._wake.clear()
             for other in self._parts.jobs.others(self.uid, number):
-                await self._parts.jobs.cancel(other)
+                await self._parts.jobs.cancel(self.uid, other)
             if self.job and self.job.state.ended:
                 break
             if self.job or self.report:
@@ -224,7 +224,7 @@ class Worker:
             self.job = replace(self.job, log=await asyncio.to_thread(self._folder.last_words))
         await self._show()
         await asyncio.to_thread(self._folder.drop_credential)
-        self._parts.jobs.forget(number)
+        self._parts.jobs.forget(self.uid)
 
     def _job_changed(self, job: SlurmJob) -> None:
         self.job = job
@@ -241,7 +241,7 @@ class Worker:
         if not (self.is_deleted or late):
             return 60.0
         if self._stopping is None:
-            self._stopping = Stopping(self._parts, number)
+            self._stopping = Stopping(self._parts, self.uid, number)
             self._parts.recorder.tell(self.pod, Kind.NORMAL, "Killing", f"Stopping Slurm job {number}")
         return await self._stopping.go_on(self.pod, self.job, self.talk.connection, gone=self.gone)
 

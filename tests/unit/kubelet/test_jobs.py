@@ -45,7 +45,7 @@ async def told(asked, number, wanted):
         if found.state is wanted:
             there.set()
 
-    asked.watch(number, take)
+    asked.watch(UID, number, take)
     await there.wait()
     return states
 
@@ -146,7 +146,7 @@ def test_jobs_that_end_together_are_ended_by_one_call():
 
     async def use(asked):
         numbers = [await asked.submit(job(uid), "#!/bin/sh\n") for uid in uids]
-        await asyncio.gather(*map(asked.cancel, numbers))
+        await asyncio.gather(*map(asked.cancel, uids, numbers))
         assert all(one.job.state is JobState.CANCELLED for one in slurm.jobs.values())
         return numbers
 
@@ -159,13 +159,14 @@ def test_jobs_that_end_together_are_ended_by_one_call():
 def test_slurm_that_hangs_holds_up_nothing_else():
     """What waits for slurmctld has threads of its own: the loop's are for the home."""
     slurm, released = FakeSlurm(), threading.Event()
-    slurm.submit = lambda options, script: released.wait(60) and "1"
-    slurm.queue = slurm.cancel = lambda *_: released.wait(60) and []
 
     async def use(asked):
+        number = await asked.submit(job(), "#!/bin/sh\n")
+        slurm.submit = lambda options, script: released.wait(60) and "2"
+        slurm.queue = slurm.cancel = lambda *_: released.wait(60) and []
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         waiting = [asyncio.create_task(asked.submit(job(), "#!/bin/sh\n")) for _ in range(8)]
-        waiting += [asyncio.create_task(asked.find(UID)), asyncio.create_task(asked.cancel("1"))]
+        waiting += [asyncio.create_task(asked.find(UID)), asyncio.create_task(asked.cancel(UID, number))]
         await asyncio.sleep(0)
         async with asyncio.timeout(20):
             assert await asyncio.to_thread(lambda: "read") == "read"
@@ -183,12 +184,12 @@ def quiet(attended, quiet_s):
     """Return the pause after a time without any change, and after the supervisor has gone then."""
     now_s = [0.0]
     asked = Jobs(FakeSlurm(), clock=lambda: now_s[0])
-    asked.watch("1", lambda found: None)
+    asked.watch(UID, "1", lambda found: None)
     if attended:
-        asked.attend("1")
+        asked.attend(UID)
     now_s[0] = quiet_s
     pauses = [asked.pause_s()]
-    asked.unattend("1")
+    asked.unattend(UID)
     asked.stop()
     return [*pauses, asked.pause_s()]
 
@@ -213,8 +214,8 @@ def test_job_that_slurm_misses_is_asked_for():
 
     async def use():
         asked = Jobs(slurm, clock=lambda: now_s[0])
-        asked.watch("7", lambda found: None)
-        asked.attend("7")
+        asked.watch(UID, "7", lambda found: None)
+        asked.attend(UID)
         now_s[0] = 1e6
         before = asked.pause_s()
         await asked.round()
@@ -222,3 +223,34 @@ def test_job_that_slurm_misses_is_asked_for():
         return before, asked.pause_s()
 
     assert asyncio.run(use()) == (300, 5)
+
+
+def test_id_that_slurm_gave_out_again_is_another_job():
+    """After a Slurm that lost its state: the old pod's job is gone at once, and the new pod's goes on."""
+    slurm, old = FakeSlurm(), UID.replace("1", "9")
+
+    async def use(asked):
+        number = await asked.submit(job(), "#!/bin/sh\n")
+        states = []
+        asked.watch(old, number, lambda found: states.append(found.state))
+        new = await told(asked, number, JobState.RUNNING)
+        await asked.find(old)
+        await asked.cancel(old, number)
+        return states, new
+
+    assert rounds(slurm, use) == ([JobState.GONE], [JobState.RUNNING])
+    assert slurm.cancellations == []
+
+
+def test_job_of_an_earlier_kubelet_is_ended_once_it_was_seen():
+    slurm = FakeSlurm()
+    number = slurm.submit(job().options, "#!/bin/sh\n")
+
+    async def use(asked):
+        await asked.cancel(UID, number)
+        before = [*slurm.cancellations]
+        await asked.find(UID)
+        await asked.cancel(UID, number)
+        return before, slurm.cancellations
+
+    assert rounds(slurm, use) == ([], [[number]])
