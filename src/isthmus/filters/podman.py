@@ -122,6 +122,8 @@ def local_run_command(node: Mapping[str, str], engine: Sequence[str]) -> list[st
         *("podman", "run", "--detach", "--name", container, "--hostname", node["name"]),
         *("--label", f"isthmus.cluster={node['cluster']}", "--network", network, "--no-hosts"),
         *("--privileged", "--systemd=always", "--stop-timeout", "10", "--shm-size", node["shm_size"]),
+        # Twenty pods have more processes and threads than the 2,048 that podman would give.
+        *("--pids-limit", "-1"),
         *(word for source, target in mounts.items() for word in ("--volume", f"{source}:{target}")),
         *engine,
         *(node["image"], "/sbin/init"),

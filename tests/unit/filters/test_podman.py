@@ -75,8 +75,9 @@ def test_plan_makes_a_node_anew_whose_process_podman_only_believes_in(state):
     assert plan == {"remove": ["bed-c1"], "create": ["c1"], "start": []}
 
 
-def test_run_command_fixes_address_mac_and_host_key():
+def test_run_command_fixes_address_mac_host_key_and_limits():
     command = podman.local_run_command(NODE, ["--runtime", "runc"])
+    assert command[command.index("--pids-limit") + 1] == "-1"
     assert "bed:ip=10.231.9.21,mac=02:49:0a:e7:09:15,alias=c1" in command
     assert "/state/ssh/c1:/etc/ssh/ssh_host_ed25519_key:ro" in command
     assert command[-4:] == ["--runtime", "runc", "localhost/image:1", "/sbin/init"]
