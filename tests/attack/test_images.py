@@ -51,7 +51,7 @@ def test_image_writes_outside(way, login, attacker, work):
     assert login.run_as(attacker, f"ls -A {work}/scratch") == ""
     # Either the links do no harm where they are, or the message says which image and which entry.
     assert done.rc == 0 or f"layouts/{way.replace(' ', '-')}" in done.stderr
-    assert done.rc == 0 or "is refused: at '" in done.stderr or "unpack entry: h: link" in done.stderr
+    assert done.rc == 0 or "is refused: in layer " in done.stderr
 
 
 @pytest.mark.parametrize("way", ARCHIVES)

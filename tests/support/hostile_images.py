@@ -120,6 +120,20 @@ def make(layout: Path, layers: Layers, target: str, **config: Any) -> Path:
     return layout
 
 
+def copied(folder: Path, layers: Layers, target: str, **config: Any) -> Path:
+    """Write what skopeo makes of such an image: blobs by the hex digits of their digests, layers as plain tar."""
+    folder.mkdir(parents=True)
+    image = json.dumps({"config": {"Cmd": ["/bin/sh"], **config}}).encode()
+    described = []
+    for content in [image, *(_tar(layer, target) for layer in layers)]:
+        digest = hashlib.sha256(content).hexdigest()
+        (folder / digest).write_bytes(content)
+        described.append({"digest": f"sha256:{digest}", "size": len(content)})
+    manifest = {"schemaVersion": 2, "config": described[0], "layers": described[1:]}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder
+
+
 def archive(path: Path, layout: Path, entries: list[Entry], target: str) -> Path:
     """Write an OCI archive of a layout, with entries before its own."""
     path.write_bytes(_tar(entries, target))

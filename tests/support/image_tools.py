@@ -96,19 +96,21 @@ class FakeTools:
 
     def _copy(self, words: list[str]) -> None:
         assert words[-2].endswith(f"@{DIGEST}"), "what was resolved is what is copied"
-        layout = Path(words[-1].split(":")[1])
+        assert "--dest-decompress" in words
+        folder = Path(words[-1].removeprefix("dir:"))
         self._fail_when_full(words, "writing blob: write blob: no space left on device")
-        hostile_images.make(layout, [[hostile_images.file("bin/true")]], "/none")
+        hostile_images.copied(folder, [[hostile_images.file("bin/true")]], "/none")
 
     def _unpack(self, words: list[str]) -> None:
         assert Path(words[-1].removeprefix("oci:")).is_dir()
         folder = Path(words[-2])
-        (folder / "closed").mkdir(parents=True)
-        (folder / "closed/file").touch()
-        (folder / "closed").chmod(0)
+        (folder / ".singularity.d").mkdir(parents=True)
+        (folder / ".singularity.d/runscript").touch()
+        (folder / "tmp").mkdir()
         self._fail_when_full(words, "FATAL: error writing layer: no space left on device")
 
     def _pack(self, words: list[str]) -> None:
+        assert (words[1], words[3]) == ("-", "-tar"), "what is packed comes as a stream"
         assert not Path(words[2]).exists(), "mksquashfs would append"
         Path(words[2]).write_text("half")
         self.while_packing()

@@ -37,7 +37,7 @@ def pull(image: Reference, place: Place) -> Pulled:
     if "missing" in image.place:
         raise UnknownImageError(f"there is no image {image}; check its name and tag")
     place.cache.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = place.cache / f"{DIGEST.replace(':', '-')}.squashfs"
+    path = place.cache / f"{DIGEST.replace(':', '-')}.2.squashfs"
     path.touch()
     config = place.cache / ".config" / f"{DIGEST.replace(':', '-')}.json"
     config.parent.mkdir(exist_ok=True)

@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from isthmus.cli.errors import CommandError
-from isthmus.images import manifests
+from isthmus.images import ids, manifests
 from isthmus.images.errors import ImageError
 from isthmus.images.pull import Place, Tell, pull
 from isthmus.model import images
@@ -76,7 +76,8 @@ def place(environment: Mapping[str, str], home: Path, authfile: Path | None) -> 
     named = authfile or environment.get("REGISTRY_AUTH_FILE")
     usual = home / ".apptainer/docker-config.json"
     found = Path(named) if named else usual if usual.exists() else None
-    return Place(home / ".isthmus/images", Path(scratch), found, manifests.architecture())
+    kept, arch = home / ".isthmus/images", manifests.architecture()
+    return Place(kept, Path(scratch), found, arch, root_alone=ids.is_root_alone())
 
 
 @contextmanager

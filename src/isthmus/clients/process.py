@@ -6,6 +6,7 @@ import os
 import shlex
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -73,28 +74,43 @@ class Patience:
         least: see there.
         progress: what the program has done so far, as a number that grows.
         unwanted: tells that nobody waits for it any more.
+        grace_s: between SIGTERM and SIGKILL; none for SIGKILL at once.
     """
 
     window_s: float
     least: int = 0
     progress: Callable[[], int] = int
     unwanted: Callable[[], bool] = never
+    grace_s: float = 0.0
 
 
-def run_patiently(argv: Sequence[str | Path], patience: Patience, environment: Mapping[str, str]) -> Finished:
+def run_patiently(
+    argv: Sequence[str | Path],
+    patience: Patience,
+    environment: Mapping[str, str],
+    feed: Callable[[int], None] | None = None,
+) -> Finished:
     """Run a program that may take long; with all that it has started it is ended when patience is.
+
+    Args:
+        argv: the program and its arguments; no shell sees them.
+        patience: when it is ended.
+        environment: variables set besides the inherited ones.
+        feed: writes what the program reads to the descriptor it is given, in a thread; nothing by default.
 
     Raises:
         StalledError: it was ended.
         ProcessError: it did not end with status 0.
+        Exception: what `feed` raised.
     """
     words = [str(word) for word in argv]
     command = shlex.join(words)
+    feeder = _Feeder(feed) if feed else None
     try:
         child = subprocess.Popen(  # noqa: S603
             words,
             env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
+            stdin=feeder.read_end if feeder else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -103,16 +119,68 @@ def run_patiently(argv: Sequence[str | Path], patience: Patience, environment: M
         )
     except OSError as error:
         raise ProcessError(command, None, error.strerror or str(error)) from error
+    finally:
+        if feeder:
+            feeder.begin()
     with child:
         try:
             stdout, stderr = _awaited(child, command, patience)
         except BaseException:
-            with suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
+            _end(child, patience.grace_s)
             raise
+    if feeder:
+        feeder.end()
     if child.returncode:
         raise ProcessError(command, child.returncode, f"ended with status {child.returncode}", stdout, stderr)
     return Finished(stdout, stderr)
+
+
+def fed(text: str) -> Callable[[int], None]:
+    """Return what feeds a program with a text."""
+
+    def feed(pipe: int) -> None:
+        with os.fdopen(os.dup(pipe), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    return feed
+
+
+def _end(child: subprocess.Popen[str], grace_s: float) -> None:
+    """End a program with all that it has started in its session."""
+    with suppress(ProcessLookupError):
+        if grace_s:
+            os.killpg(child.pid, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                child.communicate(timeout=grace_s)
+        os.killpg(child.pid, signal.SIGKILL)
+
+
+class _Feeder:
+    """A pipe that a thread writes to; who reads it is the child alone."""
+
+    def __init__(self, feed: Callable[[int], None]) -> None:
+        self.read_end, self._write_end = os.pipe()
+        self._feed, self._failed = feed, list[BaseException]()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def begin(self) -> None:
+        """Begin, when the child has its end or will never have it."""
+        os.close(self.read_end)
+        self._thread.start()
+
+    def end(self) -> None:
+        """Wait for the thread; raise what `feed` did, but for a child that read no further."""
+        self._thread.join()
+        if self._failed and not isinstance(self._failed[0], BrokenPipeError):
+            raise self._failed[0]
+
+    def _run(self) -> None:
+        try:
+            self._feed(self._write_end)
+        except BaseException as error:
+            self._failed.append(error)
+        finally:
+            os.close(self._write_end)
 
 
 def _awaited(child: subprocess.Popen[str], command: str, patience: Patience) -> tuple[str, str]:

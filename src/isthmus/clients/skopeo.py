@@ -48,15 +48,16 @@ def config(image: Reference, authfile: Path | None, scratch: Path) -> str:
     return _inspect(image, ["--config", "--raw"], authfile, scratch)
 
 
-def copy(image: Reference, layout: Path, authfile: Path | None, unwanted: Callable[[], bool] = process.never) -> None:
-    """Copy an image into a new OCI layout.
+def copy(image: Reference, folder: Path, authfile: Path | None, unwanted: Callable[[], bool] = process.never) -> None:
+    """Copy an image into a new folder: `manifest.json`, blobs by the hex digits of their digests, layers as plain tar.
 
     Raises:
         StalledError: the registry sends next to nothing, or nobody wants the image any more.
         ProcessError: skopeo could not.
     """
-    patience = process.Patience(STALL_S, LEAST_BYTES, lambda: process.folder_bytes(layout.parent), unwanted)
-    _run(["copy", "--quiet"], image, authfile, layout.parent, patience, f"oci:{layout}:image")
+    patience = process.Patience(STALL_S, LEAST_BYTES, lambda: process.folder_bytes(folder), unwanted)
+    verb = ["copy", "--quiet", "--dest-decompress"]
+    _run(verb, image, authfile, folder.parent, patience, f"dir:{folder}")
 
 
 def _inspect(image: Reference, options: list[str], authfile: Path | None, scratch: Path) -> str:

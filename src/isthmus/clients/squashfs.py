@@ -1,4 +1,4 @@
-"""mksquashfs: a folder as one compressed file that starts without being unpacked."""
+"""mksquashfs: an archive as one compressed file that starts without being unpacked."""
 
 from __future__ import annotations
 
@@ -16,8 +16,14 @@ MEMORY_MIB = 256
 STALL_S = 300.0
 
 
-def pack(folder: Path, file: Path, unwanted: Callable[[], bool] = process.never) -> None:
-    """Write a new squashfs in which all files are root's.
+def pack(feed: Callable[[int], None], mode: int, file: Path, unwanted: Callable[[], bool] = process.never) -> None:
+    """Write a new squashfs of a tar stream, with its owners and modes and without extended attributes.
+
+    Args:
+        feed: writes the stream to the descriptor it is given; its errors come out of here.
+        mode: of the root, which a stream cannot say; it is root's.
+        file: where nothing is yet.
+        unwanted: tells that nobody waits for it any more.
 
     Raises:
         ProcessError: mksquashfs could not.
@@ -29,11 +35,9 @@ def pack(folder: Path, file: Path, unwanted: Callable[[], bool] = process.never)
 
     limits = ["-processors", str(len(os.sched_getaffinity(0))), "-mem", f"{MEMORY_MIB}M"]
     patience = process.Patience(STALL_S, 1, file_bytes, unwanted)
-    process.run_patiently(
-        ["mksquashfs", folder, file, "-all-root", "-noappend", "-no-progress", "-quiet", *compression, *limits],
-        patience,
-        {},
-    )
+    # sqfstar of 4.5 does not take a level of compression.
+    words = ["mksquashfs", "-", str(file), "-tar", "-noappend", "-no-xattrs", "-no-progress", "-quiet"]
+    process.run_patiently([*words, "-root-mode", f"{mode:o}", *compression, *limits], patience, {}, feed)
 
 
 def read(file: Path, path: str) -> str:

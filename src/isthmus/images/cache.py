@@ -1,4 +1,4 @@
-"""The user's images, `sha256-<hex>.squashfs`, on a home that all nodes share.
+"""The user's images, `sha256-<hex>.2.squashfs`, on a home that all nodes share.
 
 A file of that name is whole: it is written under a name of its own, flushed, then renamed. Whoever makes it holds
 a lock that other nodes see, so a name that is not whole yet and not locked is a leftover.
@@ -19,6 +19,7 @@ from secrets import token_hex
 from time import time
 
 from isthmus.images.errors import ImageError
+from isthmus.model.images import file_name
 from isthmus.support import durable, locks
 
 # Nobody writes to a file that is older, s: packing an image takes minutes.
@@ -47,7 +48,7 @@ class Cache:
 
     def path(self, digest: str) -> Path:
         """Return where an image is, or will be."""
-        return self.folder / f"{digest.replace(':', '-')}.squashfs"
+        return self.folder / file_name(digest)
 
     def has(self, digest: str) -> bool:
         """Tell whether an image is there.
@@ -71,7 +72,7 @@ class Cache:
             wait: called when the lock is another's.
         """
         # Not removed: who waits for it would not see the next one's.
-        path = self.folder / f".{self.path(digest).stem}.lock"
+        path = self.folder / f".{digest.replace(':', '-')}.lock"
         # A FIFO of that name fails instead of waiting for a reader.
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
         with os.fdopen(os.open(path, flags, 0o600), "a") as file:

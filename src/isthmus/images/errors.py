@@ -52,13 +52,6 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _CAUSE = re.compile(r'(?:.*Get \\"[^"]*\\": |.*?msg=")(?P<cause>.*)"\s*$', re.DOTALL)
 
 
-# Apptainer's words about a file of its own that it could not write into the image.
-_OUTSIDE = re.compile(
-    r"/rootfs/(?P<entry>[^:\n]+): (?:no such file or directory|file exists|not a directory|read-only file system"
-    r"|permission denied|operation not permitted|no such device or address|too many levels of symbolic links)"
-)
-
-
 @contextmanager
 def unpacking(image: Reference, places: str) -> Iterator[None]:
     """Turn a failure to unpack into the error that a user can act on; what an image holds is no word of a registry."""
@@ -70,17 +63,7 @@ def unpacking(image: Reference, places: str) -> Iterator[None]:
             raise NoSpaceError(_no_space(places)) from error
         if error.status == confined.STATUS:
             raise ImageError(error.stderr.strip()) from error
-        if found := _OUTSIDE.search(text):
-            raise HostileImageError(outside(image, found["entry"])) from error
         raise ImageError(f"{image} cannot be unpacked; {error}") from error
-
-
-def outside(image: Reference, entry: str) -> str:
-    """Return the message about an image that would have Apptainer write through it to somewhere else."""
-    return (
-        f"{image} is refused: at {entry!r} it has no place for what Apptainer writes, most likely a link that leads "
-        "out of the image; nothing was changed outside it; ask whoever made the image"
-    )
 
 
 @contextmanager

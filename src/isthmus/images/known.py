@@ -16,7 +16,7 @@ from isthmus.clients import skopeo
 from isthmus.images import manifests
 from isthmus.images.errors import told
 from isthmus.images.pull import Place
-from isthmus.model.images import Reference
+from isthmus.model.images import Reference, file_name
 from isthmus.support import durable
 
 SCHEMA = 1
@@ -35,7 +35,7 @@ class Known:
     def digest(self, image: Reference) -> str | None:
         """Return what a name meant, if that image is still there."""
         digest = image.digest or (self._read(self._name(image)) or {}).get("digest")
-        return digest if digest and (self.cache / f"{digest.replace(':', '-')}.squashfs").exists() else None
+        return digest if digest and (self.cache / file_name(digest)).exists() else None
 
     def remember(self, image: Reference, digest: str) -> None:
         """Remember what a name means."""

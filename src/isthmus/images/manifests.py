@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -58,17 +59,23 @@ def digest(image: Reference, text: str, arch: str) -> str:
     return found[arch]
 
 
-def check(image: Reference, layout: Path) -> None:
-    """Look at the manifest in a layout before its layers are unpacked.
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The files of an image that was copied: its layers, the lowest first, and its configuration."""
+
+    layers: list[Path]
+    config: Path
+
+
+def parts(image: Reference, folder: Path) -> Parts:
+    """Read the manifest of an image that was copied into a folder.
 
     Raises:
         HostileImageError: it is none that an honest builder writes.
     """
-    tops = _objects(image, _read(image, (layout / "index.json").read_text(errors="replace")).get("manifests"))
-    name = tops[0].get("digest") if tops else None
-    if not isinstance(name, str) or not is_digest(name):
-        raise _nonsense(image)
-    check_layers(image, (layout / "blobs" / name.replace(":", "/")).read_text(errors="replace"))
+    known = _read(image, (folder / "manifest.json").read_text(errors="replace"))
+    layers = _layers(image, known)
+    return Parts([_blob(image, folder, each) for each in layers], _blob(image, folder, known.get("config")))
 
 
 def check_layers(image: Reference, text: str) -> None:
@@ -77,11 +84,23 @@ def check_layers(image: Reference, text: str) -> None:
     Raises:
         HostileImageError: they are too many, or lie elsewhere.
     """
-    layers = _objects(image, _read(image, text).get("layers"))
+    _layers(image, _read(image, text))
+
+
+def _layers(image: Reference, known: dict[str, Any]) -> list[dict[str, Any]]:
+    layers = _objects(image, known.get("layers"))
     if len(layers) > MAX_LAYERS:
         raise HostileImageError(f"{image} has {len(layers)} layers; more than {MAX_LAYERS} are not unpacked")
     if any(layer.get("urls") for layer in layers):
         raise HostileImageError(f"{image} wants a layer from an address of its own; only whole images are pulled")
+    return layers
+
+
+def _blob(image: Reference, folder: Path, described: object) -> Path:
+    name = described.get("digest") if isinstance(described, dict) else None
+    if not isinstance(name, str) or not is_digest(name):
+        raise _nonsense(image)
+    return folder / name.partition(":")[2]
 
 
 def config(image: Reference, text: str) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """Pull an image: from its name to one squashfs file in the user's cache.
 
     name -> digest of the manifest for this machine -> is it there?
-    no -> lock -> is it there now? -> OCI layout -> its manifest -> folder -> its entries -> squashfs -> rename
+    no -> lock -> is it there now? -> its layers, as tar files -> one tree -> squashfs -> rename
 
-Whoever made the image is a stranger: it is unpacked where nothing but the scratch folder can be written.
+Whoever made the image is a stranger: of its files none is ever written under its own name. The layers' headers make a
+tree in memory, and what it holds goes from the layers into the squashfs, with the owners and modes that the image says.
 
 The digest comes first, so that a name whose image has changed is a new file, and equal images are one. Of many
 pulls at once, on any nodes, one works and the others wait for it; where the home has no locks, each works.
@@ -16,11 +17,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from isthmus.clients import apptainer, skopeo, squashfs
-from isthmus.clients.process import never
-from isthmus.images import cache, entries, manifests
+from isthmus.clients import skopeo, squashfs
+from isthmus.clients.process import StalledError, never
+from isthmus.images import base, cache, layers, manifests, stream
 from isthmus.images.cache import Cache
 from isthmus.images.errors import told, unpacking
+from isthmus.images.tree import Tree
 from isthmus.model.images import Pulled, Reference
 
 SCHEMA = 1
@@ -37,6 +39,7 @@ class Place:
         authfile: credentials in Docker's form; None for skopeo's own search.
         arch: the machine the image is for.
         unwanted: tells that nobody wants an image any more; what works on it ends soon.
+        root_alone: whether containers of this user know nobody but root, whose all files are then to be.
     """
 
     cache: Path
@@ -44,6 +47,7 @@ class Place:
     authfile: Path | None
     arch: str
     unwanted: Callable[[], bool] = never
+    root_alone: bool = False
 
 
 def pull(image: Reference, place: Place, tell: Tell) -> Pulled:
@@ -83,12 +87,30 @@ def _make(image: Reference, digest: str, kept: Cache, place: Place, tell: Tell) 
             return False
         with cache.scratch(place.scratch) as folder, kept.making(digest, alone=alone) as partial:
             tell("downloading")
-            skopeo.copy(image, folder / "oci", place.authfile, place.unwanted)
-            manifests.check(image, folder / "oci")
+            skopeo.copy(image, folder / "image", place.authfile, place.unwanted)
             tell("unpacking")
-            with unpacking(image, f"{place.cache} or {place.scratch}"):
-                apptainer.unpack(folder / "oci", folder / "root", place.unwanted)
-            entries.check(image, folder / "root")
+            tree = _tree(image, folder, place, tell)
             tell("packing")
-            squashfs.pack(folder / "root", partial, place.unwanted)
+
+            def feed(pipe: int) -> None:
+                stream.write(tree, pipe, lambda: _wanted(place))
+
+            squashfs.pack(feed, tree.root.mode, partial, place.unwanted)
     return True
+
+
+def _tree(image: Reference, folder: Path, place: Place, tell: Tell) -> Tree:
+    """Return the files of a downloaded image, with what Apptainer needs."""
+    found = manifests.parts(image, folder / "image")
+    config = manifests.config(image, found.config.read_text(errors="replace"))
+    merged = layers.merge(image, found.layers, lambda: _wanted(place), root_alone=place.root_alone)
+    if merged.strangers:
+        tell(f"giving to nobody, for a pod has ids up to 65535 only, {merged.strangers} files of")
+    with unpacking(image, f"{place.cache} or {place.scratch}"):
+        base.add(merged.tree, base.make(config, place.arch, folder, place.unwanted))
+    return merged.tree
+
+
+def _wanted(place: Place) -> None:
+    if place.unwanted():
+        raise StalledError("pull", None, "is not wanted any more")

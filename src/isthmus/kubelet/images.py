@@ -23,7 +23,7 @@ from typing import Any
 from isthmus.clients import squashfs
 from isthmus.clients.kube import Object
 from isthmus.clients.process import ProcessError
-from isthmus.images import pull
+from isthmus.images import apart
 from isthmus.images.errors import ImageError
 from isthmus.images.known import Known
 from isthmus.images.pull import Place
@@ -31,7 +31,7 @@ from isthmus.kubelet import pulling
 from isthmus.kubelet.pulling import Pull as Order
 from isthmus.model import image_accounts
 from isthmus.model.image_accounts import Accounts
-from isthmus.model.images import Pulled, Reference, parse
+from isthmus.model.images import Pulled, Reference, file_name, parse
 from isthmus.model.pod_inputs import Image, ImageState
 
 # Of one registry, and in all.
@@ -68,8 +68,8 @@ class _Failed:
 
 
 def quiet_pull(image: Reference, place: Place) -> Pulled:
-    """Pull as `isthmus pull` does, and tell the log."""
-    return pull.pull(image, place, lambda word: _log.info("%s %s", word, image))
+    """Pull as `isthmus pull` does, in a process of its own, and tell the log."""
+    return apart.pull(image, place, lambda word: _log.info("%s %s", word, image))
 
 
 class Images:
@@ -165,7 +165,7 @@ class Images:
                 digest = self._pull(image, place).digest
                 self._known.remember(image, digest)
             config = self._known.config(image, digest, place)
-        path = self._place.cache / f"{digest.replace(':', '-')}.squashfs"
+        path = self._place.cache / file_name(digest)
         return described(image, digest, path, config, self._accounts(digest, path))
 
     def _accounts(self, digest: str, path: Path) -> Accounts:

@@ -28,7 +28,7 @@ from isthmus.clients.kube import Kube, KubeError
 from isthmus.clients.pod_jobs import PodJobs
 from isthmus.clients.process import ProcessError, run
 from isthmus.clients.slurm_offer import offer
-from isthmus.images import manifests
+from isthmus.images import ids, manifests
 from isthmus.images.pull import Place
 from isthmus.kubelet import renewal, server, settings
 from isthmus.kubelet.access import Access
@@ -150,7 +150,10 @@ class Kubelet:
             kube=kube,
             store=Store(told.folder / "pods"),
             jobs=Jobs(self._slurm),
-            images=Images(Place(images, Path(scratch), authfile, manifests.architecture()), self._puller),
+            images=Images(
+                Place(images, Path(scratch), authfile, manifests.architecture(), root_alone=ids.is_root_alone()),
+                self._puller,
+            ),
             config=Config(kube, told.pods, Tokens(kube)),
             claims=Claims(kube, told.pods.node, told.folder / "volumes", local),
             recorder=recorder,

@@ -86,6 +86,14 @@ def is_digest(text: str) -> bool:
     return _DIGEST.fullmatch(text) is not None
 
 
+def file_name(digest: str) -> str:
+    """Return what an image is called in a user's cache; the number is that of what such files hold.
+
+    The first had all files as root's.
+    """
+    return f"{digest.replace(':', '-')}.2.squashfs"
+
+
 @dataclass(frozen=True, slots=True)
 class Pulled:
     """An image that is ready to start; what `isthmus pull --json` prints.

@@ -44,6 +44,11 @@ def parse(text: str) -> list[Range]:
     return [Range(each[0], int(each[1]), int(each[2])) for each in fields if _is_range(each)]
 
 
+def given(text: str, name: str, number: int) -> bool:
+    """Tell whether a user has any: by name, or by number."""
+    return any(each.name in (name, str(number)) and each.count > 0 for each in parse(text))
+
+
 def overlaps(ranges: Iterable[Range]) -> list[tuple[Range, Range]]:
     """Return the pairs of ranges of two users that share an id; the earlier in `ranges` comes first in a pair."""
     given = list(ranges)

@@ -17,8 +17,8 @@ from .processes import Program, StartError, read_all
 from .sandbox import START_S, STOP_S, Pod, environment
 from .volumes import IMAGE_SERVERS, Folders
 
-# As Kubernetes promises: never written, nothing executed. Whom a container runs as does not matter.
-_OPTIONS = "ro,noexec,nosuid,nodev,allow_other"
+# As Kubernetes promises: never written, nothing executed; owners and modes are the image's.
+_OPTIONS = "ro,noexec,nosuid,nodev,allow_other,default_permissions"
 
 
 async def show(pod: Pod) -> None:

@@ -31,6 +31,7 @@ from .processes import PATH, Identity, Place, Process, Processes, Program, Start
 from .volumes import Folders
 
 PAUSE = "/.isthmus/pause"
+FUSE = "/dev/fuse"
 # Apptainer makes this folder afresh: nothing can be mounted in it, all can be made in it.
 _STAGED = "/dev/"
 START_S = 120.0
@@ -169,6 +170,9 @@ def command(container: Container, folders: Folders, root: str, mounts: list[str]
     usual = {"/dev/shm": folders.shm, "/etc/hosts": folders.hosts}  # noqa: S108
     own = [bind(str(path), place, read_only=False) for place, path in usual.items() if not is_mounted(container, place)]
     own.append(bind(str(folders.pause), PAUSE, read_only=True))
+    # Who is privileged has the devices that a user has, too.
+    if "ALL" in container["capabilities"]["add"] and os.path.exists(FUSE) and not is_mounted(container, FUSE):
+        own.append(bind(FUSE, FUSE, read_only=False))
     if not message.startswith(_STAGED):
         own.append(bind(str(folders.termination(container["name"])), message, read_only=False))
     return [

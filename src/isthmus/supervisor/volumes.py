@@ -35,6 +35,15 @@ _CHECKS = {
 # What Apptainer looks for on PATH to mount images.
 IMAGE_SERVERS = ("squashfuse_ll", "squashfuse")
 _SERVERS = (*IMAGE_SERVERS, "fuse-overlayfs", "fuse2fs")
+# Apptainer's options end in `,uid=0,gid=0`. Without `suid` libfuse mounts so that set-id bits count for nothing.
+_OWNERS = """\
+for word; do
+    shift
+    case $before$word in -oallow_other,*,uid=*) word=${word%%,uid=*},default_permissions,suid ;; esac
+    before=$word
+    set -- "$@" "$word"
+done
+"""
 
 
 class VolumeError(Exception):
@@ -197,14 +206,16 @@ def fresh_termination(folders: Folders, container: str) -> str:
 def _shield(folder: Path) -> None:
     """Stand before the programs that serve a root file system: Slurm's SIGTERM to all processes must not end them.
 
-    An ignored signal stays ignored through execve(2), and libfuse leaves it so.
+    An ignored signal stays ignored through execve(2), and libfuse leaves it so. Files of an image are whose the image
+    says, not the user's as Apptainer asks for, and the kernel heeds their modes.
     """
     folder.mkdir()
     for name in _SERVERS:
         found = shutil.which(name)
         if found:
+            owners = _OWNERS if name in IMAGE_SERVERS else ""
             script = folder / name
-            script.write_text(f"#!/bin/sh\ntrap '' TERM INT HUP\nexec {found} \"$@\"\n", encoding="utf-8")
+            script.write_text(f"#!/bin/sh\ntrap '' TERM INT HUP\n{owners}exec {found} \"$@\"\n", encoding="utf-8")
             script.chmod(0o755)
 
 

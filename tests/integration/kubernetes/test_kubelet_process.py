@@ -11,7 +11,7 @@ import time
 import pytest
 
 from isthmus.images.known import Known
-from isthmus.model.images import parse
+from isthmus.model.images import file_name, parse
 from tests.support import slurm_programs
 from tests.support.kube import NODE
 from tests.support.kube_user import SOON
@@ -72,7 +72,7 @@ def cache(home):
     folder = home / ".isthmus/images"
     (folder / ".config").mkdir(parents=True)
     name = DIGEST.replace(":", "-")
-    (folder / f"{name}.squashfs").touch()
+    (folder / file_name(DIGEST)).touch()
     (folder / ".config" / f"{name}.json").write_text(json.dumps({"Cmd": ["sh"]}))
     Known(folder).remember(parse(IMAGE), DIGEST)
 

@@ -36,7 +36,7 @@ def full(node, path):
 def test_image_starts_and_is_the_owners_alone(login, user, references, home):
     pulled = json.loads(login.run_as(user, pull(home, references["busybox"])))
     assert not pulled["cached"]
-    assert pulled["path"] == f"{home}/.isthmus/images/{pulled['digest'].replace(':', '-')}.squashfs"
+    assert pulled["path"] == f"{home}/.isthmus/images/{pulled['digest'].replace(':', '-')}.2.squashfs"
     assert login.run_as(user, f"srun apptainer --silent exec {pulled['path']} echo here") == "here"
     assert left(login, user, home) == [pulled["path"].removeprefix(f"{home}/")]
 

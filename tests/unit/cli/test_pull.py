@@ -20,7 +20,7 @@ def home(tmp_path, monkeypatch):
 
 def test_path_is_printed_alone(home, capsys):
     assert main(["pull", f"{REGISTRY}/isthmus/busybox"]) == 0
-    assert capsys.readouterr().out == f"{home}/.isthmus/images/{DIGEST.replace(':', '-')}.squashfs\n"
+    assert capsys.readouterr().out == f"{home}/.isthmus/images/{DIGEST.replace(':', '-')}.2.squashfs\n"
 
 
 def test_json_is_for_scripts(capsys):

@@ -6,19 +6,15 @@ import pytest
 
 from isthmus.clients import confined
 from isthmus.clients.process import ProcessError
-from isthmus.images import entries, errors, pull
+from isthmus.images import errors, pull
 from isthmus.model import images
 from tests.support.image_tools import DIGEST, REGISTRY, FakeTools
 
 IMAGE = images.parse(f"{REGISTRY}/isthmus/busybox")
-FAILED = "FATAL: While performing build: while inserting base environment: {} /scratch/build-temp-1/rootfs/{}"
 UNPACKED = {
-    "a file through a link": (FAILED.format("open", "etc/hosts: no such file or directory"), 255, "at 'etc/hosts'"),
-    "a folder that is a link": (FAILED.format("mkdir", ".singularity.d: file exists"), 255, "at '.singularity.d'"),
-    "a read-only target": (FAILED.format("open", "etc/hosts: read-only file system"), 255, "at 'etc/hosts'"),
-    "another's file": (FAILED.format("chmod", "etc/hosts: operation not permitted"), 255, "at 'etc/hosts'"),
-    "no registry's word": ("FATAL: unpack entry: h: no such file or directory", 255, "cannot be unpacked; "),
+    "anything": ("FATAL: unpack entry: h: no such file or directory", 255, "cannot be unpacked; "),
     "no namespaces": ("images cannot be unpacked safely here: x; it needs", confined.STATUS, "unpacked safely here"),
+    "a full disk": ("FATAL: write: no space left on device", 255, "no space is left in /scratch; "),
 }
 
 
@@ -37,18 +33,6 @@ def test_failure_to_unpack_names_image_and_entry(case):
     assert "; " in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["etc/hosts", ".singularity.d", ".singularity.d/env", ".singularity.d/runscript"])
-@pytest.mark.parametrize(("target", "refused"), [("/dev/null", True), ("../" * 20 + "dev", True), ("inside", False)])
-def test_links_out_of_an_unpacked_image_are_refused(tmp_path, name, target, refused):
-    path = tmp_path / "root" / name
-    path.parent.mkdir(parents=True)
-    path.symlink_to(target)
-    if not refused:
-        return entries.check(IMAGE, tmp_path / "root")
-    with pytest.raises(errors.HostileImageError, match=f"isthmus/busybox.* is refused: at '{name}"):
-        entries.check(IMAGE, tmp_path / "root")
-
-
 @pytest.mark.parametrize(
     ("lay", "told"),
     [
@@ -61,7 +45,11 @@ def test_links_out_of_an_unpacked_image_are_refused(tmp_path, name, target, refu
 def test_what_is_no_file_is_refused_at_once(monkeypatch, place, tmp_path, what, lay, told):
     FakeTools().stand_in(monkeypatch)
     path = pull.Cache(place.cache).path(DIGEST)
-    lay({"image": path, "credentials": tmp_path / "auth", "lock": path.with_name(f".{path.stem}.lock")}[what])
+    lay(
+        {"image": path, "credentials": tmp_path / "auth", "lock": path.with_name(f".{DIGEST.replace(':', '-')}.lock")}[
+            what
+        ]
+    )
     authfile = tmp_path / "auth" if what == "credentials" else None
     with pytest.raises(errors.ImageError, match=told if what != "lock" else "; "):
         pull.pull(IMAGE, pull.Place(place.cache, place.scratch, authfile, "amd64"), lambda _: None)

@@ -44,7 +44,7 @@ def quiet(_):
 def test_image_becomes_one_file_of_its_owner(tools, place):
     pulled = pull.pull(IMAGE, place, quiet)
     assert (pulled.digest, pulled.cached, pulled.path.read_text()) == (DIGEST, False, "whole")
-    assert left(place) == [f"{DIGEST.replace(':', '-')}.squashfs"]
+    assert left(place) == [f"{DIGEST.replace(':', '-')}.2.squashfs"]
     assert {path.stat().st_mode & 0o777 for path in (place.cache, place.cache.parent)} == {0o700}
 
 
@@ -112,7 +112,7 @@ def test_pulls_at_once_without_locks_do_not_meet(tools, place, no_locks):
 
 @pytest.mark.parametrize(("age_s", "stays"), [(60, True), (2 * 24 * 3600, False)])
 def test_old_leftover_goes_without_locks(tools, place, no_locks, age_s, stays):
-    other = pull.Cache(place.cache).folder / f".{DIGEST.replace(':', '-')}.squashfs.0123456789abcdef.part"
+    other = pull.Cache(place.cache).folder / f".{DIGEST.replace(':', '-')}.2.squashfs.0123456789abcdef.part"
     other.write_text("half")
     os.utime(other, (time.time() - age_s,) * 2)
     pull.pull(IMAGE, place, quiet)
@@ -130,7 +130,7 @@ def test_full_disk_leaves_nothing(tools, place, program):
 
 
 def test_leftover_of_a_killed_pull_is_replaced(tools, place):
-    half = pull.Cache(place.cache).folder / f".{DIGEST.replace(':', '-')}.squashfs.part"
+    half = pull.Cache(place.cache).folder / f".{DIGEST.replace(':', '-')}.2.squashfs.part"
     half.write_text("half")
     assert pull.pull(IMAGE, place, quiet).path.read_text() == "whole"
     assert not half.exists()

@@ -35,7 +35,7 @@ class Registry:
             assert place.authfile.stat().st_mode & 0o777 == 0o600
         if self.refuses:
             raise DeniedError(f"ctl:5000 does not give {image}")
-        path = place.cache / f"{DIGEST.replace(':', '-')}.squashfs"
+        path = place.cache / f"{DIGEST.replace(':', '-')}.2.squashfs"
         path.touch()
         config = place.cache / ".config" / f"{DIGEST.replace(':', '-')}.json"
         config.parent.mkdir(exist_ok=True)
