@@ -58,6 +58,22 @@ def test_group_of_a_volume_may_write(pod):
     ]
 
 
+def test_group_of_a_secret_reads_it(pod):
+    user = {"uid": 1000, "gid": 1000, "groups": [2000]}
+    look = "cat /s/sub/key; stat -Lc '%n %u:%g %a' /s /s/key /s/sub /s/sub/key /s/open"
+    main = container("main", look, user=user, mounts=[mount("s", "/s")])
+    files = [file("key", "k", 0o400), file("sub/key", "deep", 0o400), file("open", "o", 0o644)]
+    pod.run(plan(main, volumes=[volume("s", "files", gid=2000, files=files)])).ended()
+    lines = [line.split(" ", 3)[3] for line in (pod.folder / "logs/main/0.log").read_text().splitlines()]
+    assert lines == [
+        "deep/s 0:2000 2755",
+        "/s/key 0:2000 440",
+        "/s/sub 0:2000 2755",
+        "/s/sub/key 0:2000 440",
+        "/s/open 0:2000 644",
+    ]
+
+
 def test_part_of_a_volume(pod):
     init = container("init", "mkdir -p /v/a/b; echo deep >/v/a/b/f; ln -s /etc /v/out", mounts=[mount("data", "/v")])
     mounts = [mount("data", "/m", sub_path="a/b"), mount("data", "/n", sub_path="made/now")]

@@ -46,6 +46,9 @@ done
 """
 
 
+_GROUP_READS, _GROUP_PASSES = 0o440, 0o2550
+
+
 class VolumeError(Exception):
     """A volume cannot be what the pod wants it to be."""
 
@@ -237,12 +240,9 @@ def _make(folders: Folders, volume: Volume) -> None:
     if kind == "memory":
         size = f",size={volume['size_bytes']}" if volume["size_bytes"] else ""
         linux.mount(volume["name"], str(path), "tmpfs", _TMPFS, f"mode=0777{size}")
-    path.chmod(0o755 if kind == "files" else 0o777)
+    _give(path, 0o755 if kind == "files" else 0o777, volume["gid"])
     if kind == "files":
         _switch(folders, volume)
-    elif volume["gid"] is not None:
-        os.chown(path, -1, volume["gid"])
-        path.chmod(0o2777)
 
 
 def _check_host(path: Path, wanted: str) -> None:
@@ -268,7 +268,7 @@ def _switch(folders: Folders, volume: Volume) -> None:
     """
     path = folders.volume(volume)
     staged = Path(tempfile.mkdtemp(dir=folders.staging, prefix="..", suffix=".data"))
-    staged.chmod(0o755)
+    _give(staged, 0o755, volume["gid"])
     for file in volume["files"]:
         _write(staged, file, volume["gid"])
     staged.rename(path / staged.name)
@@ -298,8 +298,17 @@ def _write(folder: Path, file: Keyed, gid: int | None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Whoever the container runs as may pass: sbatch hands on the control plane's umask, 077.
     for parent in path.relative_to(folder).parents[:-1]:
-        (folder / parent).chmod(0o755)
+        _give(folder / parent, 0o755, gid)
     path.write_bytes(base64.b64decode(file["data"]))
+    _give(path, file["mode"] & 0o777, gid)
+
+
+def _give(path: Path, mode: int, gid: int | None) -> None:
+    """Give a file or folder its mode, and a group with the rights that Kubernetes adds for it (SetVolumeOwnership).
+
+    The group reads what the owner alone could; what is made in a folder is the group's, too.
+    """
     if gid is not None:
         os.chown(path, -1, gid)
-    path.chmod(file["mode"] & 0o777)
+        mode |= _GROUP_PASSES if path.is_dir() else _GROUP_READS
+    path.chmod(mode)
