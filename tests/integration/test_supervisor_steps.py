@@ -2,10 +2,15 @@
 
 import os
 import signal
+from pathlib import Path
 
 from isthmus.supervisor import steps
-from tests.support.supervised import container, plan, wait_for_log
+from tests.support.supervised import action, container, plan, wait_for_log
 from tests.support.waiting import wait
+
+
+def is_python(pid):
+    return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].rpartition(b"/")[2].startswith(b"python")
 
 
 def test_container_with_a_limit_of_its_own_is_a_step(pod):
@@ -22,6 +27,27 @@ def test_container_with_a_limit_of_its_own_is_a_step(pod):
     said = (pod.folder / "slurm.log").read_text()
     assert "isthmus.supervisor.step" in said
     assert "hidden text" not in said
+
+
+def test_what_is_run_in_it_counts_into_the_step_too(pod):
+    hook = action("exec", argv=["sleep", "27183"])
+    kubelet = pod.run(plan(container("main", "exec sleep 27181", memory_mib=64, post_start=hook)))
+    wait(lambda: pod.processes(b"27183"), bool)
+    stream = kubelet.open("exec", container="main", argv=["sleep", "27184"], tty=False, stdin=False)
+    found = wait(lambda: [pod.processes(word) for word in (b"27181", b"27183", b"27184")], all)
+    step = next(pid for pid in pod.processes(b"isthmus.supervisor.step") if is_python(pid))
+    assert all(pids[0] in pod.below(step) for pids in found)
+    stream.cancel()
+    wait(lambda: pod.processes(b"27184"), lambda left: not left)
+    assert kubelet.exec("main", "sh", "-c", "echo $HOSTNAME; exit 5").finish()[:2] == (5, b"web-0\n")
+    assert "No such file" in kubelet.exec("main", "/no/such").refusal()
+
+
+def test_many_programs_in_a_step_at_once(pod):
+    kubelet = pod.run(plan(container("main", "exec sleep 1000", memory_mib=64)))
+    kubelet.until("main", ready=True)
+    streams = [kubelet.exec("main", "sh", "-c", f"echo {number}; exit {number}") for number in range(30)]
+    assert [stream.finish()[:2] for stream in streams] == [(number, f"{number}\n".encode()) for number in range(30)]
 
 
 def test_program_of_a_step_that_is_not_there(pod):

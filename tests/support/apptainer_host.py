@@ -55,6 +55,7 @@ echo 'root:x:0:0:root:/root:/bin/sh' >etc/passwd
 echo 'root:x:0:' >etc/group
 touch etc/hosts etc/resolv.conf
 chmod 1777 tmp var/tmp
+chmod 755 .
 mksquashfs . "$0" -all-root -noappend -quiet -no-progress
 """
 # Slurm's srun as far as the supervisor calls it: any other word is refused. The first step of 63 MiB is refused, as

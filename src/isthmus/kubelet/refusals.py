@@ -12,7 +12,7 @@ from typing import Any
 from isthmus.kubelet import fields, flags, identity, refusals_containers, refusals_tasks, refusals_volumes
 from isthmus.kubelet.names import HOSTNAME_MAX, hostname
 from isthmus.kubelet.placing import place
-from isthmus.kubelet.resources import extended
+from isthmus.kubelet.resources import extended, unbounded_cpus
 from isthmus.model.pod_inputs import Object, Settings
 
 _NODE = "it belongs to the node, which pods share with Slurm's other jobs"
@@ -69,6 +69,10 @@ def ignored(pod: Object) -> list[str]:
         found.append("topologySpreadConstraints is ignored: Slurm places pods; use --spread-job or --exclude")
     if any(map(identity.is_privileged, [*(spec.get("initContainers") or ()), *spec["containers"]])):
         found.append("privileged gives all capabilities in the pod's own user namespace, and none on the node")
+    if names := unbounded_cpus(spec):
+        found.append(
+            f"limits.cpu of {', '.join(names)} bounds nothing: the job has whole CPUs, which its containers share"
+        )
     return found
 
 

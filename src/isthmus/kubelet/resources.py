@@ -64,6 +64,16 @@ def memory_limit_mib(container: Object) -> int | None:
     return None if text is None else math.ceil(parse(text) / MIB)
 
 
+def unbounded_cpus(spec: Object) -> list[str]:
+    """Return the containers that may use more CPU time than their limit: Slurm gives a job whole CPUs, no part of one.
+
+    A container alone in its pod is bounded by the job, where its limit is a whole number.
+    """
+    containers = [*(spec.get("initContainers") or ()), *spec["containers"]]
+    limits = {one["name"]: parse(_part(one, "limits").get("cpu", 0)) for one in containers}
+    return [name for name, limit in limits.items() if limit and (len(containers) > 1 or limit.denominator != 1)]
+
+
 def is_sidecar(container: Object) -> bool:
     """Tell whether an init container runs on beside the others."""
     return container.get("restartPolicy") == "Always"

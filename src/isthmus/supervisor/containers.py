@@ -142,6 +142,8 @@ class Runner:
         """
         if self.sandbox is None:
             raise StartError(f"container {self.name} is not running")
+        if self._step is not None:
+            return await self._step.start(self.checked(program), self.sandbox.place, pipes)
         return await self._pod.processes.start(self.checked(program), self.sandbox.place, pipes.theirs)
 
     def checked(self, program: Program) -> Program:
@@ -238,9 +240,8 @@ class Runner:
         if self._wishes.stop:
             await output.close()
             return Exit(137, signal.SIGKILL)
-        step = self._step = Step(self._pod, told) if told["memory_mib"] is not None else None
         try:
-            process = await self._start(self.program(argv, terminal=told["tty"]), output.pipes, sandbox, step)
+            process = await self._start(self.program(argv, terminal=told["tty"]), output.pipes)
         except StartError as error:
             output.pipes.close_theirs()
             await output.close()
@@ -259,7 +260,7 @@ class Runner:
         await asyncio.gather(care, return_exceptions=True)
         self.main = None
         ended = Exit.of_status(process.status.result())
-        if ended.signal == signal.SIGKILL and cgroups.oom_kills(memory) > killed:
+        if cgroups.oom_kills(memory) > killed and (self._has_own_memory or ended.signal == signal.SIGKILL):
             ended = Exit(ended.code, ended.signal, "OOMKilled")
         # What the program leaves behind ends with it, as with process 1 of a container elsewhere.
         sandbox.kill(spared=sandbox.keepers)
@@ -275,12 +276,18 @@ class Runner:
         if left is not None:
             await left.close()
 
-    async def _start(self, program: Program, pipes: outputs.Pipes, sandbox: Sandbox, step: Step | None) -> Process:
+    async def _start(self, program: Program, pipes: outputs.Pipes) -> Process:
         if self.container["mpi"]:
             return await start_mpi(self._pod, self.container, program, pipes)
-        if step is not None:
-            return await step.start(self.checked(program), sandbox.place, pipes)
+        if self.container["memory_mib"] is not None:
+            self._step = Step(self._pod, self.container)
+            await self._step.open()
         return await self.run_in(program, pipes)
+
+    @property
+    def _has_own_memory(self) -> bool:
+        """Whether what the kernel counts is this container's alone: a step of its own, or a job of one container."""
+        return self.container["memory_mib"] is not None or len(self._pod.plan["containers"]) == 1
 
     async def _with_message(self, ended: Exit, sandbox: Sandbox, log: LogWriter) -> Exit:
         if self._blamed is not None and self._blamed.message:

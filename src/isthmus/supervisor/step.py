@@ -1,9 +1,9 @@
 """The end of a memory step: `python -I -m isthmus.supervisor.step <socket>`, started by srun with its limit.
 
 What this process starts is in the step's control group, so the step's memory is the container's. The supervisor
-hands it a program and all descriptors it needs by the socket: streams, namespaces, root. It answers {"pid"} or
-{"error"}, then {"status"} as wait(2) gives it, and stays until the supervisor has read the group's figures and closes.
-If the supervisor goes, so does the program.
+hands it programs, the container's own and those of `kubectl exec`, probes and hooks, each with a number and all
+descriptors it needs: streams, namespaces, root. It answers {"pid"} or {"error"}, then {"status"} as wait(2) gives it,
+and stays until the supervisor has read the group's figures and closes. If the supervisor goes, so do the programs.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ _MESSAGE_BYTES = 4 << 20
 _MOST_DESCRIPTORS = 16
 
 
-def packed(program: Program, place: Place) -> bytes:
+def packed(number: int, program: Program, place: Place) -> bytes:
     """Return what the supervisor sends, beside the descriptors: streams, namespaces, root."""
     identity = program.identity or Identity()
     told = {
+        "number": number,
         "argv": list(program.argv),
         "env": dict(program.env),
         "cwd": program.cwd,
@@ -42,7 +43,7 @@ def packed(program: Program, place: Place) -> bytes:
     return json.dumps(told).encode() + b"\n"
 
 
-def unpacked(line: bytes, descriptors: list[int]) -> tuple[Program, Place, tuple[int, int, int]]:
+def unpacked(line: bytes, descriptors: list[int]) -> tuple[int, Program, Place, tuple[int, int, int]]:
     """Read what `packed` has made."""
     told = json.loads(line)
     uid, gid, groups, capabilities = told["identity"]
@@ -50,46 +51,72 @@ def unpacked(line: bytes, descriptors: list[int]) -> tuple[Program, Place, tuple
     identity = Identity(uid, gid, tuple(groups), frozenset(capabilities), told["escalates"], calls)
     stdin, stdout, stderr, *spaces, root = descriptors
     place = Place(tuple(zip(spaces, told["kinds"])), root)
-    return Program(told["argv"], told["env"], told["cwd"], identity, told["terminal"]), place, (stdin, stdout, stderr)
+    program = Program(told["argv"], told["env"], told["cwd"], identity, told["terminal"])
+    return told["number"], program, place, (stdin, stdout, stderr)
 
 
-def serve(connection: socket.socket) -> None:
-    """Run the one program that the supervisor sends."""
-    line, descriptors, _, _ = socket.recv_fds(connection, _MESSAGE_BYTES, _MOST_DESCRIPTORS)
-    while line and not line.endswith(b"\n"):
-        line += connection.recv(_MESSAGE_BYTES)
-    if not line:
-        return
-    program, place, streams = unpacked(line, descriptors)
-    try:
-        pid, reasons = start(program, place, streams)
-        why = reason(reasons)
-    except StartError as error:
-        pid, why = 0, str(error)
-    for descriptor in descriptors:
-        os.close(descriptor)
-    if why:
-        _say(connection, {"error": why})
-        return
-    _say(connection, {"pid": pid})
-    _watch(connection, pid)
+class Server:
+    """Runs the programs that the supervisor sends, until it closes.
 
+    Args:
+        connection: to the supervisor.
+    """
 
-def _watch(connection: socket.socket, pid: int) -> None:
-    child = os.pidfd_open(pid)
-    poll = select.poll()
-    for descriptor in (child, connection.fileno()):
-        poll.register(descriptor, select.POLLIN)
-    if child not in [descriptor for descriptor, _ in poll.poll()]:
-        os.kill(pid, signal.SIGKILL)
-    _, status = os.waitpid(pid, 0)
-    with suppress(OSError):
-        _say(connection, {"status": status})
-        connection.recv(1)
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._poll = select.poll()
+        self._poll.register(connection.fileno(), select.POLLIN)
+        self._running: dict[int, tuple[int, int]] = {}
 
+    def serve(self) -> None:
+        """Answer and tell of ends; when the supervisor has gone, end what still runs."""
+        is_open = True
+        while is_open:
+            for descriptor, _ in self._poll.poll():
+                if descriptor in self._running:
+                    self._ended(descriptor)
+                else:
+                    is_open = self._request()
+        for _, pid in self._running.values():
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
 
-def _say(connection: socket.socket, told: dict[str, Any]) -> None:
-    connection.sendall(json.dumps(told).encode() + b"\n")
+    def _request(self) -> bool:
+        """Start a program; return False if the supervisor asks no more."""
+        try:
+            line, descriptors, _, _ = socket.recv_fds(self._connection, _MESSAGE_BYTES, _MOST_DESCRIPTORS)
+            while line and not line.endswith(b"\n"):
+                line += self._connection.recv(_MESSAGE_BYTES)
+        except OSError:
+            return False
+        if not line:
+            return False
+        number, program, place, streams = unpacked(line, descriptors)
+        try:
+            pid, reasons = start(program, place, streams)
+            why = reason(reasons)
+        except StartError as error:
+            pid, why = 0, str(error)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        if why:
+            return self._say({"number": number, "error": why})
+        child = os.pidfd_open(pid)
+        self._running[child] = number, pid
+        self._poll.register(child, select.POLLIN)
+        return self._say({"number": number, "pid": pid})
+
+    def _ended(self, child: int) -> None:
+        number, pid = self._running.pop(child)
+        self._poll.unregister(child)
+        os.close(child)
+        self._say({"number": number, "status": os.waitpid(pid, 0)[1]})
+
+    def _say(self, told: dict[str, Any]) -> bool:
+        # Whoever has gone is seen to have by the next look.
+        with suppress(OSError):
+            self._connection.sendall(json.dumps(told).encode() + b"\n")
+        return True
 
 
 def main(path: str) -> int:
@@ -100,7 +127,7 @@ def main(path: str) -> int:
         signal.signal(number, signal.SIG_IGN)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as connection:
         connection.connect(path)
-        serve(connection)
+        Server(connection).serve()
     return 0
 
 

@@ -1,7 +1,8 @@
 """Programs that Slurm starts: one with a memory limit of its own, and an MPI program on all nodes of the job.
 
-A container with a limit below the job's is a step of its own (`srun --overlap --mem`): see `step`. Its processes join
-the container's namespaces like all others; only their control group is the step's.
+A container with a limit below the job's is a step of its own (`srun --overlap --mem`): see `step`. Its processes, those
+of `kubectl exec`, probes and hooks too, join the container's namespaces like all others; only their control group is
+the step's.
 
 An MPI program is one process per task: srun starts Apptainer on each node, and the ranks have the user's own id, no
 capability, and Slurm's and PMIx's variables. They see the image, which they cannot write, a /tmp of their own, the
@@ -17,11 +18,13 @@ import asyncio
 import json
 import os
 import pwd
+import signal
 import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from . import step
 from .outputs import Pipes
@@ -108,7 +111,7 @@ async def start_mpi(pod: Pod, container: Container, program: Program, pipes: Pip
 
 
 class Step:
-    """A container's program in a step of its own.
+    """A container's programs in a step of its own.
 
     Args:
         pod: the pod.
@@ -119,13 +122,19 @@ class Step:
         self._pod = pod
         self._container = container
         self._srun: Process | None = None
+        self._socket: socket.socket | None = None
         self._writer: asyncio.StreamWriter | None = None
+        self._hearing: asyncio.Future[None] | None = None
+        self._sending = asyncio.Lock()
+        self._number = 0
+        self._answers: dict[int, asyncio.Future[dict[str, object]]] = {}
+        self._statuses: dict[int, asyncio.Future[int]] = {}
 
-    async def start(self, program: Program, place: Place, pipes: Pipes) -> Process:
-        """Start the program in the container's namespaces.
+    async def open(self) -> None:
+        """Have Slurm give the step.
 
         Raises:
-            StartError: Slurm gives no step, or the program cannot be started.
+            StartError: it gives none.
         """
         path = self._pod.spaces.base / f"step-{self._container['name']}"
         with suppress(FileNotFoundError):
@@ -135,24 +144,73 @@ class Step:
             server.listen(1)
             server.setblocking(False)
             connection = await self._connection(server, path)
-        connection.setblocking(True)
-        descriptors = [*pipes.theirs, *(each for each, _ in place.namespaces), place.root or 0]
-        socket.send_fds(connection, [step.packed(program, place)], descriptors)
+        # Two descriptors: the streams have the other.
+        self._socket = connection.dup()
+        self._socket.setblocking(False)
         reader, self._writer = await asyncio.open_connection(sock=connection)
-        told = await _answer(reader)
+        self._hearing = asyncio.ensure_future(self._hear(reader))
+
+    async def start(self, program: Program, place: Place, pipes: Pipes) -> Process:
+        """Start a program in the container's namespaces.
+
+        Raises:
+            StartError: it cannot be started, or the step has ended.
+        """
+        loop = asyncio.get_running_loop()
+        async with self._sending:
+            number, self._number = self._number, self._number + 1
+            answer = self._answers[number] = loop.create_future()
+            status = self._statuses[number] = loop.create_future()
+            descriptors = [*pipes.theirs, *(each for each, _ in place.namespaces), place.root or 0]
+            try:
+                await self._send(step.packed(number, program, place), descriptors)
+            except OSError:
+                self._lose()
+            told = await answer
+            del self._answers[number]
         if "error" in told:
-            await self.close()
+            self._statuses.pop(number, None)
             raise StartError(str(told["error"]))
-        status: asyncio.Future[int] = asyncio.ensure_future(_status(reader))
         return Process(int(str(told["pid"])), status)
 
     async def close(self) -> None:
         """Let the step end."""
-        if self._writer is not None:
-            self._writer.close()
+        if self._hearing is not None:
+            self._hearing.cancel()
+        for each in (self._writer, self._socket):
+            if each is not None:
+                each.close()
         if self._srun is not None:
             await self._srun.ended(10.0)
             self._srun.kill(9)
+
+    async def _send(self, message: bytes, descriptors: list[int]) -> None:
+        """Send a message, the descriptors with its beginning."""
+        assert self._socket is not None, "the step is open"  # noqa: S101
+        while message:
+            await _writable(self._socket)
+            sent = socket.send_fds(self._socket, [message], descriptors)
+            message, descriptors = message[sent:], []
+
+    async def _hear(self, reader: asyncio.StreamReader) -> None:
+        """Hear answers and ends; a step that was ended has taken its programs with it."""
+        try:
+            with suppress(OSError, ValueError):
+                while line := await reader.readline():
+                    told = dict(json.loads(line))
+                    number = int(told["number"])
+                    if "status" in told:
+                        _tell(self._statuses.pop(number, None), int(told["status"]))
+                    else:
+                        _tell(self._answers.get(number), told)
+        finally:
+            self._lose()
+
+    def _lose(self) -> None:
+        for answer in self._answers.values():
+            _tell(answer, {"error": "the step ended before the program did"})
+        for status in self._statuses.values():
+            _tell(status, signal.SIGKILL)
 
     async def _connection(self, server: socket.socket, path: Path) -> socket.socket:
         loop = asyncio.get_running_loop()
@@ -186,12 +244,16 @@ class Step:
         return None
 
 
-async def _answer(reader: asyncio.StreamReader) -> dict[str, object]:
-    line = await reader.readline()
-    return dict(json.loads(line)) if line else {"error": "the step ended before the program did"}
+def _tell(future: asyncio.Future[Any] | None, value: object) -> None:
+    if future is not None and not future.done():
+        future.set_result(value)
 
 
-async def _status(reader: asyncio.StreamReader) -> int:
-    told = await _answer(reader)
-    # The step itself was ended, and with it the program.
-    return int(str(told.get("status", 9)))
+async def _writable(connection: socket.socket) -> None:
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    loop.add_writer(connection, _tell, ready, None)
+    try:
+        await ready
+    finally:
+        loop.remove_writer(connection)

@@ -54,8 +54,17 @@ def test_termination_message_comes_from_its_file_or_the_log(space):
 def test_memory_limit_kills_its_container_alone(space):
     assert space.ended("greedy")["phase"] == "Failed"
     told = terminated(space, "greedy", "greedy")
-    assert (told["reason"], told["exitCode"]) == ("OOMKilled", 137)
+    # Its shell lived on, and ended by itself.
+    assert (told["reason"], told["exitCode"]) == ("OOMKilled", 5)
     assert terminated(space, "greedy", "modest")["reason"] == "Completed"
+
+
+def test_exec_counts_into_the_memory_of_its_container(space):
+    space.ready("pod/entered")
+    hog = "exec entered --container {} -- dd if=/dev/zero of=/dev/null bs=300M count=1"
+    assert space.try_kubectl(hog.format("small")).rc == 137
+    space.kubectl(hog.format("large"))
+    assert all(space.container("entered", name)["restartCount"] == 0 for name in ("small", "large"))
 
 
 def test_deadline_ends_the_pod(space):

@@ -153,6 +153,9 @@ def test_ids_are_the_users():
         ({"affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}}, 0),
         ({"topologySpreadConstraints": [{}]}, 1),
         ({"initContainers": [container("init", securityContext={"privileged": True})]}, 1),
+        ({"containers": [container(resources={"limits": {"cpu": "2"}})]}, 0),
+        ({"containers": [container(resources={"limits": {"cpu": "500m"}})]}, 1),
+        ({"containers": [container(), container("two", resources={"limits": {"cpu": "1"}})]}, 1),
     ],
 )
 def test_what_only_a_scheduler_does_is_told(spec, count):
