@@ -19,6 +19,7 @@ MEMORY = "kubernetes_memory_mib"
 HANDOVER = "kubernetes_handover_s"
 DATA_DIR = "kubernetes_data_dir"
 SNAPSHOT = "kubernetes_snapshot_s"
+IMAGES = ("kubernetes_image_days", "kubernetes_image_gib")
 # The API server: "service-cluster-ip-range" must not be larger.
 PREFIX_MIN, PREFIX_MAX = 12, 28
 # The four programs and the kubelet, idle.
@@ -39,6 +40,7 @@ def kubernetes_problems(site: Site) -> Iterator[str]:
         (MEMORY, MEMORY_MIN, "the programs alone need that much"),
         (HANDOVER, HANDOVER_MIN, "the programs need that long to end in order"),
         (SNAPSHOT, SNAPSHOT_MIN, "each snapshot is written to the home as a whole"),
+        *((variable, 0, "0 means no limit") for variable in IMAGES),
     ):
         value = site.shared(variable)
         if isinstance(value, int) and value < least:

@@ -24,6 +24,8 @@ from isthmus.support import durable, locks
 
 # Nobody writes to a file that is older, s: packing an image takes minutes.
 _LEFT_S = 24 * 3600.0
+# How exact the time of an image's last use is, s.
+_NOTED_S = 900.0
 
 
 class Cache:
@@ -62,6 +64,13 @@ class Cache:
         except FileNotFoundError:
             return False
         return True
+
+    def use(self, digest: str) -> None:
+        """Note, by its file's time, that an image is used; a home that cannot be written keeps nobody from it."""
+        with suppress(OSError):
+            # A change of a file costs a file server.
+            if self.path(digest).stat().st_mtime < time() - _NOTED_S:
+                os.utime(self.path(digest))
 
     @contextmanager
     def lock(self, digest: str, wait: Callable[[], None]) -> Iterator[bool]:

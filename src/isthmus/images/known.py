@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,12 +35,26 @@ class Known:
 
     def digest(self, image: Reference) -> str | None:
         """Return what a name meant, if that image is still there."""
-        digest = image.digest or (self._read(self._name(image)) or {}).get("digest")
+        digest = image.digest or (self._read(self._name(str(image))) or {}).get("digest")
         return digest if digest and (self.cache / file_name(digest)).exists() else None
 
     def remember(self, image: Reference, digest: str) -> None:
         """Remember what a name means."""
-        self._write(self._name(image), {"schema": SCHEMA, "name": str(image), "digest": digest})
+        self._write(self._name(str(image)), {"schema": SCHEMA, "name": str(image), "digest": digest})
+
+    def names(self) -> dict[str, set[str]]:
+        """Return the names of each digest."""
+        found: dict[str, set[str]] = {}
+        for path in (self.cache / ".names").glob("*.json"):
+            kept = self._read(path) or {}
+            found.setdefault(str(kept.get("digest")), set()).add(str(kept.get("name")))
+        return found
+
+    def forget(self, digest: str, names: Iterable[str]) -> None:
+        """Forget an image."""
+        for name in names:
+            self._name(name).unlink(missing_ok=True)
+        self._config(digest).unlink(missing_ok=True)
 
     def config(self, image: Reference, digest: str, place: Place) -> dict[str, Any]:
         """Return an image's configuration; the registry is asked once.
@@ -47,7 +62,7 @@ class Known:
         Raises:
             ImageError: it is not known, and could not be had.
         """
-        path = self.cache / ".config" / f"{digest.replace(':', '-')}.json"
+        path = self._config(digest)
         if (kept := self._read(path)) is not None:
             return kept
         with told(image, str(place.cache), str(place.authfile or "no file")):
@@ -55,8 +70,11 @@ class Known:
         self._write(path, config)
         return config
 
-    def _name(self, image: Reference) -> Path:
-        return self.cache / ".names" / f"{hashlib.sha256(str(image).encode()).hexdigest()}.json"
+    def _config(self, digest: str) -> Path:
+        return self.cache / ".config" / f"{digest.replace(':', '-')}.json"
+
+    def _name(self, name: str) -> Path:
+        return self.cache / ".names" / f"{hashlib.sha256(name.encode()).hexdigest()}.json"
 
     @staticmethod
     def _read(path: Path) -> dict[str, Any] | None:

@@ -68,6 +68,7 @@ def pull(image: Reference, place: Place, tell: Tell) -> Pulled:
         digest = _digest(image, kept, place, tell)
         cached = kept.has(digest) or not _make(image.at(digest), digest, kept, place, tell)
         path = kept.path(digest)
+        kept.use(digest)
         took_s = round(time.monotonic() - started, 3)
         return Pulled(SCHEMA, str(image), digest, path, path.stat().st_size, cached, took_s)
 

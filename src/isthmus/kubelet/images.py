@@ -24,7 +24,8 @@ from isthmus.clients import squashfs
 from isthmus.clients.kube import Object
 from isthmus.clients.process import ProcessError
 from isthmus.images import apart
-from isthmus.images.errors import ImageError
+from isthmus.images.cache import Cache
+from isthmus.images.errors import ImageError, NoSpaceError
 from isthmus.images.known import Known
 from isthmus.images.pull import Place
 from isthmus.kubelet import pulling
@@ -78,10 +79,11 @@ class Images:
     Args:
         place: cache, scratch, machine, and the user's own credentials.
         puller: does the work, in a thread.
+        collect: removes from the cache what nobody uses, for there is no room; returns how many bytes that gave.
     """
 
-    def __init__(self, place: Place, puller: Pull = quiet_pull) -> None:
-        self._pull = puller
+    def __init__(self, place: Place, puller: Pull = quiet_pull, collect: Callable[[], int] = lambda: 0) -> None:
+        self._pull, self._collect = puller, collect
         self._known = Known(place.cache)
         self._ended = threading.Event()
         self._place = replace(place, unwanted=self._ended.is_set)
@@ -162,11 +164,21 @@ class Images:
     def _get(self, image: Reference, digest: str | None, auths: Mapping[str, Any]) -> Image:
         with _authfile(self._place, auths) as place:
             if digest is None:
-                digest = self._pull(image, place).digest
+                digest = self._pulled(image, place).digest
                 self._known.remember(image, digest)
+            else:
+                Cache(place.cache).use(digest)
             config = self._known.config(image, digest, place)
         path = self._place.cache / file_name(digest)
         return described(image, digest, path, config, self._accounts(digest, path))
+
+    def _pulled(self, image: Reference, place: Place) -> Pulled:
+        try:
+            return self._pull(image, place)
+        except NoSpaceError:
+            if not self._collect():
+                raise
+            return self._pull(image, place)
 
     def _accounts(self, digest: str, path: Path) -> Accounts:
         """Return an image's users and groups, read once: what a digest names does not change."""

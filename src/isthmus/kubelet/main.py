@@ -34,6 +34,7 @@ from isthmus.kubelet import renewal, server, settings
 from isthmus.kubelet.access import Access
 from isthmus.kubelet.channel import ChannelServer
 from isthmus.kubelet.claims import Claims
+from isthmus.kubelet.collecting import Collecting
 from isthmus.kubelet.config import Config
 from isthmus.kubelet.credentials import Authority, server_context
 from isthmus.kubelet.gates import Gates
@@ -77,6 +78,7 @@ class Kubelet:
     ) -> None:
         self._told, self._slurm, self._offered, self._puller = told, slurm, offered, puller
         self._pauses = pauses or Pauses()
+        self._collecting = Collecting(told.folder / "images", told.folder / "pods", told.image_days, told.image_gib)
         self.port = 0
 
     async def run(self, ended: asyncio.Event) -> None:
@@ -133,6 +135,7 @@ class Kubelet:
             "lease": node.lease,
             "node": node.status,
             "claims": parts.claims.run,
+            "images": self._collecting.run,
             "gates": Gates(kube, told.pods.node).run,
             "recorder": parts.recorder.run,
             "services": parts.services.run,
@@ -153,6 +156,7 @@ class Kubelet:
             images=Images(
                 Place(images, Path(scratch), authfile, manifests.architecture(), root_alone=ids.is_root_alone()),
                 self._puller,
+                lambda: self._collecting.collect(all_unused=True),
             ),
             config=Config(kube, told.pods, Tokens(kube)),
             claims=Claims(kube, told.pods.node, told.folder / "volumes", local),

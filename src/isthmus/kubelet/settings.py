@@ -37,6 +37,8 @@ class Told:
         version: of Kubernetes, without `v`.
         volumes: folder on a compute node's disk for its volumes.
         pods: settings of the decisions.
+        image_days: how long an unused image that the kubelet pulled stays; 0 for no limit.
+        image_gib: what the images of a user may have together, GiB; 0 for no limit.
     """
 
     cluster: Path
@@ -47,6 +49,8 @@ class Told:
     version: str
     volumes: Path
     pods: Settings
+    image_days: int = 30
+    image_gib: int = 0
 
     @property
     def folder(self) -> Path:
@@ -100,4 +104,6 @@ def _told(environment: Mapping[str, str], told: Mapping[str, Any]) -> Told:
         version=str(versions.get("kube-apiserver", _VERSION)).removeprefix("v"),
         volumes=Path(told.get("local_volumes", "/var/tmp")),  # noqa: S108
         pods=pods,
+        image_days=int(told.get("image_days", 30)),
+        image_gib=int(told.get("image_gib", 0)),
     )

@@ -41,6 +41,17 @@ def test_image_starts_and_is_the_owners_alone(login, user, references, home):
     assert left(login, user, home) == [pulled["path"].removeprefix(f"{home}/")]
 
 
+def test_images_are_listed_and_removed(login, user, references, home):
+    images = f"cd {home}; HOME={home} isthmus images"
+    pulled = json.loads(login.run_as(user, pull(home, references["busybox"])))
+    listed = json.loads(login.run_as(user, f"{images} list --json"))["images"]
+    assert [(each["digest"], each["size_bytes"]) for each in listed] == [(pulled["digest"], pulled["size_bytes"])]
+    # Who pulled it just now may be about to start it.
+    assert json.loads(login.run_as(user, f"{images} prune --unused-days 0 --json"))["images"] == []
+    login.run_as(user, f"{images} remove {pulled['digest'][:17]}")
+    assert left(login, user, home) == []
+
+
 def test_pulls_at_once_on_all_hosts_work_once(login, nodes, user, references, home):
     one = pull(home, references["debian"]).replace("~", f"/home/{user}")
     # Every second one on a compute node: the lock holds across nodes.

@@ -71,6 +71,7 @@ def test_right_variables_have_no_problem(variables):
         ({"kubernetes_memory_mib": 512}, "kubernetes_memory_mib 512 is below 768"),
         ({"kubernetes_handover_s": 10}, "kubernetes_handover_s 10 is below 60"),
         ({"kubernetes_snapshot_s": 1}, "kubernetes_snapshot_s 1 is below 5"),
+        ({"kubernetes_image_days": -1}, "kubernetes_image_days -1 is below 0"),
         ({"kubernetes_data_dir": "tmp"}, "kubernetes_data_dir tmp is no whole path; write it as /var/tmp"),
         ({"kubernetes_data_dir": "/tmp/../home"}, "is no whole path"),
         ({"kubernetes_data_dir": "/home/scratch"}, "is on the homes; name a folder of each node's own disk"),

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from isthmus.clients import squashfs
-from isthmus.images.errors import DeniedError
+from isthmus.images.errors import DeniedError, NoSpaceError
 from isthmus.images.pull import Place
 from isthmus.kubelet import images, pulling
 from isthmus.kubelet.images import Images, ImageWaitError
@@ -157,3 +157,24 @@ def test_failure_is_known_while_the_image_is_tried_again(registry, tmp_path):
     with pytest.raises(ImageWaitError):
         asyncio.run(made.get({"image": "ctl:5000/web"}, ()))
     assert made.failure("ctl:5000/web").reason == "ErrImagePull"
+
+
+@pytest.mark.parametrize(("freed", "pulls"), [(5, 2), (0, 1)])
+def test_full_home_is_met_by_removing_what_nobody_uses(tmp_path, registry, monkeypatch, freed, pulls):
+    monkeypatch.setattr(squashfs, "read", lambda file, path: FILES[path])
+    tried = []
+
+    def pull(image, place):
+        tried.append(image)
+        if len(tried) == 1:
+            raise NoSpaceError("no space is left")
+        return registry(image, place)
+
+    made = Images(Place(tmp_path, tmp_path, None, "amd64"), pull, lambda: freed)
+    wanted = made.get({"image": "ctl:5000/web", "imagePullPolicy": "Always"}, ())
+    if freed:
+        assert asyncio.run(wanted).digest == DIGEST
+    else:
+        with pytest.raises(ImageWaitError, match="no space is left"):
+            asyncio.run(wanted)
+    assert len(tried) == pulls

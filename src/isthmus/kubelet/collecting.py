@@ -1,0 +1,63 @@
+"""What of the image cache goes by itself: what the kubelet pulled, nobody uses, and the site keeps no longer.
+
+An image that the user pulled, perhaps from a file that is no more, is his to remove (`isthmus images`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from isthmus.images import keep
+
+_EVERY_S = 3600.0
+_DAY_S = 24 * 3600.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Collecting:
+    """The cache, seen by who collects it.
+
+    Attributes:
+        cache: ~/.isthmus/images.
+        pods: the folders of the user's pods.
+        unused_days: how long an image stays unused; 0 for no limit.
+        gib: what all may have together; 0 for no limit.
+    """
+
+    cache: Path
+    pods: Path
+    unused_days: int = 30
+    gib: int = 0
+
+    async def run(self) -> None:
+        """Look each hour."""
+        while True:
+            await asyncio.to_thread(self.collect)
+            await asyncio.sleep(_EVERY_S)
+
+    def collect(self, *, all_unused: bool = False) -> int:
+        """Remove what may go; return how many bytes that gave.
+
+        Args:
+            all_unused: also what is used seldom, for there is no room.
+
+        Raises:
+            OSError: the home cannot be read, or written.
+        """
+        unused_s = 0.0 if all_unused else self.unused_days * _DAY_S or None
+        images, now_s = keep.listed(self.cache, self.pods), time.time()
+        gone = keep.surplus(images, now_s, unused_s=unused_s, size_bytes=self.gib << 30 or None)
+        gone = [one for one in gone if one.names or one.is_old]
+        for image in gone:
+            _log.info("image %s goes, unused for %d h", " ".join(image.names) or image.digest, _hours(image, now_s))
+        return keep.remove(self.cache, gone)
+
+
+def _hours(image: keep.Kept, now_s: float) -> int:
+    return round((now_s - image.used_s) / 3600)

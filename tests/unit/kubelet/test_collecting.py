@@ -1,0 +1,33 @@
+"""What the kubelet removes by itself: what it pulled, and no more."""
+
+import os
+import time
+
+from isthmus.images.cache import Cache
+from isthmus.images.known import Known
+from isthmus.kubelet.collecting import Collecting
+from isthmus.model.images import parse
+
+DAY_S = 86400
+
+
+def image(cache, digit, unused_days, name=None):
+    path = Cache(cache).path(f"sha256:{digit * 64}")
+    path.write_bytes(b"12345")
+    os.utime(path, (time.time() - unused_days * DAY_S,) * 2)
+    if name:
+        Known(cache).remember(parse(name), f"sha256:{digit * 64}")
+    return path
+
+
+def test_only_what_the_kubelet_pulled_goes(tmp_path):
+    cache = tmp_path / "isthmus/images"
+    (tmp_path / "isthmus").mkdir()
+    own, users = image(cache, "1", 31, "ctl:5000/app:1"), image(cache, "2", 31)
+    young, today = image(cache, "3", 29, "ctl:5000/app:2"), image(cache, "4", 0, "ctl:5000/app:3")
+    collecting = Collecting(cache, tmp_path / "isthmus/pods")
+    assert collecting.collect() == 5
+    assert [path.exists() for path in (own, users, young, today)] == [False, True, True, True]
+    assert Collecting(cache, tmp_path / "isthmus/pods", unused_days=0).collect() == 0
+    assert collecting.collect(all_unused=True) == 5
+    assert [path.exists() for path in (users, young, today)] == [True, False, True]
