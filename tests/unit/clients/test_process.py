@@ -13,7 +13,7 @@ from tests.support.waiting import wait
 
 DRIPS = """#!/bin/sh
 for last; do :; done
-layout=${last#oci:}; layout=${layout%:*}; mkdir -p $layout
+layout=${last#dir:}; mkdir -p $layout
 (while :; do printf x; sleep 0.05; done) >$layout/blob"""
 
 
