@@ -90,6 +90,6 @@ class Access:
 
 def _certified(request: web.Request) -> Person | None:
     certificate = request.transport.get_extra_info("peercert") if request.transport else None
-    parts = [part for (part,) in (certificate or {}).get("subject", ())]
+    parts = [part for name in (certificate or {}).get("subject", ()) for part in name]
     name = next((value for key, value in parts if key == "commonName"), "")
     return Person(name, tuple(value for key, value in parts if key == "organizationName")) if name else None

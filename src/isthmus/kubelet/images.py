@@ -38,7 +38,7 @@ from isthmus.model.pod_inputs import Image, ImageState
 # Of one registry, and in all.
 _AT_ONCE = 4
 _PULLS = 32
-# Images whose accounts are remembered.
+# Images whose accounts, or failures, are remembered.
 _KEPT = 1000
 # Until a look for what only the user can bring.
 _AGAIN_S = 10.0
@@ -121,6 +121,8 @@ class Images:
         except (ImageError, ProcessError, OSError, ValueError) as error:
             count = failed.count + 1 if failed else 1
             pause_s = pulling.back_off_s(count)
+            while len(self._failed) >= _KEPT:
+                self._failed.pop(next(iter(self._failed)))
             self._failed[key] = _Failed(str(error), count, time.monotonic() + pause_s)
             # So that the pause shows as such.
             raise ImageWaitError(pulling.failed(str(error), False, name), min(pause_s, 1)) from error

@@ -50,18 +50,22 @@ class Recorder:
         self._written: OrderedDict[tuple[str, str, str, str], _Written] = OrderedDict()
         self._similar: OrderedDict[tuple[str, str, str], list[float]] = OrderedDict()
         self._last_ns = 0
+        self._lost = 0
 
     def tell(self, about: Object, kind: Kind, reason: str, message: str, place: str = "") -> None:
         """Tell of an object; returns at once."""
         try:
             self._queue.put_nowait((about, Event(kind, reason, message[:_MESSAGE_CHARS], place)))
         except asyncio.QueueFull:
-            _log.info("too many events: %s %s", reason, message)
+            self._lost += 1
 
     async def run(self) -> None:
         """Write what is told."""
         while True:
             about, event = await self._queue.get()
+            if self._lost and self._queue.empty():
+                _log.warning("%d events were too many at once, and are lost", self._lost)
+                self._lost = 0
             try:
                 await self._write(about, event)
             except KubeError as error:

@@ -33,6 +33,8 @@ from .streams import Streams
 
 # How long the last report may take to reach the kubelet, and what somebody still reads him; the files are there anyway.
 LAST_WORD_S = 5.0
+# How long a job stays that no kubelet tells what to run: it holds nodes that others wait for.
+PLAN_S = 1800.0
 # How long the first container waits for the cluster's Services to be reachable.
 SERVICES_S = 10.0
 # How long a reader of a log waits for the home.
@@ -69,9 +71,11 @@ class Supervisor:
             loop.add_signal_handler(number, self._terminate)
         self._report.write()
         channel = asyncio.ensure_future(self._channel.run())
+        patience = loop.call_later(PLAN_S, self._give_up)
         try:
             return await self._outcome
         finally:
+            patience.cancel()
             await self._services.end()
             await self._channel.settled(LAST_WORD_S)
             await self._streams.settled(LAST_WORD_S)
@@ -133,6 +137,12 @@ class Supervisor:
     async def gone(self) -> None:
         """End the streams of a connection that is gone."""
         await self._streams.close()
+
+    def _give_up(self) -> None:
+        if self._running is None and not self._outcome.done():
+            self._outcome.set_result(1)
+            why = f"no kubelet said within {PLAN_S / 60:.0f} minutes what to run; `isthmus up` starts one"
+            self._report.refuse("NoPlan", why)
 
     def _begin(self, told: Any) -> None:
         if self._running is not None or self._outcome.done():

@@ -47,7 +47,7 @@ def test_quick_repetition_costs_no_request(monkeypatch):
     assert len(written(tell, monkeypatch, again_s=60).asked) == 1
 
 
-def test_too_many_are_dropped(monkeypatch):
+def test_too_many_are_dropped_and_counted(monkeypatch, caplog):
     monkeypatch.setattr(recorder, "_WAITING", 5)
 
     def tell(made):
@@ -55,6 +55,7 @@ def test_too_many_are_dropped(monkeypatch):
             made.tell(POD, Kind.NORMAL, "Some", str(number))
 
     assert len(written(tell, monkeypatch).objects) == 5
+    assert [record.getMessage() for record in caplog.records] == ["45 events were too many at once, and are lost"]
 
 
 def test_similar_events_are_bounded_and_others_are_not(monkeypatch):
