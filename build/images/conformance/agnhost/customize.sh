@@ -4,6 +4,9 @@ set -eu
 root=$1
 
 ln -s agnhost "$root/agnhost-2"
+# Tests call `nc -v -t` by their shell: busybox's nc knows neither, and its sh takes its own programs first.
+ln -sf dash "$root/usr/bin/sh"
+ln -sf nc.openbsd "$root/usr/bin/nc"
 mkdir "$root/uploads"
 for name in lib lib64; do
     if [ -e "$root/usr/$name" ] && [ ! -e "$root/$name" ]; then

@@ -8,5 +8,6 @@ for name in lib lib64; do
         ln -s "usr/$name" "$root/$name"
     fi
 done
+mkdir -p "$root/run"
 echo www-data:x:33:33::/var/www:/bin/sh >>"$root/etc/passwd"
 echo www-data:x:33: >>"$root/etc/group"
