@@ -15,6 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from isthmus.cli import image_mirrors
 from isthmus.cli.errors import CommandError
 from isthmus.images import keep
 from isthmus.images.keep import Kept
@@ -32,6 +33,7 @@ EPILOG = """examples:
   isthmus images prune --dry-run               what was not used for 30 days
   isthmus images prune --unused-days 0         all but what pods use, and what was used within the last hour
   isthmus images prune --max-gib 20            the longest unused, until the rest is that small
+  isthmus images mirror --help                 have `image: busybox` come from the cluster's registry
 
 exit status: 0 done, 1 it could not be done (standard error says why), 2 wrong usage"""
 _DAY_S = 24 * 3600.0
@@ -56,6 +58,7 @@ def register(subparsers: Any) -> None:
     pruning.add_argument("--unused-days", type=_days, default=None, metavar="N", help="30 unless --max-gib is given")
     pruning.add_argument("--max-gib", type=_days, default=None, metavar="N", help="what all may have together")
     pruning.add_argument("--dry-run", action="store_true", help="only say what would go")
+    image_mirrors.register(verbs)
 
 
 def _verb(verbs: Any, name: str, help_text: str, run: Any) -> Any:

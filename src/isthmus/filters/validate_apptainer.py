@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterator
 
 from isthmus.filters.validate_site import Site
+from isthmus.model.images import REGISTRY
 from isthmus.model.subids import END_ID, Range, overlaps
 
 # Below are the ids of ordinary users.
 FIRST_ID = 65_536
 _SHA256 = re.compile(r"[0-9a-f]{64}")
-# A registry or a part of one, as containers-registries.conf(5) has it: no scheme, no tag.
-_REGISTRY = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[a-z0-9._-]+)*")
 _MIRRORS = "apptainer_registry_mirrors"
 _COUNT = "apptainer_subid_count"
 _DEFAULT_COUNT = 65_536
@@ -51,7 +50,7 @@ def _mirrors(site: Site) -> Iterator[str]:
             yield site.problem(f"{_MIRRORS} of {registry} is no list", "write [mirror.example.org/hub]", _MIRRORS)
             continue
         for name in (str(each) for each in (registry, *mirrors)):
-            if not _REGISTRY.fullmatch(name):
+            if not REGISTRY.fullmatch(name):
                 yield site.problem(
                     f"{_MIRRORS} has {name!r}, which is no registry",
                     "write host, host:port or host/path, without a scheme or a tag",

@@ -22,6 +22,9 @@ DEFAULT_REGISTRY = "docker.io"
 DEFAULT_NAMESPACE = "library"
 DEFAULT_TAG = "latest"
 
+# A registry or a part of one, as containers-registries.conf(5) has it: no scheme, no tag.
+REGISTRY = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[a-z0-9._-]+)*")
+
 _PART = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*"
 _NAME = re.compile(
     rf"(?P<name>(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?{_PART}(?:/{_PART})*)"

@@ -52,6 +52,14 @@ def test_images_are_listed_and_removed(login, user, references, home):
     assert left(login, user, home) == []
 
 
+def test_mirrors_of_a_user_stand_for_a_public_name(login, user, references, home):
+    registry, _, tag = references["busybox"].rpartition("/")[0], *references["busybox"].rpartition(":")[1:]
+    login.run_as(user, f"cd {home}; HOME={home} isthmus images mirror docker.io/library {registry}")
+    pulled = json.loads(login.run_as(user, pull(home, f"busybox:{tag}")))
+    assert pulled["digest"] == json.loads(login.run_as(user, pull(home, references["busybox"])))["digest"]
+    assert pulled["image"] == f"docker.io/library/busybox:{tag}"
+
+
 def test_pulls_at_once_on_all_hosts_work_once(login, nodes, user, references, home):
     one = pull(home, references["debian"]).replace("~", f"/home/{user}")
     # Every second one on a compute node: the lock holds across nodes.
