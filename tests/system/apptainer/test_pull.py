@@ -53,11 +53,11 @@ def test_images_are_listed_and_removed(login, user, references, home):
 
 
 def test_mirrors_of_a_user_stand_for_a_public_name(login, user, references, home):
-    registry, _, tag = references["busybox"].rpartition("/")[0], *references["busybox"].rpartition(":")[1:]
-    login.run_as(user, f"cd {home}; HOME={home} isthmus images mirror docker.io/library {registry}")
+    place, _, tag = references["busybox"].rpartition(":")
+    login.run_as(user, f"cd {home}; HOME={home} isthmus images mirror docker.io/library {place.rpartition('/')[0]}")
     pulled = json.loads(login.run_as(user, pull(home, f"busybox:{tag}")))
+    assert pulled["reference"] == f"docker://docker.io/library/busybox:{tag}"
     assert pulled["digest"] == json.loads(login.run_as(user, pull(home, references["busybox"])))["digest"]
-    assert pulled["image"] == f"docker.io/library/busybox:{tag}"
 
 
 def test_pulls_at_once_on_all_hosts_work_once(login, nodes, user, references, home):
