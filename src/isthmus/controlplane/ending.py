@@ -7,13 +7,12 @@ the user's subordinate uids; a user namespace that has all of them may remove th
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from isthmus.clients import process, slurm_jobs
+from isthmus.clients import slurm_jobs, subids
 from isthmus.clients.process import ProcessError
 from isthmus.clients.slurm_jobs import Job
 from isthmus.controlplane import lineage, nodedisk, placing
@@ -136,12 +135,7 @@ def _remove(target: Path) -> None:
     if target.is_file():
         target.unlink()
         return
-    shutil.rmtree(target, ignore_errors=True)
-    if not target.exists():
-        return
-    # Root of a namespace with all subordinate ids, which is nobody outside.
-    inside = ["unshare", "--user", "--map-root-user", "--map-auto", "--"]
     try:
-        process.run([*inside, "rm", "-rf", "--one-file-system", "--", target])
+        subids.remove(target)
     except ProcessError as error:
         raise ControlPlaneError(f"{target} could not be removed: {error.stderr.strip() or error}") from error

@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
-from shutil import rmtree
 
+from isthmus.clients import subids
 from isthmus.clients.kube import ConflictError, Kube, KubeError, NotFoundError, Object, Patch
+from isthmus.clients.process import ProcessError
 from isthmus.kubelet.watching import follow
+from isthmus.model.storage import HOME, LOCAL, PROVISIONED_BY, is_provisioned
 
-HOME, LOCAL = "isthmus/home", "isthmus/local"
 SELECTED = "volume.kubernetes.io/selected-node"
-_BY = "pv.kubernetes.io/provisioned-by"
 _AGAIN_S = 10.0
 _WAITS = "WaitForFirstConsumer"
 
@@ -98,7 +98,7 @@ class Claims:
 
     def _volume(self, kind: str, volume: Object) -> None:
         meta, spec = volume["metadata"], volume["spec"]
-        ours = (meta.get("annotations") or {}).get(_BY) in (HOME, LOCAL)
+        ours = is_provisioned(volume)
         done = volume.get("status", {}).get("phase") == "Released" and spec["persistentVolumeReclaimPolicy"] == "Delete"
         if kind != "DELETED" and ours and done:
             self._released[meta["name"]] = volume
@@ -122,7 +122,7 @@ class Claims:
     async def _guarded(self, work: object, about: Object) -> None:
         try:
             await work  # type: ignore[misc]
-        except (KubeError, OSError) as error:
+        except (KubeError, OSError, ProcessError) as error:
             _log.warning("%s waits: %s", about["metadata"]["name"], error)
 
     async def _provide(self, claim: Object) -> None:
@@ -145,8 +145,8 @@ class Claims:
 
     async def _remove(self, volume: Object) -> None:
         meta, path = volume["metadata"], Path(volume["spec"]["hostPath"]["path"])
-        if meta["annotations"][_BY] == HOME and is_made(path, self._home) and path.exists():
-            await asyncio.to_thread(rmtree, path)
+        if meta["annotations"][PROVISIONED_BY] == HOME and is_made(path, self._home) and path.exists():
+            await asyncio.to_thread(subids.remove, path)
         await self._kube.delete(f"/api/v1/persistentvolumes/{meta['name']}")
         self._released.pop(meta["name"], None)
 
@@ -177,7 +177,7 @@ def volume_for(claim: Object, kind: Object, parent: Path, slurm_node: str | None
     made: Object = {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
-        "metadata": {"name": name, "annotations": {_BY: kind["provisioner"]}},
+        "metadata": {"name": name, "annotations": {PROVISIONED_BY: kind["provisioner"]}},
         "spec": {
             "capacity": {"storage": spec["resources"]["requests"]["storage"]},
             "accessModes": spec["accessModes"],

@@ -15,6 +15,7 @@ from isthmus.kubelet.resources import Demand
 from isthmus.kubelet.unready import Unready, UnreadyError
 from isthmus.model.plan import Fact, File, Volume, VolumeKind
 from isthmus.model.pod_inputs import Object, Resolved, TokenRequest
+from isthmus.model.storage import is_provisioned
 
 _MODE = 0o644
 _TOKEN_S = 3600
@@ -66,7 +67,7 @@ def _volume(pod: Object, volume: Object, demand: Demand, resolved: Resolved) -> 
     if (image := volume.get("image")) is not None:
         return _image(name, image.get("reference") or "", resolved)
     if claim := claim_of(pod, volume):
-        return _persistent(name, claim, resolved.volumes)
+        return _persistent(pod, volume, claim, resolved.volumes)
     return Volume(name, VolumeKind.FILES, files=_files(pod, volume, demand, resolved), gid=gid)
 
 
@@ -76,15 +77,29 @@ def _image(name: str, reference: str, resolved: Resolved) -> Volume:
     return Volume(name, VolumeKind.IMAGE, path=resolved.images[reference].path)
 
 
-def _persistent(name: str, claim: str, known: Mapping[str, Object]) -> Volume:
+def _persistent(pod: Object, volume: Object, claim: str, known: Mapping[str, Object]) -> Volume:
     if claim not in known:
         raise UnreadyError(Unready.MOUNT, f'persistentvolumeclaim "{claim}" is not bound; create it, or wait for it')
-    spec = known[claim]["spec"]
+    spec, name = known[claim]["spec"], volume["name"]
+    group, kept = _group(pod, volume, known[claim])
     for kind in ("hostPath", "local"):
         if spec.get(kind):
-            return Volume(name, VolumeKind.HOST, path=spec[kind]["path"], host_type=spec[kind].get("type") or "")
+            found, host_type = spec[kind]["path"], spec[kind].get("type") or ""
+            return Volume(name, VolumeKind.HOST, path=found, host_type=host_type, gid=group, is_group_kept=kept)
     message = f'the volume of persistentvolumeclaim "{claim}" is neither hostPath nor local; use such a StorageClass'
     raise UnreadyError(Unready.MOUNT, message)
+
+
+def _group(pod: Object, volume: Object, persistent: Object) -> tuple[int | None, bool]:
+    """Return fsGroup for a volume, and whether what its folder shows is enough (fsGroupChangePolicy).
+
+    What somebody else made and named as a hostPath is left as it is, as everywhere; so is what the pod only reads.
+    """
+    context = pod["spec"].get("securityContext") or {}
+    is_read = (volume.get("persistentVolumeClaim") or {}).get("readOnly")
+    if is_read or not (persistent["spec"].get("local") or is_provisioned(persistent)):
+        return None, False
+    return context.get("fsGroup"), context.get("fsGroupChangePolicy") == "OnRootMismatch"
 
 
 def _files(pod: Object, volume: Object, demand: Demand, resolved: Resolved) -> tuple[File, ...]:

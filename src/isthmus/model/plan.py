@@ -76,6 +76,7 @@ class Volume:
         host_type: what must be at that path, in Kubernetes' words; empty: anything or nothing.
         files: for `VolumeKind.FILES`.
         gid: group that owns it and may write; None leaves it.
+        is_group_kept: leave the group of what a `VolumeKind.HOST` has when its folder has it already.
     """
 
     name: str
@@ -85,6 +86,12 @@ class Volume:
     host_type: str = ""
     files: tuple[File, ...] = ()
     gid: int | None = None
+    is_group_kept: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what supervisors of before know, too, unless the pod asks for more."""
+        told = {field.name: to_json(getattr(self, field.name)) for field in fields(self)}
+        return told if self.is_group_kept else {key: one for key, one in told.items() if key != "is_group_kept"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +310,7 @@ class Plan:
 
 def to_json(value: Any) -> Any:
     """Turn a part of a plan into what JSON knows; bytes become base64."""
-    if isinstance(value, Probe):
+    if isinstance(value, Probe | Volume):
         return value.to_json()
     if isinstance(value, Variable):
         return {"name": value.name, **({"fact": value.fact} if value.fact else {"value": value.value})}

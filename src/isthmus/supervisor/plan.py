@@ -31,6 +31,7 @@ class Volume(TypedDict):
     host_type: str
     files: list[Keyed]
     gid: Optional[int]
+    is_group_kept: bool
 
 
 class Action(TypedDict):
@@ -161,7 +162,10 @@ _CHOICES = {
     (Container, "termination_policy"): {"File", "FallbackToLogsOnError"},
 }
 # What a kubelet of before does not say, and what it means by that: it may outlive an upgrade of the nodes.
-_LATER: dict[Any, dict[str, Any]] = {Container: {"seccomp": None, "image_name": None, "mpi_home": False}}
+_LATER: dict[Any, dict[str, Any]] = {
+    Volume: {"is_group_kept": False},
+    Container: {"seccomp": None, "image_name": None, "mpi_home": False},
+}
 
 
 def creating(plan: Plan) -> str:

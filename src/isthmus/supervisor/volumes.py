@@ -19,7 +19,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from . import linux, paths, pause
+from . import fsgroup, linux, paths, pause
 from .plan import Keyed, Mount, Volume
 
 _TMPFS = linux.MS_NOSUID | linux.MS_NODEV
@@ -233,6 +233,8 @@ def _make(folders: Folders, volume: Volume) -> None:
     path, kind = folders.volume(volume), volume["kind"]
     if kind == "host":
         _check_host(path, volume["host_type"])
+        if volume["gid"] is not None:
+            _give_all(path, volume["gid"], is_kept=volume["is_group_kept"])
         return
     path.mkdir(parents=True)
     if kind == "image":
@@ -243,6 +245,16 @@ def _make(folders: Folders, volume: Volume) -> None:
     _give(path, 0o755 if kind == "files" else 0o777, volume["gid"])
     if kind == "files":
         _switch(folders, volume)
+
+
+def _give_all(path: Path, gid: int, *, is_kept: bool) -> None:
+    try:
+        fsgroup.give(path, gid, is_kept=is_kept)
+    except PermissionError as error:
+        remedy = "leave fsGroup out, or claim a volume of StorageClass local"
+        raise VolumeError(f"fsGroup {gid}: its file system lets nobody give it to that group; {remedy}") from error
+    except RecursionError as error:
+        raise VolumeError(f"fsGroup {gid}: its folders are nested too deep; leave fsGroup out") from error
 
 
 def _check_host(path: Path, wanted: str) -> None:

@@ -48,6 +48,23 @@ def test_stateful_set_comes_back_with_its_data(space, database):
     assert space.kubectl("exec db-1 -- cat /data/names").split() == ["db-1", "db-1"]
 
 
+def test_claim_is_the_groups_of_who_is_not_root(space, database):
+    assert space.kubectl("exec db-1 -- stat -c '%u:%g %a' /data /data/names").split("\n") == [
+        "0:3000 2770",
+        "1000:3000 644",
+    ]
+
+
+def test_claim_goes_with_what_only_a_container_could_open(space, login, user):
+    space.apply(HOARDER)
+    assert space.ended("hoarder")["phase"] == "Succeeded"
+    volume = space.get("pvc/hoard")["spec"]["volumeName"]
+    folder = space.get(f"pv/{volume}")["spec"]["hostPath"]["path"]
+    assert login.run_as(user, f"stat -c %a {folder}") == "2770"
+    space.kubectl("delete pod/hoarder pvc/hoard --timeout=60s")
+    wait(lambda: login.run_as(user, f"test -e {folder} || echo gone"), "gone".__eq__)
+
+
 def test_daemon_set_has_one_pod(space):
     space.kubectl(f"rollout status daemonset/agent --timeout={JOB_S}s")
     pods = space.get("pods --selector app=agent")["items"]
@@ -85,6 +102,25 @@ def test_local_claim_stays_on_its_node(space):
     assert read["hostIP"] == space.status("writer")["hostIP"]
 
 
+HOARDER = """
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: hoard}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 16Mi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: hoarder}
+spec:
+  restartPolicy: Never
+  securityContext: {runAsUser: 1000, fsGroup: 3000}
+  containers:
+    - name: hoarder
+      image: busybox
+      command: [sh, -c, 'umask 077; mkdir -p /data/own/deep; echo mine >/data/own/deep/file; chmod 700 /data/own']
+      volumeMounts: [{name: data, mountPath: /data}]
+  volumes: [{name: data, persistentVolumeClaim: {claimName: hoard}}]
+"""
 READER = """
 apiVersion: v1
 kind: Pod

@@ -7,7 +7,7 @@ import pytest
 from isthmus.kubelet.resources import demand
 from isthmus.kubelet.unready import Unready, UnreadyError
 from isthmus.kubelet.volumes import claim_of, tokens, volumes
-from isthmus.model.plan import File, Volume, VolumeKind
+from isthmus.model.plan import File, Volume, VolumeKind, to_json
 from isthmus.model.pod_inputs import TokenRequest
 from tests.support.pods import SETTINGS, container, pod, resolved
 
@@ -15,6 +15,10 @@ MAPS = {"conf": {"data": {"b": "2", "a": "1"}, "binaryData": {"z": base64.b64enc
 SECRETS = {"login": {"data": {"key": base64.b64encode(b"secret").decode()}}}
 CLAIMS = {
     "data": {"spec": {"hostPath": {"path": "/home/alice/data", "type": "DirectoryOrCreate"}}},
+    "made": {
+        "metadata": {"annotations": {"pv.kubernetes.io/provisioned-by": "isthmus/home"}},
+        "spec": {"hostPath": {"path": "/home/alice/.isthmus/volumes/1"}},
+    },
     "fast": {"spec": {"local": {"path": "/scratch/1"}}},
     "far": {"spec": {"nfs": {"server": "x", "path": "/"}}},
 }
@@ -133,6 +137,25 @@ def test_pod_waits_for_what_is_missing(spec, message):
 )
 def test_group_owns_what_is_the_pods_own(spec, gid):
     assert volume(spec, securityContext={"fsGroup": 2000}).gid == gid
+
+
+@pytest.mark.parametrize(
+    ("claim", "read_only", "context", "expected"),
+    [
+        ("made", False, {"fsGroup": 2000}, (2000, False)),
+        ("made", False, {"fsGroup": 2000, "fsGroupChangePolicy": "Always"}, (2000, False)),
+        ("made", False, {"fsGroup": 2000, "fsGroupChangePolicy": "OnRootMismatch"}, (2000, True)),
+        ("made", True, {"fsGroup": 2000}, (None, False)),
+        ("made", False, {}, (None, False)),
+        ("fast", False, {"fsGroup": 2000}, (2000, False)),
+        ("data", False, {"fsGroup": 2000}, (None, False)),
+    ],
+)
+def test_group_of_claims(claim, read_only, context, expected):
+    found = volume({"persistentVolumeClaim": {"claimName": claim, "readOnly": read_only}}, securityContext=context)
+    assert (found.gid, found.is_group_kept) == expected
+    # Supervisors of before refuse what they do not know.
+    assert ("is_group_kept" in to_json(found)) == found.is_group_kept
 
 
 def test_claim_is_named_or_made():
