@@ -74,6 +74,21 @@ def test_group_of_a_secret_reads_it(pod):
     ]
 
 
+def test_group_of_a_claim_may_write(pod):
+    """A folder of the user's own, with a file of his and one that a container made before."""
+    folder = pod.folder / "claim"
+    folder.mkdir(mode=0o700)
+    (folder / "old").write_text("old")
+    pod.host.run("chown", "-R", "alice:", folder, user="root")
+    user = {"uid": 1000, "gid": 1000, "groups": [2000]}
+    main = container("main", "echo more >>/data/old; touch /data/x; cd /data; stat -c %u:%g:%a . old x", user=user)
+    main["mounts"] = [mount("claim", "/data")]
+    report = pod.run(plan(main, volumes=[volume("claim", "host", path=str(folder), gid=2000)])).ended()
+    assert not report["error"]
+    lines = [line.split()[3] for line in (pod.folder / "logs/main/0.log").read_text().splitlines()]
+    assert lines == ["0:2000:2770", "0:2000:664", "1000:2000:644"]
+
+
 def test_part_of_a_volume(pod):
     init = container("init", "mkdir -p /v/a/b; echo deep >/v/a/b/f; ln -s /etc /v/out", mounts=[mount("data", "/v")])
     mounts = [mount("data", "/m", sub_path="a/b"), mount("data", "/n", sub_path="made/now")]

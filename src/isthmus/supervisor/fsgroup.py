@@ -1,11 +1,13 @@
 """fsGroup of volumes that others made: the group of all their files, as Kubernetes' SetVolumeOwnership gives it.
 
-Containers of other pods may change the volume meanwhile. So each name is opened as what it is itself (O_PATH,
-O_NOFOLLOW), and what was opened is changed by its descriptor: a link that takes a file's place leads nowhere.
+Containers of other pods may change the volume meanwhile. So no link is followed: groups are given to names as they are,
+and modes to descriptors of what was opened, files and folders only. (/proc here is of other processes: a descriptor of
+O_PATH would have no name in it.)
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -26,7 +28,7 @@ def give(folder: Path, gid: int, *, is_kept: bool = False) -> None:
     Raises:
         OSError: the file system does not let its owner give files to the group.
     """
-    top = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+    top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         found = os.fstat(top)
         if is_kept and found.st_gid == gid and found.st_mode & _FOLDER == _FOLDER:
@@ -36,34 +38,36 @@ def give(folder: Path, gid: int, *, is_kept: bool = False) -> None:
                 for name in names:
                     _give_name(descriptor, name, gid)
                 _give(descriptor, gid)
-        _give(top, gid)
     finally:
         os.close(top)
 
 
 def _give_name(folder: int, name: str, gid: int) -> None:
     try:
-        file = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISREG(found.st_mode):
+            # Something else may have its name by now: neither a link nor a pipe holds this up.
+            file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+            try:
+                _give(file, gid)
+            finally:
+                os.close(file)
+        elif found.st_gid != gid:
+            os.chown(name, -1, gid, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return
-    try:
-        if not stat.S_ISLNK(os.fstat(file).st_mode):
-            _give(file, gid)
-    finally:
-        os.close(file)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENXIO):
+            raise
 
 
 def _give(descriptor: int, gid: int) -> None:
     """Change what a descriptor is of, only where it must be: each change is a message to a file server."""
-    found, path = os.fstat(descriptor), _itself(descriptor)
+    found = os.fstat(descriptor)
     mode = stat.S_IMODE(found.st_mode)
     wanted = mode | (_FOLDER if stat.S_ISDIR(found.st_mode) else _FILE)
     if found.st_gid != gid:
-        os.chown(path, -1, gid)
+        os.fchown(descriptor, -1, gid)
     if found.st_gid != gid or wanted != mode:
         # Also after the change of the group, which takes set-id bits away (chown(2)).
-        os.chmod(path, wanted)
-
-
-def _itself(descriptor: int) -> str:
-    return f"/proc/self/fd/{descriptor}"
+        os.fchmod(descriptor, wanted)

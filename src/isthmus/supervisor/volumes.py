@@ -253,6 +253,8 @@ def _give_all(path: Path, gid: int, *, is_kept: bool) -> None:
     except PermissionError as error:
         remedy = "leave fsGroup out, or claim a volume of StorageClass local"
         raise VolumeError(f"fsGroup {gid}: its file system lets nobody give it to that group; {remedy}") from error
+    except NotADirectoryError:
+        return
     except RecursionError as error:
         raise VolumeError(f"fsGroup {gid}: its folders are nested too deep; leave fsGroup out") from error
 

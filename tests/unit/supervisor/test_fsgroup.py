@@ -76,6 +76,26 @@ def test_what_is_right_is_not_touched(volume):
     assert {path: path.lstat().st_ctime_ns for path in volume.rglob("*")} == before
 
 
+@pytest.mark.parametrize("other", ["link", "pipe", "socket"])
+def test_what_takes_a_files_place_is_left_as_it_is(volume, monkeypatch, other):
+    real, outside = os.open, volume.parent / "outside"
+    before = seen(outside)
+
+    def racing(path, *words, **more):
+        if path == "run" and stat.S_ISREG((volume / "sub/run").lstat().st_mode):
+            (volume / "sub/run").unlink()
+            if other == "link":
+                (volume / "sub/run").symlink_to(outside)
+            else:
+                os.mknod(volume / "sub/run", 0o600 | (stat.S_IFIFO if other == "pipe" else stat.S_IFSOCK))
+        return real(path, *words, **more)
+
+    monkeypatch.setattr(os, "open", racing)
+    fsgroup.give(volume, GID)
+    assert seen(outside) == before
+    assert seen(volume) == (GID, 0o2770)
+
+
 def test_what_goes_meanwhile_is_left_out(volume, monkeypatch):
     real, gone = os.open, []
 
