@@ -28,7 +28,12 @@ def kill(node, service="isthmus-networkd"):
     """End a daemon as a crash would, and wait until it is back."""
     before = pid(node, service)
     node.output(f"kill -9 {before}")
-    wait(lambda: node.run(f"systemctl is-active {service}").stdout.strip() == "active" and pid(node, service) != before)
+    # One question: between two of them the old one's end may come to be known.
+    look = f"systemctl show --property ActiveState,MainPID {service}"
+    wait(
+        lambda: dict(line.split("=") for line in node.output(look).splitlines()),
+        lambda seen: seen["ActiveState"] == "active" and seen["MainPID"] not in (before, "0"),
+    )
 
 
 @pytest.mark.disruptive
