@@ -6,9 +6,10 @@ import pytest
 
 from tests.support.user_clusters import namespace
 
-# What containers write to volumes has the modes that they give; the folder above is closed. Images may be older than
-# the cluster, and than this umask.
+# What containers write to volumes has the modes that they give; the folder above is closed, and an fsGroup is a
+# subordinate id of the user's. Images may be older than the cluster, and than this umask.
 OPEN = r"""find ~/.isthmus -path '*/.isthmus/volumes/*/*' -prune -o ! -type l -perm /077 \
+    ! \( -path '*/.isthmus/volumes/*' ! -group "$(id -g)" ! -perm /007 \) \
     \( ! -path '*/.isthmus/images/*' -o -newer ~/.isthmus/cluster/lock \) -printf '%P %m\n'"""
 POD = (Path(__file__).parent / "manifests/private.yml").read_text()
 
