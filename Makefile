@@ -123,6 +123,7 @@ bench: venv ## Take the figures in docs/testing.md (results/*.json)
 	$(BIN)/python -m tests.bench.hostile
 	$(BIN)/python -m tests.bench.pod_hpl
 	$(BIN)/python -m tests.bench.pods
+	$(BIN)/python -m tests.bench.pods_resident
 	$(BIN)/python -m tests.bench.pod_streams
 
 conformance: venv ## Run Kubernetes' own conformance cases on the running test bed (FOCUS=regex, ARGS=--help)
