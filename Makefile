@@ -99,7 +99,7 @@ site-tests: venv ## Second run, day-2 playbooks, faults
 	$(PYTEST) -s -m "not full" tests/site --ignore=tests/site/test_molecule.py
 
 test: venv ## All of the above but fuzz and the longer attacks; needs nothing done before
-	@$(BIN)/python -m tests.run artifacts testbed+lint,unit,integration system,attack-short+molecule site-tests
+	@$(BIN)/python -m tests.run artifacts testbed+lint,unit,integration system attack-short molecule+site-tests
 
 shares: venv ## Write the table of docs/testing.md, of the last `make test`
 	$(BIN)/python -m tests.shares

@@ -3,7 +3,7 @@ import pytest
 from tests.support import jobs
 from tests.support.waiting import wait
 
-QUEUE = 3
+QUEUE = 2
 
 
 @pytest.fixture
@@ -14,12 +14,12 @@ def first_s():
 
 @pytest.fixture
 def queue(first_s, login, controller, user, computes, whole):
-    """Jobs in the queue: one runs, the others want the same whole node."""
+    """Jobs in the queue: one runs, the other wants the same whole node."""
     submitted = [
         jobs.submit(login, user, f"--nodelist={computes[0].name} --exclusive --mem=100", f"sleep {seconds}")
         for seconds in [first_s, *[4] * (QUEUE - 1)]
     ]
-    # On a busy machine it may have ended before anybody looks; the others are the queue.
+    # On a busy machine it may have ended before anybody looks; the other is the queue.
     jobs.wait_for_job(controller, submitted[0], "RUNNING", "COMPLETED")
     yield submitted
     jobs.cancel(controller, *submitted)
