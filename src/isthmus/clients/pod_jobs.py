@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,8 +25,9 @@ from isthmus.model.pod_job import JobState, SlurmJob
 # Slurm's own limit for a message is 10 s (MessageTimeout); its commands try several times.
 TIMEOUT_S = 60.0
 # Times as seconds since the epoch: the cluster's time zone does not matter.
-_ENVIRONMENT = {"SLURM_TIME_FORMAT": "%s"}
-_SQUEUE = ("%A", "%T", "%N", "%S", "%e", "%r", "%k")
+ENVIRONMENT = {"SLURM_TIME_FORMAT": "%s"}
+# In the order of `found`.
+FIELDS = ("%A", "%T", "%N", "%S", "%e", "%r", "%k")
 _SACCT = ("JobIDRaw", "State", "NodeList", "Start", "End", "Reason", "ExitCode")
 _BAR = "|"
 # slurm_strerror(3): words for what says nothing about the job.
@@ -91,12 +92,8 @@ class PodJobs:
         Raises:
             SlurmError: no answer, or none that can be read.
         """
-        form = slurm.Form(_SQUEUE)
-        rows = form.rows(self._run("squeue", *form.words, *slurm.own()))
-        for row in rows:
-            if not row[0].isdecimal():
-                _log.warning("squeue has a job without a number, which is left out: %.200r", row)
-        return [_queued(*row) for row in rows if row[0].isdecimal()]
+        form = slurm.Form(FIELDS)
+        return found(form.rows(self._run("squeue", *form.words, *slurm.own())))
 
     def accounted(self, jobs: Iterable[str]) -> list[SlurmJob]:
         """Return what accounting knows of jobs that have left the queue.
@@ -125,12 +122,23 @@ class PodJobs:
         try:
             argv = [str(self._bin / program), *words]
             own = slurm.options_among(os.environ)
-            return run(argv, timeout_s=TIMEOUT_S, environment=_ENVIRONMENT, without=own, input_text=script).stdout
+            return run(argv, timeout_s=TIMEOUT_S, environment=ENVIRONMENT, without=own, input_text=script).stdout
         except ProcessError as error:
             text = error.stderr.lower()
             if error.status is None or any(sign in text for sign in _NO_ANSWER):
                 raise NoAnswerError(f"Slurm does not answer: {error}") from error
             raise RefusedError(_words(error)) from error
+
+
+def found(rows: Iterable[Sequence[str]]) -> list[Found]:
+    """Read rows of squeue, of `FIELDS`; one that cannot be a job is left out."""
+    read = []
+    for row in rows:
+        if len(row) == len(FIELDS) and row[0].isdecimal():
+            read.append(_queued(*row))
+        else:
+            _log.warning("squeue has a job without a number, which is left out: %.200r", row)
+    return read
 
 
 def _queued(number: str, state: str, nodes: str, start: str, end: str, reason: str, comment: str) -> Found:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import getpass
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from isthmus.clients.process import ProcessError, run
@@ -28,6 +29,20 @@ def offer(prefix: Path = Path("/usr")) -> SlurmCluster:
     Raises:
         SlurmError: slurmctld did not answer.
     """
+    rows = node_rows(prefix)
+    names, limits = _associations(prefix)
+    return SlurmCluster(tuple(_nodes(rows)), tuple(_partitions(rows)), limits, names)
+
+
+def node_rows(prefix: Path = Path("/usr")) -> list[list[str]]:
+    """Return sinfo's rows: one for each node of each partition that the caller may see.
+
+    Args:
+        prefix: where Slurm is installed.
+
+    Raises:
+        SlurmError: slurmctld did not answer.
+    """
     argv = [str(prefix / "bin/sinfo"), "--noheader", "--Node", f"--format={'|'.join(_SINFO)}"]
     try:
         told = run(argv, timeout_s=TIMEOUT_S, without=options_among(os.environ)).stdout
@@ -36,11 +51,25 @@ def offer(prefix: Path = Path("/usr")) -> SlurmCluster:
     rows = [line.split("|") for line in told.splitlines() if line.strip()]
     if any(len(row) != len(_SINFO) for row in rows):
         raise SlurmError(f"sinfo's answer is no list of nodes: {told[:200]!r}")
-    names, limits = _associations(prefix)
-    return SlurmCluster(tuple(_nodes(rows)), tuple(_partitions(rows)), limits, names)
+    return rows
 
 
-def _nodes(rows: Iterable[list[str]]) -> Iterable[SlurmNode]:
+def renewed(known: SlurmCluster, rows: Iterable[Sequence[str]]) -> SlurmCluster:
+    """Return what was known of Slurm with newer rows of sinfo that another asked for.
+
+    Partitions that he may not see stay as they were, and those that the user may not see stay unseen.
+
+    Raises:
+        ValueError: a row is none of sinfo's.
+    """
+    mine = {partition.name for partition in known.partitions}
+    seen = [row for row in rows if row[1].rstrip("*") in mine]
+    nodes = {node.name: node for node in (*known.nodes, *_nodes(seen))}
+    partitions = {partition.name: partition for partition in (*known.partitions, *_partitions(seen))}
+    return replace(known, nodes=tuple(nodes.values()), partitions=tuple(partitions.values()))
+
+
+def _nodes(rows: Iterable[Sequence[str]]) -> Iterable[SlurmNode]:
     found: dict[str, SlurmNode] = {}
     for name, _, _, cpus, memory, gres, features, state in rows:
         words = frozenset() if features in _NONE else frozenset(features.split(","))
@@ -48,7 +77,7 @@ def _nodes(rows: Iterable[list[str]]) -> Iterable[SlurmNode]:
     return found.values()
 
 
-def _partitions(rows: Iterable[list[str]]) -> Iterable[Partition]:
+def _partitions(rows: Iterable[Sequence[str]]) -> Iterable[Partition]:
     nodes: dict[str, set[str]] = {}
     states: dict[str, str] = {}
     for name, partition, available, *_ in rows:

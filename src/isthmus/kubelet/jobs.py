@@ -6,20 +6,26 @@ a pod's when its comment says so: a Slurm that has lost its state, or had MaxJob
 jobs are ended. Those that shall end while a scancel is under way are ended by the next one, all at once. Submissions,
 questions and scancel have threads of their own: each may wait a minute for slurmctld. `pace` says how long to wait
 between two rounds.
+
+Where isthmus-jobsd is (`feed`), it asks for all kubelets, and what changes comes by itself; a round asks it for an
+answer from now on. That it does not show a job is a doubt, no more: Slurm itself is asked before anything follows.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from isthmus.clients.job_feed import FeedError
 from isthmus.clients.pod_jobs import Found, RefusedError
 from isthmus.clients.slurm import SlurmError
 from isthmus.kubelet import pace
+from isthmus.kubelet.feed import Feed
 from isthmus.kubelet.stats import COUNTS
 from isthmus.model.pod_job import Job, JobState, SlurmJob
 from isthmus.support.threads import Threads
@@ -27,6 +33,8 @@ from isthmus.support.threads import Threads
 # Between any two questions.
 _GAP_S = 0.5
 _GONE_AFTER_S = 60.0
+# A job that the feed does not show, though it is older than what was asked by so much, for so long.
+_OLDER_S, _DOUBT_S = 1.0, 3.0
 # More at once only make slurmctld slower.
 _SUBMISSIONS = 4
 
@@ -57,8 +65,10 @@ class _Watched:
 
     number: str
     notify: Notify
+    since_s: float
     known: SlurmJob | None = None
     missing_since_s: float | None = None
+    doubted_since_s: float | None = None
 
 
 class Jobs:
@@ -68,12 +78,23 @@ class Jobs:
         slurm: is asked.
         busy_s: seconds between two rounds while something changes.
         clock: seconds that never go back.
+        feed: has the jobs, so that Slurm need not be asked; None where there is none.
+        chance: a number from 0 to 1, by which kubelets that began in the same moment drift apart.
     """
 
-    def __init__(self, slurm: Slurm, busy_s: float = pace.BUSY_S, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        slurm: Slurm,
+        busy_s: float = pace.BUSY_S,
+        clock: Callable[[], float] = time.monotonic,
+        feed: Feed | None = None,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
         self._slurm = slurm
         self._busy_s = busy_s
         self._clock = clock
+        self._feed, self._chance = feed, chance
+        self._own_s = self._confirmed_s = float("-inf")
         self._attended: set[str] = set()
         self._watched: dict[str, _Watched] = {}
         self._submitted: dict[str, str] = {}
@@ -94,16 +115,51 @@ class Jobs:
             threads.stop()
 
     async def run(self) -> None:
-        """Ask, round after round."""
+        """Ask, round after round; where there is a feed only what it does not say by itself."""
+        self._hurry.set()
         while True:
-            if self._watched or self._waiting:
-                await self.round()
-            try:
-                async with asyncio.timeout(self.pause_s()):
-                    await self._hurry.wait()
-            except TimeoutError:
-                pass
+            await self._hold()
+            hurried = self._hurry.is_set()
             self._hurry.clear()
+            if (self._watched or self._waiting) and (hurried or not self._is_fed or self._is_doubt_due()):
+                await self.round()
+            await self._rest()
+
+    async def _hold(self) -> None:
+        """Wait for a feed that may come back in a moment."""
+        while self._feed and (hold_s := self._feed.hold_s()) > 0:
+            self._feed.changed.clear()
+            await _within(hold_s, self._feed.changed)
+
+    async def _rest(self) -> None:
+        """Wait until the next round is due, and take meanwhile what the feed says."""
+        pause_s = self.pause_s()
+        if not (self._feed and self._is_fed):
+            # Those that lost their feed in the same moment ask at different ones.
+            await _within(pause_s * (0.9 + 0.2 * self._chance()), self._hurry)
+            return
+        self._feed.want(pause_s)
+        until_s = self._clock() + self._until_doubt_s(pause_s)
+        while self._is_fed and not self._hurry.is_set() and (left_s := until_s - self._clock()) > 0:
+            self._feed.changed.clear()
+            await _within(left_s, self._feed.changed, self._hurry)
+            if self._is_fed and self._feed.viewed_s >= self._own_s:
+                self._take_fed(dict(self._watched), self._feed)
+                until_s = min(until_s, self._clock() + self._until_doubt_s(pause_s))
+
+    @property
+    def _is_fed(self) -> bool:
+        return self._feed is not None and self._feed.usable()
+
+    def _is_doubt_due(self) -> bool:
+        """Whether Slurm itself has to say what became of a job that the feed does not show."""
+        return self._until_doubt_s(1.0) <= 0
+
+    def _until_doubt_s(self, most_s: float) -> float:
+        doubted = [one.doubted_since_s for one in self._watched.values() if one.doubted_since_s is not None]
+        if not doubted:
+            return most_s
+        return min(most_s, max(min(doubted) + _DOUBT_S, self._confirmed_s) - self._clock())
 
     def quiet_s(self) -> float:
         """Return for how long no job has changed, and none was expected to."""
@@ -161,7 +217,7 @@ class Jobs:
         """Tell of every change of a pod's job, and at once what is known."""
         before = self._watched.get(uid)
         known = before.known if before and before.number == number else None
-        self._watched[uid] = _Watched(number, notify, known)
+        self._watched[uid] = _Watched(number, notify, self._clock(), known)
         self._changed_s = self._clock()
         if known:
             notify(known)
@@ -204,16 +260,32 @@ class Jobs:
         watched = dict(self._watched)
         async with self._asking:
             try:
-                found = await self._call(self._slurm.queue)
-            except SlurmError as error:
+                if self._feed and self._is_fed and not self._is_doubt_due():
+                    await self._feed.answer()
+                    self._take_fed(watched, self._feed)
+                    await asyncio.sleep(min(_GAP_S, self._busy_s))
+                else:
+                    await self._ask(watched)
+            except (SlurmError, FeedError) as error:
                 _log.warning("nothing is known of any job now: %s", error)
                 return
-            queued = {one.job.id: one for one in found}
-            missing = sorted({one.number for one in watched.values()} - queued.keys(), key=int)
-            accounted = await self._accounted(missing) if missing else {}
-        self._comments = {}
-        for one in found:
-            self._comments.setdefault(one.comment, []).append(one.job)
+        async with self._rounds:
+            self._round += 1
+            self._rounds.notify_all()
+
+    async def _ask(self, watched: dict[str, _Watched]) -> None:
+        """Ask Slurm itself.
+
+        Raises:
+            SlurmError: it did not say which jobs there are.
+        """
+        self._own_s = self._clock()
+        self._confirmed_s = self._own_s + pace.CONFIRM_S * (0.75 + self._chance() / 2)
+        found = await self._call(self._slurm.queue)
+        queued = {one.job.id: one for one in found}
+        missing = sorted({one.number for one in watched.values()} - queued.keys(), key=int)
+        accounted = await self._accounted(missing) if missing else {}
+        self._know(found)
         for uid, pod in watched.items():
             if self._watched.get(uid) is not pod:
                 continue
@@ -221,10 +293,39 @@ class Jobs:
                 self._change(pod, SlurmJob(pod.number, JobState.GONE))
             elif holder or accounted is not None:
                 self._tell(pod, holder.job if holder else (accounted or {}).get(pod.number))
+            if self._feed and holder and holder.comment == uid and self._is_doubted(pod):
+                self._feed.distrust(f"it does not show job {pod.number}, which Slurm has")
+                self._trust_all()
         self._tell_doubled()
-        async with self._rounds:
-            self._round += 1
-            self._rounds.notify_all()
+
+    def _take_fed(self, watched: dict[str, _Watched], feed: Feed) -> None:
+        """Take what the feed says; what it does not say is to be asked for."""
+        found = feed.jobs()
+        queued = {one.job.id: one for one in found}
+        self._know(found)
+        for uid, pod in watched.items():
+            if self._watched.get(uid) is not pod:
+                continue
+            holder = queued.get(pod.number)
+            if holder and holder.comment == uid:
+                pod.doubted_since_s = None
+                self._tell(pod, holder.job)
+            elif pod.doubted_since_s is None and feed.viewed_s > pod.since_s + _OLDER_S:
+                is_ended = pod.known is not None and pod.known.state.ended
+                pod.doubted_since_s = None if is_ended else self._clock()
+        self._tell_doubled()
+
+    def _is_doubted(self, pod: _Watched) -> bool:
+        return pod.doubted_since_s is not None and self._own_s - pod.doubted_since_s >= _DOUBT_S
+
+    def _trust_all(self) -> None:
+        for pod in self._watched.values():
+            pod.doubted_since_s = None
+
+    def _know(self, found: list[Found]) -> None:
+        self._comments = {}
+        for one in found:
+            self._comments.setdefault(one.comment, []).append(one.job)
 
     async def _accounted(self, missing: list[str]) -> dict[str, SlurmJob] | None:
         """Return what accounting knows; None when it did not answer. Where there is none, it knows nothing."""
@@ -249,6 +350,8 @@ class Jobs:
         self._change(pod, job)
 
     def _change(self, pod: _Watched, job: SlurmJob) -> None:
+        if job.state.ended:
+            pod.doubted_since_s = None
         if pod.known != job:
             pod.known = job
             self._changed_s = self._clock()
@@ -268,3 +371,13 @@ class Jobs:
         answer = await self._questions.call(question)
         await asyncio.sleep(min(_GAP_S, self._busy_s))
         return answer
+
+
+async def _within(pause_s: float, *events: asyncio.Event) -> None:
+    """Wait for one of events, or for some seconds."""
+    waiting = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waiting, timeout=pause_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in waiting:
+            each.cancel()

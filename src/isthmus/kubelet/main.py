@@ -1,7 +1,8 @@
 """The kubelet: everything wired together, and its tasks.
 
 pods      list and watch; a worker per pod
-jobs      Slurm is asked for all jobs at once
+jobs      Slurm is asked for all jobs at once, by isthmus-jobsd where it is
+feed      what that says
 channel   supervisors dial in
 server    the API server dials in
 node      register, lease, status
@@ -22,8 +23,10 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
+from isthmus.clients.job_feed import connect
 from isthmus.clients.kube import Kube, KubeError
 from isthmus.clients.pod_jobs import PodJobs
 from isthmus.clients.process import ProcessError, run
@@ -37,6 +40,7 @@ from isthmus.kubelet.claims import Claims
 from isthmus.kubelet.collecting import Collecting
 from isthmus.kubelet.config import Config
 from isthmus.kubelet.credentials import Authority, server_context
+from isthmus.kubelet.feed import Feed
 from isthmus.kubelet.gates import Gates
 from isthmus.kubelet.images import Images, Pull, quiet_pull
 from isthmus.kubelet.jobs import Jobs, Slurm
@@ -71,11 +75,19 @@ class Kubelet:
         offered: what Slurm offers.
         puller: gets images.
         pauses: of workers.
+        feed: has jobs and nodes, so that Slurm need not be asked.
     """
 
     def __init__(
-        self, told: Told, slurm: Slurm, offered: Offer, puller: Pull = quiet_pull, pauses: Pauses | None = None
+        self,
+        told: Told,
+        slurm: Slurm,
+        offered: Offer,
+        puller: Pull = quiet_pull,
+        pauses: Pauses | None = None,
+        feed: Feed | None = None,
     ) -> None:
+        self._feed = feed
         self._told, self._slurm, self._offered, self._puller = told, slurm, offered, puller
         self._pauses = pauses or Pauses()
         self._collecting = Collecting(told.folder / "images", told.folder / "pods", told.image_days, told.image_gib)
@@ -116,7 +128,7 @@ class Kubelet:
         routes = server.Server(pods, Access(kube, told.pods.node))
         self.port = await routes.start(told.address, told.port, server.context(pki))
         stack.push_async_callback(routes.stop)
-        node = NodeLoop(kube, parts.config, host(told, self.port), self._offered, parts.jobs.quiet_s)
+        node = NodeLoop(kube, parts.config, host(told, self.port), self._offered, parts.jobs.quiet_s, self._feed)
 
         async def work() -> None:
             await node.register()
@@ -127,7 +139,9 @@ class Kubelet:
             await _tell_address(parts.store.folders(), parts.address)
             await asyncio.Event().wait()
 
+        fed = {"feed": self._feed.run} if self._feed else {}
         return {
+            **fed,
             "pods": work,
             "address": address,
             "jobs": parts.jobs.run,
@@ -152,7 +166,7 @@ class Kubelet:
         return Parts(
             kube=kube,
             store=Store(told.folder / "pods"),
-            jobs=Jobs(self._slurm),
+            jobs=Jobs(self._slurm, feed=self._feed),
             images=Images(
                 Place(images, Path(scratch), authfile, manifests.architecture(), root_alone=ids.is_root_alone()),
                 self._puller,
@@ -255,7 +269,8 @@ async def _run(told: Told) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     anew = asyncio.create_task(_anew(ended))
-    await Kubelet(told, PodJobs(told.slurm_prefix), lambda: offer(told.slurm_prefix)).run(ended)
+    slurm, feed = PodJobs(told.slurm_prefix), Feed(partial(connect, told.source)) if told.source else None
+    await Kubelet(told, slurm, lambda: offer(told.slurm_prefix), feed=feed).run(ended)
     anew.cancel()
 
 

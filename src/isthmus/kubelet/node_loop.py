@@ -1,13 +1,15 @@
 """The node object: registered once, its lease renewed, its status written when it changes.
 
 Settings that rest on what Slurm offers (features, nodes, QOS) are renewed with it. Slurm is asked less often while
-nothing changes (`pace`), and when a pod would be refused for what was not there the last time.
+nothing changes (`pace`), and when a pod would be refused for what was not there the last time. Where isthmus-jobsd
+tells of nodes (`feed`), only the user's own partitions, QOS and limits are asked for, and hardly ever.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -15,9 +17,13 @@ from typing import Any
 
 from isthmus.clients.kube import ConflictError, Kube, KubeError, NotFoundError, Object, Patch
 from isthmus.clients.slurm import SlurmError
+from isthmus.clients.slurm_offer import renewed
 from isthmus.kubelet import node, pace
 from isthmus.kubelet.config import Config
+from isthmus.kubelet.feed import Feed
 from isthmus.kubelet.node import Host
+from isthmus.kubelet.stats import COUNTS
+from isthmus.model.job_feed import Rows
 from isthmus.model.slurm_cluster import SlurmCluster
 from isthmus.support.threads import Threads
 
@@ -40,10 +46,17 @@ class NodeLoop:
         host: where the kubelet runs.
         offer: asks Slurm; blocks.
         quiet_s: for how long nothing has happened to pods.
+        feed: tells of nodes; None where there is none.
     """
 
     def __init__(
-        self, kube: Kube, config: Config, host: Host, offer: Offer, quiet_s: Callable[[], float] = lambda: 0.0
+        self,
+        kube: Kube,
+        config: Config,
+        host: Host,
+        offer: Offer,
+        quiet_s: Callable[[], float] = lambda: 0.0,
+        feed: Feed | None = None,
     ) -> None:
         self._kube, self._config, self._host, self._offer = kube, config, host, offer
         self._threads = Threads("sinfo", 1)
@@ -51,7 +64,12 @@ class NodeLoop:
         self._slurm: SlurmCluster | None = None
         self._node: Object | None = None
         self._written_s = -_ANYHOW_S
-        self._quiet_s = quiet_s
+        self._quiet_s, self._feed = quiet_s, feed
+        # What was asked for here, and the rows that were told since.
+        self._asked: SlurmCluster | None = None
+        self._fed: Rows | None = None
+        # Kubelets that began together do not ask together.
+        self._spread = random.uniform(0.8, 1.2)  # noqa: S311
         self._asked_s = self._changed_s = time.monotonic()
         self._renewing = asyncio.Lock()
         config.renew = self.renew
@@ -99,6 +117,8 @@ class NodeLoop:
             try:
                 if self.is_due():
                     await self._ask()
+                elif self._feed and self._is_fed:
+                    self._take(self._feed)
                 await self._write()
             except NotFoundError:
                 await self.register()
@@ -108,27 +128,55 @@ class NodeLoop:
     def is_due(self) -> bool:
         """Return whether to ask Slurm again."""
         now_s = time.monotonic()
+        if self._is_fed:
+            return now_s - self._asked_s >= pace.OFFER_MOST_S * self._spread
         quiet_s = min(self._quiet_s(), now_s - self._changed_s)
         return self._slurm is None or now_s - self._asked_s >= pace.offer_s(quiet_s)
+
+    @property
+    def _is_fed(self) -> bool:
+        return bool(self._asked and self._feed and self._feed.usable() and self._feed.nodes() is not None)
+
+    def _take(self, feed: Feed) -> None:
+        """Take what the feed says of nodes."""
+        rows = feed.nodes()
+        if self._asked is None or rows is None or not feed.is_answered:
+            self._slurm = None
+            return
+        if rows is self._fed and self._slurm is not None:
+            return
+        try:
+            self._know(renewed(self._asked, rows.values()))
+        except ValueError as error:
+            feed.distrust(f"its nodes cannot be read: {error}")
+            return
+        self._fed = rows
 
     async def renew(self) -> None:
         """Ask Slurm unless it was asked lately; many who want that at once wait for one answer."""
         async with self._renewing:
-            if time.monotonic() - self._asked_s >= pace.OFFER_S:
+            least_s = pace.OFFER_RENEWED_S if self._is_fed else pace.OFFER_S
+            if time.monotonic() - self._asked_s >= least_s:
                 await self._ask()
 
     async def _ask(self) -> bool:
         self._asked_s = time.monotonic()
+        COUNTS["slurm_offers"] += 1
         try:
-            self._slurm = await self._threads.call(self._offer)
+            self._asked = await self._threads.call(self._offer)
         except SlurmError as error:
             _log.warning("%s", error)
             self._slurm = None
             return False
-        settings = node.settings_with(self._first, self._slurm, self._host)
+        self._fed = None
+        self._know(self._asked)
+        return True
+
+    def _know(self, slurm: SlurmCluster) -> None:
+        self._slurm = slurm
+        settings = node.settings_with(self._first, slurm, self._host)
         if settings != self._config.settings:
             self._config.settings, self._changed_s = settings, time.monotonic()
-        return True
 
     async def _write(self) -> None:
         path = f"/api/v1/nodes/{self._first.node}"

@@ -19,6 +19,9 @@ ATTENDED_S, ALONE_S = 300.0, 60.0
 # Between two looks at nodes, partitions and limits: at least, and at most.
 OFFER_S, OFFER_MOST_S = 30.0, 360.0
 _PART = 8.0
+# Where isthmus-jobsd asks for all: a kubelet asks Slurm itself for what that cannot say, so often at most.
+CONFIRM_S = 20.0
+OFFER_RENEWED_S = 60.0
 
 
 def jobs_s(quiet_s: float, busy_s: float = BUSY_S, *, attended: bool) -> float:

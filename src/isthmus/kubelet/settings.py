@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from isthmus.clients.job_feed import Source
 from isthmus.model.network import Driver
 from isthmus.model.pod_inputs import Settings
 
@@ -39,6 +40,7 @@ class Told:
         pods: settings of the decisions.
         image_days: how long an unused image that the kubelet pulled stays; 0 for no limit.
         image_gib: what the images of a user may have together, GiB; 0 for no limit.
+        source: where isthmus-jobsd is; None where there is none.
     """
 
     cluster: Path
@@ -51,6 +53,7 @@ class Told:
     pods: Settings
     image_days: int = 30
     image_gib: int = 0
+    source: Source | None = None
 
     @property
     def folder(self) -> Path:
@@ -95,6 +98,7 @@ def _told(environment: Mapping[str, str], told: Mapping[str, Any]) -> Told:
         **own,
     )
     versions = told.get("versions") or {}
+    source = told.get("jobs") or {}
     return Told(
         cluster=cluster,
         address=address,
@@ -106,4 +110,5 @@ def _told(environment: Mapping[str, str], told: Mapping[str, Any]) -> Told:
         pods=pods,
         image_days=int(told.get("image_days", 30)),
         image_gib=int(told.get("image_gib", 0)),
+        source=Source(str(source["address"]), int(source["port"])) if source else None,
     )

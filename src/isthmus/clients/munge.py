@@ -1,0 +1,66 @@
+"""munge: says which account wrote something, to whoever has the cluster's key; see munge(7).
+
+A credential is for one reader: munged opens it for that uid alone, once, and for a minute. Who reads checks what it
+says, too: it stands for one question of one connection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from isthmus.clients.process import ProcessError, run
+
+TIMEOUT_S = 10.0
+# Seconds that one is good for: clocks of nodes may differ a little.
+_LIFE_S = 60
+
+
+class MungeError(Exception):
+    """munged does not answer, or a credential is not good; the words say why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A credential that is good.
+
+    Attributes:
+        uid: who wrote it.
+        payload: what.
+    """
+
+    uid: int
+    payload: str
+
+
+def credential(payload: str, reader: int) -> str:
+    """Return a credential of the caller's account.
+
+    Args:
+        payload: what it says, one line.
+        reader: the uid that may open it.
+
+    Raises:
+        MungeError: munged did not answer.
+    """
+    words = [f"--restrict-uid={reader}", f"--ttl={_LIFE_S}"]
+    try:
+        return run(["munge", *words], timeout_s=TIMEOUT_S, input_text=payload).stdout.strip()
+    except ProcessError as error:
+        raise MungeError(f"munged gives no credential: {error}") from error
+
+
+def opened(text: str) -> Opened:
+    """Open a credential that was made for this account.
+
+    Raises:
+        MungeError: it is none, it is too old, it was opened before, or it is for another reader.
+    """
+    try:
+        told = run(["unmunge", "--numeric", "--keys=UID"], timeout_s=TIMEOUT_S, input_text=text).stdout
+    except ProcessError as error:
+        raise MungeError(f"the credential is not good: {error.stderr.strip() or error}") from error
+    head, _, payload = told.partition("\n\n")
+    name, _, uid = head.partition(":")
+    if name.strip() != "UID" or not uid.strip().isdecimal():
+        raise MungeError(f"unmunge's answer cannot be read: {head[:200]!r}")
+    return Opened(int(uid), payload.removesuffix("\n"))

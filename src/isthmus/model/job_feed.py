@@ -1,0 +1,247 @@
+"""What isthmus-jobsd and kubelets say to one another: one JSON object a line, over TLS.
+
+jobsd says hello with a nonce; the kubelet answers with a munge credential of it, which says whose it is. From then on
+the kubelet says how new its view shall be (`Wish`), and jobsd sends what has changed of its user's jobs and of nodes
+(`Update`): the first time all of it. Rows are as squeue and sinfo write them, so they are read as their answers are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+SCHEMA = 1
+# What a credential is for: one that was made for something else opens nothing here.
+PURPOSE = "isthmus-jobsd"
+# Of a line that a kubelet sends: a credential has some 300 bytes.
+ASKED_BYTES = 4096
+# Of a line that jobsd sends: 10,000 jobs, and the nodes of a large cluster.
+TOLD_BYTES = 16 << 20
+# jobsd says something at least so often.
+BEAT_S = 10.0
+# A row's fields are cut: a comment that is longer is no pod's UID.
+FIELD_CHARACTERS = 4096
+_FIELDS = 16
+
+Row = tuple[str, ...]
+Rows = Mapping[str, Row]
+
+
+class FeedMessageError(ValueError):
+    """A line that is no message of this protocol."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """How one set of rows becomes another.
+
+    Attributes:
+        rows: those that are new or other, by their key.
+        gone: keys of those that are there no more.
+        whole: the rows are all there are.
+    """
+
+    rows: Rows
+    gone: tuple[str, ...] = ()
+    whole: bool = False
+
+    def __bool__(self) -> bool:
+        """Whether it changes anything."""
+        return bool(self.whole or self.rows or self.gone)
+
+
+def difference(before: Rows | None, after: Rows) -> Delta:
+    """Return how rows become others; `before` is None where nothing was sent yet."""
+    if before is None:
+        return Delta(dict(after), whole=True)
+    changed = {key: row for key, row in after.items() if before.get(key) != row}
+    return Delta(changed, tuple(key for key in before if key not in after))
+
+
+def applied(before: Rows | None, delta: Delta) -> Rows:
+    """Return what rows become.
+
+    Raises:
+        FeedMessageError: a difference to nothing.
+    """
+    if delta.whole:
+        return dict(delta.rows)
+    if before is None:
+        raise FeedMessageError("jobsd sent a change before there was anything to change")
+    gone = set(delta.gone)
+    kept = {key: row for key, row in before.items() if key not in gone}
+    return {**kept, **delta.rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """jobsd's first line.
+
+    Attributes:
+        nonce: what the credential must say, see `payload`.
+        uid: who alone shall be able to read the credential.
+    """
+
+    nonce: str
+    uid: int
+
+    @property
+    def payload(self) -> str:
+        """What the credential says."""
+        return f"{PURPOSE} {SCHEMA} {self.nonce}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """How new a kubelet's view shall be.
+
+    Attributes:
+        pause_s: so old it may become.
+        ask: grows when an answer is wanted that was asked of Slurm after this line came.
+    """
+
+    pause_s: float
+    ask: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What jobsd says; without a change it is a sign of life.
+
+    Attributes:
+        asked: the highest `Wish.ask` that this view is younger than.
+        age_s: since Slurm was asked for it.
+        is_answered: whether Slurm answered the last time it was asked.
+        jobs: by their id.
+        nodes: by node and partition; None also where they are not told.
+    """
+
+    asked: int
+    age_s: float
+    is_answered: bool = True
+    jobs: Delta | None = None
+    nodes: Delta | None = None
+
+
+def write_hello(hello: Hello) -> bytes:
+    """Return its line."""
+    return _line({"schema": SCHEMA, "nonce": hello.nonce, "uid": hello.uid})
+
+
+def read_hello(line: bytes) -> Hello:
+    """Read its line.
+
+    Raises:
+        FeedMessageError: it is none, or another version's.
+    """
+    told = _read(line)
+    if told.get("schema") != SCHEMA:
+        raise FeedMessageError(f"jobsd speaks schema {str(told.get('schema'))[:20]}, this kubelet {SCHEMA}")
+    nonce = told.get("nonce")
+    if not (isinstance(nonce, str) and nonce.isalnum() and len(nonce) <= 128):
+        raise FeedMessageError("jobsd's hello has no nonce")
+    return Hello(nonce, _count(told, "uid"))
+
+
+def write_credential(credential: str) -> bytes:
+    """Return its line."""
+    return _line({"credential": credential})
+
+
+def read_credential(line: bytes) -> str:
+    """Read its line.
+
+    Raises:
+        FeedMessageError: it is none.
+    """
+    credential = _read(line).get("credential")
+    if not isinstance(credential, str):
+        raise FeedMessageError("no credential")
+    return credential
+
+
+def write_wish(wish: Wish) -> bytes:
+    """Return its line."""
+    return _line({"pause_ms": round(wish.pause_s * 1000), "ask": wish.ask})
+
+
+def read_wish(line: bytes) -> Wish:
+    """Read its line.
+
+    Raises:
+        FeedMessageError: it is none.
+    """
+    told = _read(line)
+    return Wish(_count(told, "pause_ms") / 1000, _count(told, "ask"))
+
+
+def write_update(update: Update) -> bytes:
+    """Return its line."""
+    told = {"asked": update.asked, "age_ms": round(update.age_s * 1000), "answered": update.is_answered}
+    deltas = {"jobs": update.jobs, "nodes": update.nodes}
+    return _line({**told, **{name: _delta(delta) for name, delta in deltas.items() if delta is not None}})
+
+
+def read_update(line: bytes) -> Update:
+    """Read its line.
+
+    Raises:
+        FeedMessageError: it is none; an error that jobsd tells is one, with its words.
+    """
+    told = _read(line)
+    if "error" in told:
+        raise FeedMessageError(f"jobsd refuses: {str(told['error'])[:200]}")
+    if not isinstance(told.get("answered"), bool):
+        raise FeedMessageError("an update says whether Slurm answered")
+    jobs, nodes = (_read_delta(told[name]) if name in told else None for name in ("jobs", "nodes"))
+    return Update(_count(told, "asked"), _count(told, "age_ms") / 1000, told["answered"], jobs, nodes)
+
+
+def write_error(words: str) -> bytes:
+    """Return the line of a refusal."""
+    return _line({"error": words})
+
+
+def _line(told: Mapping[str, Any]) -> bytes:
+    # Text of users may have halves of characters: as escapes they are ASCII.
+    return json.dumps(told, separators=(",", ":")).encode() + b"\n"
+
+
+def _read(line: bytes) -> dict[str, Any]:
+    try:
+        told = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise FeedMessageError(f"no JSON: {line[:100]!r}") from error
+    if not isinstance(told, dict):
+        raise FeedMessageError(f"no object: {line[:100]!r}")
+    return told
+
+
+def _count(told: Mapping[str, Any], name: str) -> int:
+    value = told.get(name)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53:
+        return value
+    raise FeedMessageError(f"no number {name}")
+
+
+def _delta(delta: Delta) -> dict[str, Any]:
+    return {"rows": {key: [*row] for key, row in delta.rows.items()}, "gone": [*delta.gone], "whole": delta.whole}
+
+
+def _read_delta(told: Any) -> Delta:
+    if not isinstance(told, dict):
+        raise FeedMessageError("a change is no object")
+    rows, gone, whole = told.get("rows"), told.get("gone"), told.get("whole")
+    if not (isinstance(rows, dict) and isinstance(gone, list) and isinstance(whole, bool)):
+        raise FeedMessageError("a change has rows, gone and whole")
+    if not all(isinstance(row, list) and len(row) <= _FIELDS and all(map(_is_text, row)) for row in rows.values()):
+        raise FeedMessageError("a row is a list of texts")
+    if not all(map(_is_text, gone)):
+        raise FeedMessageError("keys are texts")
+    return Delta({key: tuple(row) for key, row in rows.items()}, tuple(gone), whole)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= FIELD_CHARACTERS
