@@ -35,6 +35,8 @@ _GAP_S = 0.5
 _GONE_AFTER_S = 60.0
 # A job that the feed does not show, though it is older than what was asked by so much, for so long.
 _OLDER_S, _DOUBT_S = 1.0, 3.0
+# What is due so soon is due.
+_SOON_S = 0.01
 # More at once only make slurmctld slower.
 _SUBMISSIONS = 4
 
@@ -136,11 +138,11 @@ class Jobs:
         pause_s = self.pause_s()
         if not (self._feed and self._is_fed):
             # Those that lost their feed in the same moment ask at different ones.
-            await _within(pause_s * (0.9 + 0.2 * self._chance()), self._hurry)
+            await _within(pause_s * (1 + pace.SPREAD * self._chance()), self._hurry)
             return
         self._feed.want(pause_s)
         until_s = self._clock() + self._until_doubt_s(pause_s)
-        while self._is_fed and not self._hurry.is_set() and (left_s := until_s - self._clock()) > 0:
+        while self._is_fed and not self._hurry.is_set() and (left_s := until_s - self._clock()) > _SOON_S:
             self._feed.changed.clear()
             await _within(left_s, self._feed.changed, self._hurry)
             if self._is_fed and self._feed.viewed_s >= self._own_s:
@@ -153,7 +155,7 @@ class Jobs:
 
     def _is_doubt_due(self) -> bool:
         """Whether Slurm itself has to say what became of a job that the feed does not show."""
-        return self._until_doubt_s(1.0) <= 0
+        return self._until_doubt_s(1.0) <= _SOON_S
 
     def _until_doubt_s(self, most_s: float) -> float:
         doubted = [one.doubted_since_s for one in self._watched.values() if one.doubted_since_s is not None]

@@ -68,8 +68,8 @@ class NodeLoop:
         # What was asked for here, and the rows that were told since.
         self._asked: SlurmCluster | None = None
         self._fed: Rows | None = None
-        # Kubelets that began together do not ask together.
-        self._spread = random.uniform(0.8, 1.2)  # noqa: S311
+        self._fed_s = float("-inf")
+        self._spread = random.uniform(1, 1 + pace.SPREAD)  # noqa: S311
         self._asked_s = self._changed_s = time.monotonic()
         self._renewing = asyncio.Lock()
         config.renew = self.renew
@@ -113,7 +113,7 @@ class NodeLoop:
     async def status(self) -> None:
         """Ask Slurm and write what changed, for ever."""
         while True:
-            await asyncio.sleep(pace.OFFER_S)
+            await asyncio.sleep(pace.OFFER_S * (1 + pace.SPREAD * random.random()))  # noqa: S311
             try:
                 if self.is_due():
                     await self._ask()
@@ -129,9 +129,11 @@ class NodeLoop:
         """Return whether to ask Slurm again."""
         now_s = time.monotonic()
         if self._is_fed:
-            return now_s - self._asked_s >= pace.OFFER_MOST_S * self._spread
+            self._fed_s = now_s
+            return now_s - self._asked_s >= pace.OFFER_FED_S * self._spread
         quiet_s = min(self._quiet_s(), now_s - self._changed_s)
-        return self._slurm is None or now_s - self._asked_s >= pace.offer_s(quiet_s)
+        # Kubelets that lose their feed together have all asked long ago.
+        return self._slurm is None or now_s - max(self._asked_s, self._fed_s) >= pace.offer_s(quiet_s)
 
     @property
     def _is_fed(self) -> bool:

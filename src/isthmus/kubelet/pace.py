@@ -21,7 +21,9 @@ OFFER_S, OFFER_MOST_S = 30.0, 360.0
 _PART = 8.0
 # Where isthmus-jobsd asks for all: a kubelet asks Slurm itself for what that cannot say, so often at most.
 CONFIRM_S = 20.0
-OFFER_RENEWED_S = 60.0
+OFFER_RENEWED_S, OFFER_FED_S = 60.0, 900.0
+# By chance a pause is longer by so much of it at most: kubelets that began together drift apart.
+SPREAD = 0.2
 
 
 def jobs_s(quiet_s: float, busy_s: float = BUSY_S, *, attended: bool) -> float:

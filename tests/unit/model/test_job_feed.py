@@ -1,0 +1,77 @@
+"""What jobsd and kubelets say: differences of views, and lines that may be anything."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isthmus.model import job_feed
+from isthmus.model.job_feed import Delta, FeedMessageError, Hello, Update, Wish, applied, difference
+
+TEXT = st.text(max_size=8)
+ROWS = st.dictionaries(st.integers(1, 9).map(str), st.tuples(TEXT, TEXT), max_size=6)
+
+
+@given(st.lists(st.tuples(ROWS, st.booleans()), min_size=1))
+def test_any_sequence_of_views_ends_in_the_last_one(views):
+    """However many views a reader misses: what it is sent next is the difference to the last one it was sent."""
+    sent, known = None, None
+    for rows, is_sent in views:
+        if is_sent:
+            update = Update(0, 0, jobs=difference(sent, rows))
+            known, sent = applied(known, job_feed.read_update(job_feed.write_update(update)).jobs), rows
+            assert known == rows
+    assert known == sent
+
+
+@given(ROWS)
+def test_nothing_new_is_no_change(rows):
+    assert not difference(rows, dict(rows))
+    assert difference(None, rows)
+
+
+def test_change_of_nothing_is_refused():
+    with pytest.raises(FeedMessageError, match="before there was anything"):
+        applied(None, Delta({"1": ("x",)}))
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | TEXT, lambda inner: st.lists(inner, max_size=3)))
+def test_values_of_another_kind_are_refused_and_nothing_else(value):
+    lines = [{"pause_ms": value, "ask": 0}, {"schema": 1, "nonce": value, "uid": 1}, {"credential": value}, value]
+    lines += [{"asked": 0, "age_ms": 0, "answered": True, "jobs": value}]
+    lines += [{"asked": 0, "age_ms": 0, "answered": True, "jobs": {"rows": {"1": value}, "gone": [], "whole": True}}]
+    readers = (job_feed.read_wish, job_feed.read_hello, job_feed.read_credential, job_feed.read_update)
+    for line in lines:
+        for reader in readers:
+            try:
+                reader(json.dumps(line).encode())
+            except FeedMessageError:
+                continue
+
+
+@given(st.binary(max_size=40))
+def test_bytes_that_are_no_message_are_refused(line):
+    for reader in (job_feed.read_wish, job_feed.read_hello, job_feed.read_credential, job_feed.read_update):
+        with pytest.raises(FeedMessageError):
+            reader(line)
+
+
+def test_text_of_users_stays_one_line():
+    rows = {"7": ("7", "a\nb\u2028\ud800", '"}')}
+    line = job_feed.write_update(Update(0, 0.5, jobs=difference(None, rows)))
+    assert line.count(b"\n") == 1
+    assert job_feed.read_update(line) == Update(0, 0.5, jobs=Delta(rows, whole=True))
+
+
+def test_other_schema_and_a_refusal_say_so():
+    with pytest.raises(FeedMessageError, match="schema 2"):
+        job_feed.read_hello(b'{"schema": 2, "nonce": "a", "uid": 1}')
+    with pytest.raises(FeedMessageError, match="refuses: not you"):
+        job_feed.read_update(job_feed.write_error("not you"))
+
+
+def test_lines_are_read_as_they_were_written():
+    assert job_feed.read_wish(job_feed.write_wish(Wish(2.5, 3))) == Wish(2.5, 3)
+    assert job_feed.read_hello(job_feed.write_hello(Hello("ab12", 990))) == Hello("ab12", 990)
+    assert job_feed.read_credential(job_feed.write_credential("MUNGE:x:")) == "MUNGE:x:"
