@@ -6,6 +6,7 @@ says, too: it stands for one question of one connection.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from isthmus.clients.process import ProcessError, run
@@ -13,6 +14,10 @@ from isthmus.clients.process import ProcessError, run
 TIMEOUT_S = 10.0
 # Seconds that one is good for: clocks of nodes may differ a little.
 _LIFE_S = 60
+# unmunge(1): the keys in this order, an empty line, what was written.
+_KEYS = ("--keys=STATUS,UID",)
+_STATUS = re.compile(r"STATUS: +([\w ,.'-]+ \([0-9]+\))\n")
+_ANSWER = re.compile(_STATUS.pattern + r"UID: +\S+ \((?P<uid>[0-9]+)\)\n\n(?P<payload>.*)", re.DOTALL)
 
 
 class MungeError(Exception):
@@ -56,11 +61,13 @@ def opened(text: str) -> Opened:
         MungeError: it is none, it is too old, it was opened before, or it is for another reader.
     """
     try:
-        told = run(["unmunge", "--numeric", "--keys=UID"], timeout_s=TIMEOUT_S, input_text=text).stdout
+        told = run(["unmunge", *_KEYS], timeout_s=TIMEOUT_S, input_text=text).stdout
     except ProcessError as error:
-        raise MungeError(f"the credential is not good: {error.stderr.strip() or error}") from error
-    head, _, payload = told.partition("\n\n")
-    name, _, uid = head.partition(":")
-    if name.strip() != "UID" or not uid.strip().isdecimal():
-        raise MungeError(f"unmunge's answer cannot be read: {head[:200]!r}")
-    return Opened(int(uid), payload.removesuffix("\n"))
+        # On its standard output is what the credential says, even then: nobody's to read.
+        status = _STATUS.match(error.stdout)
+        words = status[1] if status else error.stderr.strip().removeprefix("unmunge: Error: ") or "no answer"
+        raise MungeError(f"the credential is not good: {words}") from None
+    read = _ANSWER.fullmatch(told)
+    if not read:
+        raise MungeError("unmunge's answer cannot be read")
+    return Opened(int(read["uid"]), read["payload"].removesuffix("\n"))

@@ -114,7 +114,7 @@ def test_wish_during_a_question_is_for_the_next_one(slurm, monkeypatch):
         await asyncio.sleep(0.15)
         hub.wish(alice, Wish(300.0, 1))
         first = await next_update(hub, alice)
-        while (update := await next_update(hub, alice)).asked < 1:
+        while (await next_update(hub, alice)).asked < 1:
             assert slurm.asked["squeue"] == 1
         return first.asked, slurm.asked["squeue"]
 

@@ -100,7 +100,7 @@ def test_job_that_the_feed_does_not_show_is_asked_for_and_the_feed_done_without(
 
     async def use(bed):
         await asyncio.sleep(2)
-        bed.hub._slurm.queue = lambda users: dict.fromkeys(users, {})
+        bed.hub._slurm.queue = lambda users: {uid: {} for uid in users}
         bed.slurm.set(ALICE, "7", "RUNNING", UID)
         bed.watch()
         await asyncio.sleep(30)

@@ -1,4 +1,4 @@
-"""How often a hundred kubelets ask Slurm together, their own loops running: with jobsd, without it, and when it goes."""
+"""How often a hundred kubelets ask Slurm together, by their own loops: with jobsd, without it, and when it goes."""
 
 import asyncio
 import random
