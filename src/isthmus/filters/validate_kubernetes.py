@@ -20,6 +20,8 @@ HANDOVER = "kubernetes_handover_s"
 DATA_DIR = "kubernetes_data_dir"
 SNAPSHOT = "kubernetes_snapshot_s"
 IMAGES = ("kubernetes_image_days", "kubernetes_image_gib")
+PORTS = ("kubernetes_jobs_port", "kubernetes_jobs_metrics_port")
+JOIN_PORT = "join_port"
 # The API server: "service-cluster-ip-range" must not be larger.
 PREFIX_MIN, PREFIX_MAX = 12, 28
 # The four programs and the kubelet, idle.
@@ -36,6 +38,7 @@ def kubernetes_problems(site: Site) -> Iterator[str]:
     yield from _range(site)
     yield from _partition(site)
     yield from _data_dir(site)
+    yield from _ports(site)
     for variable, least, why in (
         (MEMORY, MEMORY_MIN, "the programs alone need that much"),
         (HANDOVER, HANDOVER_MIN, "the programs need that long to end in order"),
@@ -45,6 +48,19 @@ def kubernetes_problems(site: Site) -> Iterator[str]:
         value = site.shared(variable)
         if isinstance(value, int) and value < least:
             yield site.problem(f"{variable} {value} is below {least}", f"{why}; raise it", variable)
+
+
+def _ports(site: Site) -> Iterator[str]:
+    """An unprivileged user listens there; 0 is no port for figures."""
+    told = {name: site.shared(name) for name in (*PORTS, JOIN_PORT)}
+    for name in PORTS:
+        port = told[name]
+        if not isinstance(port, int) or (name == PORTS[1] and port == 0):
+            continue
+        if not 1024 <= port <= 65535:
+            yield site.problem(f"{name} is {port}", "use a port from 1024 to 65535", name)
+        if others := [other for other, value in told.items() if other != name and value == port]:
+            yield site.problem(f"{name} is {port}, as {others[0]} is", "use another port", name)
 
 
 def _range(site: Site) -> Iterator[str]:
