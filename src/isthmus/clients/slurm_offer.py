@@ -62,7 +62,9 @@ def renewed(known: SlurmCluster, rows: Iterable[Sequence[str]]) -> SlurmCluster:
     Raises:
         ValueError: a row is none of sinfo's.
     """
-    mine = {partition.name for partition in known.partitions}
+    rows, mine = [*rows], {partition.name for partition in known.partitions}
+    if any(len(row) != len(_SINFO) for row in rows):
+        raise ValueError("a row that is none of sinfo's")
     seen = [row for row in rows if row[1].rstrip("*") in mine]
     nodes = {node.name: node for node in (*known.nodes, *_nodes(seen))}
     partitions = {partition.name: partition for partition in (*known.partitions, *_partitions(seen))}
