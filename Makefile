@@ -125,6 +125,7 @@ bench: venv ## Take the figures in docs/testing.md (results/*.json)
 	$(BIN)/python -m tests.bench.pods
 	$(BIN)/python -m tests.bench.pods_resident
 	$(BIN)/python -m tests.bench.pod_streams
+	$(BIN)/python -m tests.bench.job_feed
 
 conformance: venv ## Run Kubernetes' own conformance cases on the running test bed (FOCUS=regex, ARGS=--help)
 	$(BIN)/ansible-playbook playbooks/conformance.yml
