@@ -32,8 +32,9 @@ def places(login, two_computes):
 
 @pytest.fixture(scope="module")
 def victims_job(login, controller, victim):
-    """A job of the victim's."""
+    """A job of the victim's, who is told of it: the honest way works."""
     with jobs.running(login, controller, victim, "--mem=50") as job:
+        assert job in heard(login, victim)["jobs"]["rows"]
         yield job
 
 
@@ -42,11 +43,7 @@ def heard(node, user, words="hear"):
     return json.loads(told) if told.strip() else {"error": "nothing"}
 
 
-def test_honest_user_is_told_of_his_jobs(login, victim, victims_job):
-    assert victims_job in heard(login, victim)["jobs"]["rows"]
-
-
-@pytest.mark.attack("JOBS")
+@pytest.mark.attack("slurm")
 @pytest.mark.parametrize("way", ["own", "of a user namespace", "victim's for another question", "own twice", "none"])
 def test_jobs_of_another_by_jobsd(login, attacker, victim, victims_job, way):
     """Jobs of another by the service that asks Slurm for all kubelets."""
@@ -67,7 +64,7 @@ def test_jobs_of_another_by_jobsd(login, attacker, victim, victims_job, way):
     assert set(heard(login, attacker, words)) == {"error"}
 
 
-@pytest.mark.attack("JOBS")
+@pytest.mark.attack("slurm")
 def test_flood_at_jobsd(login, two_computes, attacker, victim, victims_job):
     """Connections without end at the service that asks Slurm for all kubelets."""
     login.run_as(attacker, f"(sleep 20 | {ATTACK} flood {FLOOD}) >/dev/null 2>&1 &")

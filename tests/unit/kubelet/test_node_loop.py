@@ -101,3 +101,85 @@ def test_pod_is_not_refused_for_a_node_that_has_just_come(is_there):
     wanted = pod(container(), nodeSelector={"feature.slurm/fast": "true"}, runtimeClassName="x")
     with pytest.raises(PreparedError if is_there else NeverError):
         asyncio.run(starting.prepare(Parts(), wanted))
+
+
+class Fed:
+    """What jobsd says of nodes."""
+
+    def __init__(self, *states):
+        self.is_answered, self.distrusted = True, ""
+        self.rows = {name: (name, "main*", "up", "32", "8192", "(null)", "fast", state) for name, state in states}
+
+    def usable(self):
+        return not self.distrusted
+
+    def nodes(self):
+        return self.rows
+
+    def distrust(self, reason):
+        self.distrusted = reason
+
+
+def fed(feed, slurm, clock):
+    """Return a loop that has asked once and has a feed."""
+    config = SimpleNamespace(settings=SETTINGS)
+    loop = NodeLoop(None, config, HOST, slurm, lambda: 0.0, feed)
+    clock[0] = 100.0
+    asyncio.run(config.renew())
+    return loop, config
+
+
+def test_nodes_that_jobsd_tells_of_are_not_asked_for(clock):
+    slurm, feed = Slurm(), Fed(("c1", "idle"), ("c2", "drained"))
+    loop, config = fed(feed, slurm, clock)
+    due = []
+    for later_s in (60, 600, 1300):
+        clock[0] = 100.0 + later_s
+        due.append(loop.is_due())
+        loop._take(feed)
+    assert (due, slurm.asked) == ([False, False, True], 1)
+    assert [one.state for one in loop._slurm.nodes] == ["IDLE", "DRAINED"]
+    assert config.settings.features == frozenset({"fast"})
+
+
+def test_slurm_that_jobsd_cannot_reach_is_not_reachable(clock):
+    feed = Fed(("c1", "idle"))
+    loop, _ = fed(feed, Slurm(), clock)
+    feed.is_answered = False
+    loop._take(feed)
+    assert loop._slurm is None
+    feed.is_answered = True
+    loop._take(feed)
+    assert loop._slurm is not None
+
+
+@pytest.mark.parametrize("row", [(), ("c1", "main*"), ("c1", "main*", "up", "many", "8192", "(null)", "x", "idle")])
+def test_nodes_that_cannot_be_read_are_asked_for_again(clock, row):
+    slurm, feed = Slurm(), Fed()
+    feed.rows = {"c1": row}
+    loop, _ = fed(feed, slurm, clock)
+    loop._take(feed)
+    clock[0] += 31
+    assert (bool(feed.distrusted), loop.is_due()) == (True, True)
+    assert loop._slurm is OFFER
+
+
+def test_kubelets_that_lose_jobsd_do_not_ask_at_once(clock):
+    feed = Fed(("c1", "idle"))
+    loop, _ = fed(feed, Slurm(), clock)
+    clock[0] = 800.0
+    assert not loop.is_due()
+    feed.distrust("gone")
+    clock[0] = 829.0
+    assert not loop.is_due()
+    clock[0] = 831.0
+    assert loop.is_due()
+
+
+def test_pod_that_would_be_refused_again_and_again_has_slurm_asked_once_a_minute(clock):
+    slurm, feed = Slurm(), Fed(("c1", "idle"))
+    _, config = fed(feed, slurm, clock)
+    for second in range(1, 121):
+        clock[0] = 100.0 + second
+        asyncio.run(config.renew())
+    assert slurm.asked == 3

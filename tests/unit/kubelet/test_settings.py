@@ -36,6 +36,14 @@ def test_folders_follow_the_cluster(tmp_path):
     assert told.pods.dns == "10.64.0.2"
 
 
+def test_source_of_jobs_may_be_there(tmp_path):
+    source = read(ENVIRONMENT, written(tmp_path, jobs={"address": "10.0.0.1", "port": 7444})).source
+    assert (source.address, source.port) == ("10.0.0.1", 7444)
+    assert read(ENVIRONMENT, written(tmp_path, jobs={})).source is None
+    with pytest.raises(SettingsError):
+        read(ENVIRONMENT, written(tmp_path, jobs={"address": "10.0.0.1"}))
+
+
 def test_pods_without_a_network_ask_their_nodes_dns(tmp_path):
     told = read(ENVIRONMENT, written(tmp_path, driver="none"))
     assert (told.pods.driver, told.pods.dns) == (Driver.NONE, "")
