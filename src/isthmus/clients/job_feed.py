@@ -78,7 +78,6 @@ async def connect(source: Source, credential: Callable[[str, int], str] = munge.
     Raises:
         FeedError: there is none, it is not the controller, or munged does not answer.
     """
-    writer = None
     try:
         async with asyncio.timeout(_CONNECT_S):
             context = ssl.create_default_context(cafile=str(source.ca))
@@ -86,11 +85,14 @@ async def connect(source: Source, credential: Callable[[str, int], str] = munge.
             reader, writer = await asyncio.open_connection(
                 source.address, source.port, ssl=context, limit=job_feed.TOLD_BYTES
             )
-            hello = job_feed.read_hello(await reader.readuntil(b"\n"))
-            text = await asyncio.to_thread(credential, hello.payload, hello.uid)
+            try:
+                hello = job_feed.read_hello(await reader.readuntil(b"\n"))
+                text = await asyncio.to_thread(credential, hello.payload, hello.uid)
+            except BaseException:
+                writer.transport.abort()
+                raise
             writer.write(job_feed.write_credential(text))
             return Connection(reader, writer)
     except (*_BROKEN, MungeError, TimeoutError) as error:
-        if writer:
-            writer.transport.abort()
-        raise FeedError(f"{source.address}:{source.port}: {error or type(error).__name__}") from error
+        words = str(error) or type(error).__name__
+        raise FeedError(f"{source.address}:{source.port}: {words}") from error

@@ -132,12 +132,16 @@ class Service:
             self._doors.leave(visitor)
             if writer:
                 writer.transport.abort()
-            accepted.close()
 
     async def _encrypted(self, accepted: socket.socket) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        accepted.setblocking(False)
-        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SENT_BYTES)
-        accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _SILENT_MS)
+        try:
+            accepted.setblocking(False)
+            accepted.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SENT_BYTES)
+            accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _SILENT_MS)
+        except OSError:
+            accepted.close()
+            raise
+        # From here on it is the transport's to close.
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(limit=job_feed.ASKED_BYTES)
         protocol = asyncio.StreamReaderProtocol(reader)

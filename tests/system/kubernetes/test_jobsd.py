@@ -16,7 +16,8 @@ def figures(controller, settings):
     """What it says of itself: name with labels -> number."""
     if not settings.get("jobs"):
         pytest.skip("the site has no isthmus-jobsd")
-    command = fetch("http://127.0.0.1:7445/metrics")
+    started = controller.output(f"systemctl show --property=ExecStart --value {UNIT}")
+    command = fetch("http://127.0.0.1:{}/metrics".format(*re.findall(r"--metrics-port (\d+)", started)))
 
     def ask():
         return {name + labels: float(value) for name, labels, value in FIGURE.findall(controller.output(command))}
