@@ -247,10 +247,12 @@ def test_flood_of_wishes_is_read_slowly_and_asks_no_more(site):
         for number in range(10, 13):
             site.slurm.set(ALICE, str(number), "PENDING", "next")
             assert str(number) in (await site.told(alice)).rows
-        return site.slurm.asked["squeue"] - before, asyncio.get_running_loop().time() - began_s
+        (his,) = [one.wish.ask for one in site.hub._subscribers if one.uid == BOB]
+        return site.slurm.asked["squeue"] - before, his, asyncio.get_running_loop().time() - began_s
 
-    asked, took_s = site.run(use)
+    asked, his, took_s = site.run(use)
     assert asked <= took_s + 2
+    assert his <= site.bounds.lines + site.bounds.lines_rate * (took_s + 2)
 
 
 def test_slow_reader_is_dropped_and_others_are_served(site):

@@ -79,7 +79,7 @@ class Feed:
         self._found: list[Found] = []
         self._nodes: Rows | None = None
         self._asked = 0
-        self._heard_s = self._distrusted_s = float("-inf")
+        self._distrusted_s = float("-inf")
         self.is_answered, self._unanswered_until_s = True, float("inf")
         self.viewed_s = float("-inf")
         self._awaited_s = clock() + _FIRST_S
@@ -105,7 +105,6 @@ class Feed:
         now_s = self._clock()
         return (
             self._jobs is not None
-            and now_s - self._heard_s <= _SILENT_S
             and now_s - self.viewed_s <= _OLD_S
             and now_s - self._distrusted_s >= _DISTRUSTED_S
             and (self.is_answered or now_s <= self._unanswered_until_s)
@@ -161,7 +160,6 @@ class Feed:
         """Read until it ends; return whether it had anything to say."""
         self._connection, self._asked, self._jobs, self._nodes = connection, 0, None, None
         self._wish = Wish(self._wish.pause_s, 0)
-        self._heard_s = self._clock()
         heard = False
         try:
             connection.write(self._wish)
@@ -180,7 +178,6 @@ class Feed:
 
     async def _take(self, update: Update) -> None:
         now_s = self._clock()
-        self._heard_s = now_s
         if update.jobs is not None:
             self._jobs = applied(self._jobs, update.jobs)
             self._found = pod_jobs.found(self._jobs.values())

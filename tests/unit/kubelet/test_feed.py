@@ -257,6 +257,18 @@ def test_nonsense_leaves_the_kubelet_as_it_would_be_without(updates):
     assert on_bed(use, connect) == [JobState.RUNNING]
 
 
+@pytest.mark.parametrize(("age_s", "usable"), [(1.0, True), (599.0, True), (601.0, False)])
+def test_view_that_nobody_renews_is_done_without(age_s, usable):
+    async def connect():
+        return Hostile(Update(0, age_s, jobs=Delta({}, whole=True)))
+
+    async def use(bed):
+        await asyncio.sleep(0.2)
+        return bed.feed.usable()
+
+    assert on_bed(use, connect) is usable
+
+
 def test_state_of_a_newer_slurm_hides_no_other_job():
     async def use(bed):
         bed.slurm.set(ALICE, "6", "EXPEDITED", "x")
