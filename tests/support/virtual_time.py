@@ -38,11 +38,12 @@ def run(main: Callable[[Callable[[], float]], Coroutine[Any, Any, _Result]]) -> 
         return runner.run(main(loop.time))
 
 
-def inline(monkeypatch: Any, took_s: float = 0.0) -> None:
+def inline(monkeypatch: Any, took_s: float | Callable[[], float] = 0.0) -> None:
     """Have threads' calls run in the loop; each takes some seconds of its clock."""
+    taking = took_s if callable(took_s) else lambda: took_s
 
     async def call(_threads: Threads, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        await asyncio.sleep(took_s)
+        await asyncio.sleep(taking())
         return function(*args, **kwargs)
 
     monkeypatch.setattr(Threads, "call", call)

@@ -194,7 +194,6 @@ class Hub:
         except SlurmError as error:
             self._failures += 1
             self.counts["failures"] += 1
-            self._took_s = self._clock() - began_s
             _log.warning("nothing is known of any job now: %s", error)
             found = None
         else:

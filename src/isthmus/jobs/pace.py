@@ -10,8 +10,8 @@ LEAST_S = 1.0
 SHARE = 0.2
 # At most, whoever waits: who is told of an old view knows that somebody still asks.
 MOST_S = 300.0
-# After the first failure, and at most after many.
-FAILED_S, FAILED_MOST_S = 2.0, 30.0
+# After the first failure, and at most after many: a slurmctld that is back is soon seen.
+FAILED_S, FAILED_MOST_S = 2.0, 10.0
 # Between two questions for nodes, as kubelets have it (`isthmus.kubelet.pace.OFFER_S`).
 NODES_S = 30.0
 
@@ -21,7 +21,7 @@ def jobs_s(wanted_s: Iterable[float], took_s: float, failures: int) -> float:
 
     Args:
         wanted_s: how old each kubelet's view may become; 0 for one that waits for an answer.
-        took_s: for how long Slurm worked on the last answer.
+        took_s: for how long Slurm worked on the last answer; what fails is waited for, not worked on.
         failures: questions since the last answer.
     """
     wanted = min([MOST_S, *wanted_s])

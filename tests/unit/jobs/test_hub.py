@@ -154,7 +154,26 @@ def test_silent_slurmctld_is_not_all_jobs_gone(slurm):
     silent, asked, back = beside(slurm, use)
     assert (silent.is_answered, silent.jobs) == (False, None)
     assert (back.is_answered, back.jobs) == (True, None)
-    assert asked <= 30
+    assert 50 <= asked <= 70
+
+
+def test_slurmctld_that_is_back_is_soon_seen(slurm, monkeypatch):
+    """While it is away a question takes long to fail."""
+    virtual_time.inline(monkeypatch, took_s=lambda: 20.0 if slurm.silent else 0.02)
+
+    async def use(hub, clock):
+        alice = hub.subscribe(ALICE, ended)
+        await next_jobs(hub, alice)
+        hub.wish(alice, Wish(1.0))
+        slurm.silent = True
+        await asyncio.sleep(200)
+        slurm.silent = False
+        back_s = clock()
+        while not (await next_update(hub, alice)).is_answered:
+            pass
+        return clock() - back_s
+
+    assert beside(slurm, use) <= 31
 
 
 def test_newest_connections_of_an_account_count(slurm):
