@@ -59,6 +59,11 @@ def look(nodes: Iterable[Node], controller: Node) -> dict[str, list[str]]:
         return {what: output.splitlines() for what, output in zip(commands, outputs, strict=True)}
 
 
+def is_behind(state: dict[str, list[str]]) -> bool:
+    """Tell whether units were started since by somebody else, such as a boot: the next run takes note of them."""
+    return any(line.endswith(" False") for what, lines in state.items() if what.endswith("records") for line in lines)
+
+
 def differences(before: dict[str, list[str]], after: dict[str, list[str]]) -> dict[str, list[str]]:
     """What one of both has and the other has not."""
     return {
