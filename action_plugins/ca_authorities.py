@@ -4,8 +4,8 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
-from isthmus.filters import authority
 from isthmus.filters.errors import InputError
+from isthmus.filters.trust import authority
 
 
 class ActionModule(ActionBase):

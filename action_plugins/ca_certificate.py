@@ -5,9 +5,9 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
-from isthmus.filters import authority
-from isthmus.filters.ca import ca_certificate_fits
 from isthmus.filters.errors import InputError
+from isthmus.filters.trust import authority
+from isthmus.filters.trust.ca import ca_certificate_fits
 
 ASKED = ("files", "owner", "group", "common_name", "organization", "dns", "addresses", "usages")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from ansible.plugins.action import ActionBase
 
-from isthmus.filters import secrets
+from isthmus.filters.trust import secrets
 
 
 class ActionModule(ActionBase):

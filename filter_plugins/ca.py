@@ -1,8 +1,8 @@
-"""Filters of `isthmus.filters.ca` for Ansible."""
+"""Filters of `isthmus.filters.trust.ca` for Ansible."""
 
 from collections.abc import Callable
 
-from isthmus.filters.ca import FILTERS
+from isthmus.filters.trust.ca import FILTERS
 
 
 class FilterModule:

@@ -1,8 +1,10 @@
-"""Filters of `isthmus.filters.local`, `.podman` and `.image` for Ansible."""
+"""Filters of `isthmus.filters.local.subnet`, `.podman` and `.image` for Ansible."""
 
 from collections.abc import Callable
 
-from isthmus.filters import image, local, podman
+from isthmus.filters.images import image
+from isthmus.filters.local import podman
+from isthmus.filters.local import subnet as local
 
 
 class FilterModule:

@@ -1,8 +1,9 @@
-"""Filters of `isthmus.filters.network` for Ansible."""
+"""Filters of `isthmus.filters.network.layer` for Ansible."""
 
 from collections.abc import Callable
 
-from isthmus.filters import network, network_flannel
+from isthmus.filters.network import flannel as network_flannel
+from isthmus.filters.network import layer as network
 
 
 class FilterModule:

@@ -1,8 +1,8 @@
-"""Filters of `isthmus.filters.registry` for Ansible."""
+"""Filters of `isthmus.filters.images.registry` for Ansible."""
 
 from collections.abc import Callable
 
-from isthmus.filters.registry import FILTERS
+from isthmus.filters.images.registry import FILTERS
 
 
 class FilterModule:

@@ -1,8 +1,8 @@
-"""Filters of `isthmus.filters.slurm` for Ansible."""
+"""Filters of `isthmus.filters.slurm.table` for Ansible."""
 
 from collections.abc import Callable
 
-from isthmus.filters.slurm import FILTERS
+from isthmus.filters.slurm.table import FILTERS
 
 
 class FilterModule:

@@ -1,8 +1,8 @@
-"""Filters of `isthmus.filters.validate` for Ansible."""
+"""Filters of `isthmus.filters.validate.check` for Ansible."""
 
 from collections.abc import Callable
 
-from isthmus.filters.validate import FILTERS
+from isthmus.filters.validate.check import FILTERS
 
 
 class FilterModule:

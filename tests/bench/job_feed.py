@@ -20,14 +20,14 @@ from pathlib import Path
 
 from isthmus.clients import job_feed as client
 from isthmus.clients import munge
-from isthmus.clients.all_jobs import AllJobs
 from isthmus.clients.job_feed import Source
-from isthmus.clients.pod_jobs import PodJobs
+from isthmus.clients.slurm.all_jobs import AllJobs
+from isthmus.clients.slurm.pod_jobs import PodJobs
 from isthmus.jobs.doors import Bounds
 from isthmus.jobs.hub import Hub
 from isthmus.jobs.service import Service
-from isthmus.kubelet.feed import Feed
-from isthmus.kubelet.jobs import Jobs
+from isthmus.kubelet.slurm.feed import Feed
+from isthmus.kubelet.slurm.jobs import Jobs
 from tests.bench import results
 from tests.support import certificates, munged
 

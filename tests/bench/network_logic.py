@@ -16,11 +16,11 @@ from pathlib import Path
 
 from isthmus.model.network import State
 from isthmus.model.node_network import NodePlan
-from isthmus.network import codec, ipam
-from isthmus.network.dns import DnsSettings
-from isthmus.network.names import NodeNames
-from isthmus.network.plan import Planner, desired
-from isthmus.network.steps import difference
+from isthmus.network.dns.names import NodeNames
+from isthmus.network.dns.records import DnsSettings
+from isthmus.network.node.plan import Planner, desired
+from isthmus.network.node.steps import difference
+from isthmus.network.state import codec, ipam
 from tests.bench import results
 from tests.bench.network_state import RANGES, cluster, reread, written
 

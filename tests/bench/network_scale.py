@@ -24,10 +24,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from isthmus.clients.etcd import Etcd
+from isthmus.clients.etcd.store import Etcd
 from isthmus.model.network import Driver
-from isthmus.network.messages import JobPrepare, JobRelease
-from isthmus.network.store import Store
+from isthmus.network.api.messages import JobPrepare, JobRelease
+from isthmus.network.state.store import Store
 from tests.bench.network_model import DRAWN, fit, plot
 from tests.bench.network_state import KEYS, RANGES, cluster, fill
 from tests.bench.results import RESULTS, quantile, save

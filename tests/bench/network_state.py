@@ -8,12 +8,12 @@ from ipaddress import IPv4Address, IPv4Network
 from itertools import islice
 from typing import Any
 
-from isthmus.clients.etcd import Etcd, Put
+from isthmus.clients.etcd.store import Etcd, Put
 from isthmus.model.network import Node, Ranges, State
-from isthmus.network import codec, ipam
-from isthmus.network.codec import Guard
-from isthmus.network.keys import Keys
-from isthmus.network.nodelist import unfold
+from isthmus.network.node.nodelist import unfold
+from isthmus.network.state import codec, ipam
+from isthmus.network.state.codec import Guard
+from isthmus.network.state.keys import Keys
 
 RANGES = Ranges(IPv4Network("10.64.0.0/10"))
 FIRST = IPv4Address("172.16.0.1")

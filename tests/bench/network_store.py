@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from isthmus.clients.etcd import Etcd
-from isthmus.network import ipam
-from isthmus.network.store import Store
-from isthmus.network.view import View
+from isthmus.clients.etcd.store import Etcd
+from isthmus.network.state import ipam
+from isthmus.network.state.store import Store
+from isthmus.network.state.view import View
 from tests.bench import results
 from tests.bench.network_state import KEYS, RANGES, cluster, fill
 from tests.support.etcd import AS_DEPLOYED, Cluster, running

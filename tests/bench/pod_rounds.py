@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from isthmus.clients.kube import ConflictError, Kube, NotFoundError
+from isthmus.clients.kube.api import ConflictError, Kube, NotFoundError
 
 SPACE = "isthmus-bench"
 PODS = f"/api/v1/namespaces/{SPACE}/pods"

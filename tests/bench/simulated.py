@@ -24,14 +24,14 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from isthmus.clients.etcd import EtcdError
+from isthmus.clients.etcd.store import EtcdError
 from isthmus.model.network import Node
 from isthmus.network import main as networkd
-from isthmus.network.client import ask
-from isthmus.network.dns import DnsSettings
-from isthmus.network.hostresolver import HostResolver
-from isthmus.network.messages import Request, Status
-from isthmus.network.protocol import encode_request, parse_reply
+from isthmus.network.api.client import ask
+from isthmus.network.api.messages import Request, Status
+from isthmus.network.api.protocol import encode_request, parse_reply
+from isthmus.network.dns.hostresolver import HostResolver
+from isthmus.network.dns.records import DnsSettings
 from isthmus.network.settings import Settings
 from tests.bench.network_state import RANGES
 from tests.support.etcd import AS_DEPLOYED, Cluster, new_cluster

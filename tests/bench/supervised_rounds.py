@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from isthmus.kubelet import script
 from isthmus.kubelet.channel import ChannelServer, Connection
 from isthmus.kubelet.credentials import Authority, server_context
-from isthmus.kubelet.store import Store
+from isthmus.kubelet.pods.store import Store
+from isthmus.kubelet.slurm import script
 from isthmus.model.pod_job import Job
 
 WAIT_S = 900

@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.artifacts import package, table
 from isthmus.artifacts.store import digest
-from isthmus.clients import golang
+from isthmus.clients.build import golang
 from isthmus.model.programs import Arch
 from tests.support import playbooks
 from tests.support.cluster import ROOT

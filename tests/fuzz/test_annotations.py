@@ -9,7 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from isthmus.kubelet import flags, refusals, script, status, translate
+from isthmus.kubelet.admit import pod as refusals
+from isthmus.kubelet.slurm import flags, script
+from isthmus.kubelet.status import pod as status
+from isthmus.kubelet.translate import pod as translate
 from tests.support.pods import SETTINGS, container, pod
 from tests.support.reports import at
 

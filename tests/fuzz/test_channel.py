@@ -17,11 +17,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from isthmus.kubelet import events, exec, replacing, reports, stats, status
+from isthmus.kubelet.api import exec, stats
 from isthmus.kubelet.channel import ChannelServer, StreamEnded
 from isthmus.kubelet.credentials import Authority, server_context
-from isthmus.kubelet.reports import ReportError
-from isthmus.kubelet.store import Store
+from isthmus.kubelet.pods import replacing
+from isthmus.kubelet.pods.store import Store
+from isthmus.kubelet.status import events, reports
+from isthmus.kubelet.status import pod as status
+from isthmus.kubelet.status.reports import ReportError
 from isthmus.model.pod_job import JobState
 from isthmus.podproto import frames
 from isthmus.podproto.frames import FrameError

@@ -8,10 +8,10 @@ import json
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from isthmus.network import protocol
-from isthmus.network.messages import OPS, ErrorCode, JobGet, JobPrepare, JobRelease, JobServices, NodeForget
-from isthmus.network.protocol import RequestError, authorise, long_job, parse_request, refuse
-from isthmus.network.server import SHORT_MAX
+from isthmus.network.api import protocol
+from isthmus.network.api.messages import OPS, ErrorCode, JobGet, JobPrepare, JobRelease, JobServices, NodeForget
+from isthmus.network.api.protocol import RequestError, authorise, long_job, parse_request, refuse
+from isthmus.network.api.server import SHORT_MAX
 from tests.unit.network.test_protocol import REQUESTS
 
 OWNER, STRANGER = 1001, 1002

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.clients.etcd import Etcd
-from isthmus.clients.etcd_wire import prefix_range
+from isthmus.clients.etcd.store import Etcd
+from isthmus.clients.etcd.wire import prefix_range
 from isthmus.model.network import Ranges
-from isthmus.network.keys import Keys
-from isthmus.network.store import Store
+from isthmus.network.state.keys import Keys
+from isthmus.network.state.store import Store
 from tests.support import apptainer_host, certificates
 from tests.support.etcd import PREFIX, running
 from tests.support.passable import passable

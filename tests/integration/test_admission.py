@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from isthmus.controlplane import bootstrap
-from isthmus.kubelet.services import HEADLESS
+from isthmus.kubelet.objects.services import HEADLESS
 from tests.support import control_planes
 from tests.support.waiting import wait
 

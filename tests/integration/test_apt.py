@@ -3,7 +3,7 @@ import subprocess
 
 import pytest
 
-from isthmus.filters.image import local_apt_options, local_apt_sources
+from isthmus.filters.images.image import local_apt_options, local_apt_sources
 
 pytestmark = pytest.mark.skipif(not shutil.which("apt-get"), reason="this machine has no apt")
 

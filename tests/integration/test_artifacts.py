@@ -9,7 +9,7 @@ import pytest
 from werkzeug import Response
 
 from isthmus.artifacts.main import run
-from isthmus.clients import download
+from isthmus.clients.build import download
 from tests.support.programs import archive, arguments, release, sha256, write_mirror, write_table
 
 CONTENT = b"#!/bin/sh\necho tool\n" * 20_000

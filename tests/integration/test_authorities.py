@@ -9,9 +9,10 @@ from ipaddress import IPv4Address
 import pytest
 from cryptography import x509
 
-from isthmus.controlplane import authorities, certificates, kubeconfig, pki
-from isthmus.controlplane.authorities import LIFE, OVERLAP, WINDOW
 from isthmus.controlplane.layout import Home
+from isthmus.controlplane.pki import authorities, certificates, kubeconfig
+from isthmus.controlplane.pki import issuing as pki
+from isthmus.controlplane.pki.authorities import LIFE, OVERLAP, WINDOW
 from tests.support import control_planes
 from tests.support.etcd import program
 from tests.support.waiting import wait

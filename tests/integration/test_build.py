@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.artifacts import table
-from isthmus.clients import golang
+from isthmus.clients.build import golang
 from isthmus.clients.process import ProcessError
 from isthmus.model.programs import Arch
 from tests.support.cluster import ROOT

@@ -10,9 +10,9 @@ from ipaddress import IPv4Address
 import pytest
 import requests
 
-from isthmus.clients.apiserver import Access, ApiError, ApiServer
-from isthmus.controlplane import pki
+from isthmus.clients.kube.apiserver import Access, ApiError, ApiServer
 from isthmus.controlplane.layout import Layout
+from isthmus.controlplane.pki import issuing as pki
 from tests.support import control_planes
 from tests.support.waiting import wait
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from isthmus.controlplane import lineage, snapshots
+from isthmus.controlplane.data import lineage, snapshots
 from tests.support import control_planes
 from tests.support.waiting import wait
 

@@ -6,7 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from isthmus.clients.etcd import CompactedError, Delete, DeniedError, Entry, Etcd, EtcdError, Put, UnavailableError
+from isthmus.clients.etcd.store import (
+    CompactedError,
+    Delete,
+    DeniedError,
+    Entry,
+    Etcd,
+    EtcdError,
+    Put,
+    UnavailableError,
+)
 from tests.support.etcd import PASSWORDS, PREFIX, new_cluster, running
 from tests.support.waiting import wait
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from isthmus.clients.etcd import DeniedError, Etcd
-from isthmus.clients.etcd_access import Account, Permission, Right, settle
+from isthmus.clients.etcd.access import Account, Permission, Right, settle
+from isthmus.clients.etcd.store import DeniedError, Etcd
 from tests.support.etcd import PASSWORDS, PREFIX, running
 
 ROOT = Account("root", PASSWORDS["root"])

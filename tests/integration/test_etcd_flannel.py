@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from isthmus.clients.etcd import DeniedError, Etcd
-from isthmus.clients.etcd_flannel import RefusedError, settle
-from isthmus.clients.etcd_wire import prefix_range
-from isthmus.filters.network_flannel import network_flannel_config
+from isthmus.clients.etcd.flannel import RefusedError, settle
+from isthmus.clients.etcd.store import DeniedError, Etcd
+from isthmus.clients.etcd.wire import prefix_range
+from isthmus.filters.network.flannel import network_flannel_config
 from tests.support.etcd import FLANNEL_PREFIX, PREFIX
 
 CONFIG = network_flannel_config("10.128.0.0/12", 24, "vxlan")

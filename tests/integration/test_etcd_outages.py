@@ -8,8 +8,8 @@ from contextlib import ExitStack
 import pytest
 import requests
 
-from isthmus.clients.etcd import Etcd, UnavailableError
-from isthmus.clients.etcd_wire import prefix_range
+from isthmus.clients.etcd.store import Etcd, UnavailableError
+from isthmus.clients.etcd.wire import prefix_range
 from tests.support.etcd import PREFIX, new_cluster
 from tests.support.etcd import running as started
 from tests.support.waiting import wait

@@ -2,9 +2,9 @@
 
 import pytest
 
-from isthmus.clients.etcd import Etcd, EtcdError
-from isthmus.network.keys import Keys
-from isthmus.network.store import Store
+from isthmus.clients.etcd.store import Etcd, EtcdError
+from isthmus.network.state.keys import Keys
+from isthmus.network.state.store import Store
 from tests.support.etcd import PREFIX, running
 from tests.support.network_hosts import RANGES
 

@@ -5,8 +5,8 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from isthmus.clients import netlink_namespaces as namespaces
-from isthmus.clients.cni import CniError
+from isthmus.clients.cni.plugins import CniError
+from isthmus.clients.netlink import namespaces
 from tests.support.flannel import RANGE, FlannelNodes
 from tests.support.places import TCP, UDP, needs_root
 

@@ -10,8 +10,8 @@ import pytest
 from isthmus.clients import nftables
 from isthmus.model.network import Node, State
 from isthmus.model.node_network import FLANNEL_PORT, NodePlan
-from isthmus.network import rules
-from isthmus.network.rules_flannel import Backend, Flannel
+from isthmus.network.drivers.flannel_rules import Backend, Flannel
+from isthmus.network.node import rules
 from tests.integration.test_rules_forged import ARRIVES_S, received, send
 from tests.support import frames
 from tests.support.etcd import running

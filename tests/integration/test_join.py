@@ -12,13 +12,13 @@ import pytest
 from cryptography import x509
 
 from isthmus.node import certificates
-from isthmus.node.doors import Bounds
 from isthmus.node.errors import JoinError, RefusedError
 from isthmus.node.files import Tree
 from isthmus.node.host import Host
 from isthmus.node.joining import Joining, Kept
 from isthmus.node.manifest import Field
 from isthmus.node.remote import Controller as Remote
+from isthmus.node.service.doors import Bounds
 from tests.support.joins import MANIFEST, Commands, Controller
 
 MUNGE = "the key of munge"

@@ -14,10 +14,11 @@ from itertools import count
 
 import pytest
 
-from isthmus.clients import netlink_namespaces, netlink_wire
-from isthmus.clients.netlink import Kernel
+from isthmus.clients.netlink import namespaces as netlink_namespaces
+from isthmus.clients.netlink import wire as netlink_wire
+from isthmus.clients.netlink.networks import Kernel
 from isthmus.model.node_network import FLOOD, Forward, Leg, NodePlan, Pod, mac
-from isthmus.network import steps
+from isthmus.network.node import steps
 from tests.support.places import Place, needs_root
 
 pytestmark = needs_root

@@ -6,8 +6,8 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from isthmus.clients.netlink import Kernel, NotThereError, Underlay
-from isthmus.clients.netlink_wire import AlreadyThereError, Wire
+from isthmus.clients.netlink.networks import Kernel, NotThereError, Underlay
+from isthmus.clients.netlink.wire import AlreadyThereError, Wire
 from isthmus.model.node_network import FLOOD, Forward, Leg, NodePlan, Pod, mac
 from tests.support.places import Place, needs_root
 

@@ -5,9 +5,9 @@ from ipaddress import IPv4Address
 import pytest
 
 from isthmus.model.network import Attachment, Driver
-from isthmus.network.ipam import Request
-from isthmus.network.keys import JobKey
-from isthmus.network.store import EndedError
+from isthmus.network.state.ipam import Request
+from isthmus.network.state.keys import JobKey
+from isthmus.network.state.store import EndedError
 
 ALICE = 2001
 NODES = ("c1", "c2")

@@ -6,8 +6,7 @@ from ipaddress import IPv4Address
 import pytest
 
 from isthmus.model.network import Driver
-from isthmus.network.keys import JobKey
-from isthmus.network.messages import (
+from isthmus.network.api.messages import (
     JobGet,
     JobPrepare,
     JobRelease,
@@ -19,6 +18,7 @@ from isthmus.network.messages import (
     Status,
     Trace,
 )
+from isthmus.network.state.keys import JobKey
 from tests.support.network_hosts import ALICE, BOB, code, prepare, two_hosts
 from tests.support.services import answering, place
 from tests.support.waiting import wait
@@ -122,14 +122,14 @@ def test_user_may_neither_prepare_nor_release(hosts, request_):
 
 
 def test_lease_makes_a_leg_without_a_pod(hosts, monkeypatch):
-    monkeypatch.setattr("isthmus.network.operations._login", lambda uid: f"user{uid}")
+    monkeypatch.setattr("isthmus.network.api.operations._login", lambda uid: f"user{uid}")
     told = hosts[0].ask(LeaseTake(), ALICE)
     (leg,) = hosts[0].kernel.legs.values()
     assert (told["leg"], told["address"]) == (leg.name, str(leg.address))
 
 
 def test_reserved_address_is_the_first_pods(hosts, monkeypatch):
-    monkeypatch.setattr("isthmus.network.operations._login", lambda uid: f"user{uid}")
+    monkeypatch.setattr("isthmus.network.api.operations._login", lambda uid: f"user{uid}")
     address = hosts[0].ask(Reserve("web"), ALICE)["address"]
     wait(lambda: ALICE in hosts[0].view.snapshot.state.users)
     assert hosts[0].ask(prepare(reservation="web"))["address"] == address
@@ -146,7 +146,7 @@ def test_user_sees_his_own_jobs_and_root_all(hosts):
 @pytest.fixture
 def reserved(hosts, monkeypatch):
     """An address that alice keeps, and that her job 7 on the first node has."""
-    monkeypatch.setattr("isthmus.network.operations._login", lambda uid: "alice")
+    monkeypatch.setattr("isthmus.network.api.operations._login", lambda uid: "alice")
     address = hosts[0].ask(Reserve("api"), ALICE)["address"]
     wait(lambda: all(ALICE in host.view.snapshot.state.users for host in hosts))
     assert hosts[0].ask(prepare(7, nodes=("c1",), reservation="api"))["address"] == address

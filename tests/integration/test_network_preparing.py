@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from isthmus.network import operations
-from isthmus.network.messages import JobGet, JobRelease
+from isthmus.network.api import operations
+from isthmus.network.api.messages import JobGet, JobRelease
 from tests.support.network_hosts import code, prepare, two_hosts
 from tests.support.waiting import wait
 

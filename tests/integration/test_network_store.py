@@ -8,11 +8,11 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from isthmus.clients.etcd import Etcd
+from isthmus.clients.etcd.store import Etcd
 from isthmus.model.network import Node, Ranges
-from isthmus.network.ipam import RangeFullError, Request
-from isthmus.network.keys import JobKey, Keys
-from isthmus.network.store import ContendedError, RangesDifferError, Store
+from isthmus.network.state.ipam import RangeFullError, Request
+from isthmus.network.state.keys import JobKey, Keys
+from isthmus.network.state.store import ContendedError, RangesDifferError, Store
 from tests.support.waiting import wait
 
 RANGES = Ranges(IPv4Network("10.64.0.0/16"))
@@ -177,7 +177,7 @@ def test_lost_race_is_known_from_the_feed(store, monkeypatch):
     store.take(request(1), old)
     with monkeypatch.context() as patch:
         patch.delattr(Store, "load")
-        patch.setattr("isthmus.network.store.FEED_S", 60)
+        patch.setattr("isthmus.network.state.store.FEED_S", 60)
         taken = store.take(request(2), old)
     feed.close()
     assert set(store.load().state.jobs) == {1, 2}

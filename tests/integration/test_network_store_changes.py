@@ -6,10 +6,10 @@ from ipaddress import IPv4Address
 
 import pytest
 
-from isthmus.clients.etcd import Delete, Etcd, Put
+from isthmus.clients.etcd.store import Delete, Etcd, Put
 from isthmus.model.network import Node
-from isthmus.network.keys import JobKey, Keys
-from isthmus.network.store import NodeBusyError
+from isthmus.network.state.keys import JobKey, Keys
+from isthmus.network.state.store import NodeBusyError
 from tests.integration.test_network_store import ended, request
 from tests.support.waiting import wait
 

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from isthmus.model.services import rows
-from isthmus.network import limits
-from isthmus.network.keys import JobKey
-from isthmus.network.messages import JobGet, JobServices, LeaseTake, Reserve, Unreserve
-from isthmus.network.protocol import encode_request
+from isthmus.network.api import limits
+from isthmus.network.api.messages import JobGet, JobServices, LeaseTake, Reserve, Unreserve
+from isthmus.network.api.protocol import encode_request
+from isthmus.network.state.keys import JobKey
 from tests.support.network_hosts import ALICE, BOB, code, prepare, two_hosts
 from tests.support.services import answering, place
 from tests.support.waiting import wait
@@ -16,7 +16,7 @@ from tests.support.waiting import wait
 
 @pytest.fixture
 def host(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr("isthmus.network.operations._login", lambda uid: f"user{uid}")
+    monkeypatch.setattr("isthmus.network.api.operations._login", lambda uid: f"user{uid}")
     with two_hosts(cluster, tmp_path) as made:
         yield made[0]
 
@@ -50,7 +50,7 @@ def test_job_that_nobody_knows_is_absent(host, uid, state):
 @pytest.mark.parametrize(("job", "wanted"), [(7, "forbidden"), (8, "not_found")])
 def test_rows_of_a_stranger_are_not_read(host, monkeypatch, job, wanted):
     host.ask(prepare())
-    monkeypatch.setattr("isthmus.network.service_rows.read", None)
+    monkeypatch.setattr("isthmus.network.services.rows.read", None)
     told = {"version": 1, "op": "job_services", "job": job, "services": rows({place(): answering("10.64.0.9:80")})}
     line = json.dumps(told).encode()
     assert code(json.loads(host.operations.answer(line, BOB))) == wanted

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.model.subids import Range
-from isthmus.network.rules_bounds import Bounds
+from isthmus.network.node.rules_bounds import Bounds
 from tests.support.places import TCP, UDP, needs_root
 from tests.support.pod_networks import ALICE, BOB, OPEN, SERVED, SETTINGS, PodNetworks
 

@@ -9,7 +9,7 @@ import pytest
 from isthmus.clients import nftables
 from isthmus.model.network import Node, State
 from isthmus.model.node_network import Leg, NodePlan, Pod
-from isthmus.network import rules
+from isthmus.network.node import rules
 from tests.support.places import Place, needs_root
 from tests.support.pod_networks import SETTINGS
 

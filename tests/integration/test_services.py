@@ -10,9 +10,9 @@ import pytest
 from isthmus.clients import nftables
 from isthmus.clients.nftables import NftError
 from isthmus.model.services import Answering, Endpoint, Place, Transport
-from isthmus.network import service_rules
-from isthmus.network.protocol import RequestError
-from isthmus.network.services import PodServices
+from isthmus.network.api.protocol import RequestError
+from isthmus.network.services import rules as service_rules
+from isthmus.network.services.apply import PodServices
 from tests.support.places import TCP, UDP, needs_root
 from tests.support.pod_networks import ALICE, BOB, DENIED, OPEN, SERVED, PodNetworks
 from tests.support.waiting import wait

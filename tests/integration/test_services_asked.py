@@ -14,14 +14,14 @@ import pytest
 import isthmus
 from isthmus.clients import nftables
 from isthmus.model.services import rows
-from isthmus.network import service_rules
-from isthmus.network.client import ask
-from isthmus.network.limits import Accounts
-from isthmus.network.messages import Trace
-from isthmus.network.operations import Operations, Parts
-from isthmus.network.plugin import Watcher
-from isthmus.network.server import UsersServer
-from isthmus.network.services import PodServices
+from isthmus.network.api.client import ask
+from isthmus.network.api.limits import Accounts
+from isthmus.network.api.messages import Trace
+from isthmus.network.api.operations import Operations, Parts
+from isthmus.network.api.server import UsersServer
+from isthmus.network.node.plugin import Watcher
+from isthmus.network.services import rules as service_rules
+from isthmus.network.services.apply import PodServices
 from tests.support.places import TCP, needs_root
 from tests.support.pod_networks import ALICE, BOB, SETTINGS, PodNetworks
 from tests.support.services import answering, place

@@ -3,7 +3,7 @@
 import json
 import time
 
-from isthmus.kubelet.parts import Pauses
+from isthmus.kubelet.pods.parts import Pauses
 from tests.support import certificates
 from tests.support.supervised import Kubelet, container, plan, wait_for_log
 from tests.support.waiting import wait

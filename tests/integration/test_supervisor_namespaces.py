@@ -4,7 +4,7 @@ ROUNDS = 200
 SCRIPT = """
 import os, sys, tempfile
 from pathlib import Path
-from isthmus.supervisor import namespaces
+from isthmus.supervisor.runtime import namespaces
 
 for number in range(int(sys.argv[1])):
     base = Path(tempfile.mkdtemp(dir="/scratch"))

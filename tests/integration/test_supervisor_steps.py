@@ -4,7 +4,7 @@ import os
 import signal
 from pathlib import Path
 
-from isthmus.supervisor import steps
+from isthmus.supervisor.runtime import steps
 from tests.support.supervised import action, container, plan, wait_for_log
 from tests.support.waiting import wait
 
@@ -25,7 +25,7 @@ def test_container_with_a_limit_of_its_own_is_a_step(pod):
     told = kubelet.ended()["containers"]["main"]
     assert (told["reason"], told["exit_code"]) == ("Error", 7)
     said = (pod.folder / "slurm.log").read_text()
-    assert "isthmus.supervisor.step" in said
+    assert "isthmus.supervisor.runtime.step" in said
     assert "hidden text" not in said
 
 
@@ -35,7 +35,7 @@ def test_what_is_run_in_it_counts_into_the_step_too(pod):
     wait(lambda: pod.processes(b"27183"), bool)
     stream = kubelet.open("exec", container="main", argv=["sleep", "27184"], tty=False, stdin=False)
     found = wait(lambda: [pod.processes(word) for word in (b"27181", b"27183", b"27184")], all)
-    step = next(pid for pid in pod.processes(b"isthmus.supervisor.step") if is_python(pid))
+    step = next(pid for pid in pod.processes(b"isthmus.supervisor.runtime.step") if is_python(pid))
     assert all(pids[0] in pod.below(step) for pids in found)
     stream.cancel()
     wait(lambda: pod.processes(b"27184"), lambda left: not left)

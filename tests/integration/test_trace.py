@@ -6,9 +6,9 @@ from ipaddress import IPv4Network
 
 import pytest
 
-from isthmus.network.points import Finder, visible
-from isthmus.network.rules import Protocol
-from isthmus.network.trace import Probe, Verdict, trace, verdict
+from isthmus.network.node.rules import Protocol
+from isthmus.network.trace.points import Finder, visible
+from isthmus.network.trace.way import Probe, Verdict, trace, verdict
 from tests.support.places import TCP, UDP, needs_root
 from tests.support.pod_networks import (
     ADMIN,

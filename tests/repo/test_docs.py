@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from isthmus.filters.validate import cluster_role_specs
-from isthmus.filters.validate_sources import Sources
+from isthmus.filters.validate.check import cluster_role_specs
+from isthmus.filters.validate.sources import Sources
 from tests.repo import tree
 
 PAGES = tree.files("*.md")

@@ -2,7 +2,7 @@
 
 import re
 
-from isthmus.filters.validate_names import HOST_GROUPS, LAYERS
+from isthmus.filters.validate.names import HOST_GROUPS, LAYERS
 from tests.repo import tree
 
 # Names that are no layer. A new one needs a reason.

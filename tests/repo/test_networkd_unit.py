@@ -1,6 +1,6 @@
 """The unit of isthmus-networkd leaves room for root beside all that users may hold."""
 
-from isthmus.network.server import ACCOUNTS_CONNECTIONS_MAX, CONNECTIONS_MAX, REFUSED_HELD_MAX
+from isthmus.network.api.server import ACCOUNTS_CONNECTIONS_MAX, CONNECTIONS_MAX, REFUSED_HELD_MAX
 from tests.repo.tree import ROOT
 
 # Root's requests at once: the prologs of a node's jobs, each with a thread for what it does not wait for.

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,8 @@ FILES = {
     "template": (100, ("*.j2",)),
 }
 ROLE_LINES = 450
+PACKAGE_MODULES = 15
+PREFIXES = 2
 FUNCTION_LINES = {"src": 50, "filter_plugins": 50, "tests": 30}
 C_FUNCTION_LINES = 70
 EXPRESSION_LINES = 3
@@ -37,6 +40,18 @@ def test_roles_are_short():
         role = path.relative_to(tree.ROOT / "roles").parts[0]
         counted[tree.shown(path.parent) if role in foldered else f"roles/{role}"] += tree.lines(path)
     assert not {unit: count for unit, count in counted.items() if count > ROLE_LINES}
+
+
+def test_packages_show_what_they_hold():
+    """A package has few modules, and a prefix that many of them share is a package of its own."""
+    packages: dict[Path, Counter[str]] = {}
+    for path in tree.files("src/*.py"):
+        if path.name not in ("__init__.py", "__main__.py"):
+            packages.setdefault(path.parent, Counter())[path.stem.partition("_")[0]] += 1
+    assert not {tree.shown(path): held.total() for path, held in packages.items() if held.total() > PACKAGE_MODULES}
+    assert not [
+        (tree.shown(path), *held.most_common(1)) for path, held in packages.items() if max(held.values()) > PREFIXES
+    ]
 
 
 @pytest.mark.parametrize("folder", FUNCTION_LINES)

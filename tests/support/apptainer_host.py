@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isthmus.filters.image import local_apt_options, local_apt_sources, local_bootstrap_command, local_image_key
-from isthmus.filters.podman import local_engine
+from isthmus.filters.images.image import local_apt_options, local_apt_sources, local_bootstrap_command, local_image_key
+from isthmus.filters.local.podman import local_engine
 from tests.support.cluster import ROOT
 
 USER, UID = "alice", 1000

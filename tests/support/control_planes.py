@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from pathlib import Path
 
-from isthmus.clients.apiserver import Access, ApiServer
-from isthmus.controlplane import ownership, placing
+from isthmus.clients.kube.apiserver import Access, ApiServer
+from isthmus.controlplane.commands.wishes import Wishes
+from isthmus.controlplane.data import ownership, placing
 from isthmus.controlplane.launching import from_folder
 from isthmus.controlplane.layout import Home, Layout
 from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
 from isthmus.controlplane.running import Run, run
 from isthmus.controlplane.settings import DataPlace, Settings
-from isthmus.controlplane.wishes import Wishes
 from isthmus.model.network import Driver
 from tests.support.etcd import free_port, program
 from tests.support.waiting import wait

@@ -15,8 +15,8 @@ from pathlib import Path
 import requests
 
 from isthmus.artifacts.main import run as obtain
-from isthmus.clients.etcd import Access, Etcd
-from isthmus.clients.etcd_wire import prefix_range
+from isthmus.clients.etcd.store import Access, Etcd
+from isthmus.clients.etcd.wire import prefix_range
 from tests.repo.tree import ROOT
 from tests.support import certificates
 from tests.support.programs import arguments

@@ -11,7 +11,15 @@ from collections.abc import AsyncIterator, Mapping
 from itertools import count
 from typing import Any
 
-from isthmus.clients.kube import ConflictError, Event, GoneError, NotFoundError, Patch, RefusedError, UnreachableError
+from isthmus.clients.kube.api import (
+    ConflictError,
+    Event,
+    GoneError,
+    NotFoundError,
+    Patch,
+    RefusedError,
+    UnreachableError,
+)
 
 COLLECTIONS = {"configmaps", "pods", "events"}
 _QUERY = {"fieldSelector", "limit"}

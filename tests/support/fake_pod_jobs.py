@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from isthmus.clients.pod_jobs import Found, NoAnswerError, RefusedError
+from isthmus.clients.slurm.pod_jobs import Found, NoAnswerError, RefusedError
 from isthmus.model.pod_job import JobState, SlurmJob
 from isthmus.model.slurm_cluster import Partition, SlurmCluster, SlurmNode
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from isthmus.clients.process import ProcessError
-from isthmus.clients.slurm_jobs import Job
+from isthmus.clients.slurm.own_jobs import Job
 
 
 @dataclass
@@ -54,4 +54,4 @@ class FakeSlurm:
     def install(self, monkeypatch) -> None:
         """Take the client's place."""
         for name in ("submit", "own_jobs", "cancel"):
-            monkeypatch.setattr(f"isthmus.clients.slurm_jobs.{name}", getattr(self, name))
+            monkeypatch.setattr(f"isthmus.clients.slurm.own_jobs.{name}", getattr(self, name))

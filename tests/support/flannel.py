@@ -11,10 +11,10 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from threading import Thread
 
-from isthmus.clients.cni import Plugins, parse_list
-from isthmus.clients.etcd import Etcd
-from isthmus.clients.flannel import Attachments
-from isthmus.filters.network_flannel import network_flannel_config, network_flannel_list
+from isthmus.clients.cni.flannel import Attachments
+from isthmus.clients.cni.plugins import Plugins, parse_list
+from isthmus.clients.etcd.store import Etcd
+from isthmus.filters.network.flannel import network_flannel_config, network_flannel_list
 from isthmus.model.node_network import FLANNEL_NAMESPACE
 from tests.support.etcd import FLANNEL_PREFIX, PASSWORDS, Cluster, program
 from tests.support.places import TCP, Nodes, Place

@@ -19,10 +19,10 @@ from cryptography.x509.oid import NameOID
 from isthmus.clients.process import Finished, ProcessError
 from isthmus.node import certificates, tokens
 from isthmus.node.certificates import Authority
-from isthmus.node.doors import Bounds
 from isthmus.node.main import serve
-from isthmus.node.records import Records
-from isthmus.node.service import Service
+from isthmus.node.service.doors import Bounds
+from isthmus.node.service.records import Records
+from isthmus.node.service.server import Service
 
 MANIFEST = {
     "schema": 1,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from errno import EBUSY
 from ipaddress import IPv4Address
 
-from isthmus.clients.cni import CniError
-from isthmus.clients.flannel import Found
-from isthmus.clients.netlink import NetlinkError
+from isthmus.clients.cni.flannel import Found
+from isthmus.clients.cni.plugins import CniError
+from isthmus.clients.netlink.networks import NetlinkError
 from isthmus.model.node_network import FlannelPod, NodePlan
 
 

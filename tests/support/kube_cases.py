@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from isthmus.clients import kube
-from isthmus.clients.kube import Kube
+from isthmus.clients.kube import api as kube
+from isthmus.clients.kube.api import Kube
 
 ONE_S = 1.0
 

@@ -7,12 +7,12 @@ import signal
 import subprocess
 import threading
 
-from isthmus.clients.kube import Kube
-from isthmus.kubelet import server
-from isthmus.kubelet.access import Access
+from isthmus.clients.kube.api import Kube
+from isthmus.kubelet.api import server
+from isthmus.kubelet.api.access import Access
 from isthmus.kubelet.channel import ChannelServer
 from isthmus.kubelet.credentials import Authority, server_context
-from isthmus.kubelet.store import Store
+from isthmus.kubelet.pods.store import Store
 from tests.support.etcd import program
 from tests.support.fake_supervisor import FakeSupervisor
 from tests.support.kube import NODE

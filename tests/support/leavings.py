@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from isthmus.model.network import Job, Lease, User
-from isthmus.network.codec import Value, decode
-from isthmus.network.keys import Keys
+from isthmus.network.state.codec import Value, decode
+from isthmus.network.state.keys import Keys
 from tests.support.cluster import Cluster, Node
 from tests.support.waiting import wait
 

@@ -6,22 +6,22 @@ from contextlib import contextmanager
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
-from isthmus.clients.etcd import Etcd
-from isthmus.clients.etcd_wire import prefix_range
+from isthmus.clients.etcd.store import Etcd
+from isthmus.clients.etcd.wire import prefix_range
 from isthmus.model.network import Driver, Node, Ranges
-from isthmus.network.converge import Converger
-from isthmus.network.dns import DnsSettings
-from isthmus.network.drivers import PrivateNetwork
-from isthmus.network.keys import Keys
-from isthmus.network.messages import JobPrepare
-from isthmus.network.names import NodeNames
-from isthmus.network.operations import Operations, Parts
-from isthmus.network.plugin import Watcher
-from isthmus.network.protocol import encode_request
-from isthmus.network.rules import Settings
-from isthmus.network.services import PodServices
-from isthmus.network.store import Store
-from isthmus.network.view import View
+from isthmus.network.api.messages import JobPrepare
+from isthmus.network.api.operations import Operations, Parts
+from isthmus.network.api.protocol import encode_request
+from isthmus.network.dns.names import NodeNames
+from isthmus.network.dns.records import DnsSettings
+from isthmus.network.drivers.table import PrivateNetwork
+from isthmus.network.node.converge import Converger
+from isthmus.network.node.plugin import Watcher
+from isthmus.network.node.rules import Settings
+from isthmus.network.services.apply import PodServices
+from isthmus.network.state.keys import Keys
+from isthmus.network.state.store import Store
+from isthmus.network.state.view import View
 from tests.support.etcd import PREFIX
 from tests.support.kernel import FakeFollower, FakeKernel
 

@@ -6,7 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from isthmus.filters.identity import base_program_key
+from isthmus.filters.trust.identity import base_program_key
 from tests.support.cluster import BIN, ROOT
 
 TAG = "localhost/isthmus-node:joins"

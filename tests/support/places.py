@@ -20,7 +20,7 @@ from threading import Thread, get_native_id
 
 import pytest
 
-from isthmus.clients.netlink import Kernel
+from isthmus.clients.netlink.networks import Kernel
 from isthmus.model.node_network import NAMESPACE
 
 NEWNS, NEWNET = 0x20000, 0x40000000

@@ -16,11 +16,11 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 
 from isthmus.clients import nftables
-from isthmus.clients.netlink import Kernel
+from isthmus.clients.netlink.networks import Kernel
 from isthmus.model.network import Driver, Job, Lease, Node, State, User
 from isthmus.model.node_network import NodePlan
 from isthmus.model.subids import Range
-from isthmus.network import plan, rules
+from isthmus.network.node import plan, rules
 from tests.support.places import TCP, UDP, Nodes, Place
 
 NET = "/proc/sys/net"

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from isthmus.kubelet.status import pod_status
+from isthmus.kubelet.status.pod import pod_status
 from isthmus.model.pod_inputs import ImageState
 from isthmus.model.pod_job import JobState, SlurmJob
 from tests.support.pods import UID, pod

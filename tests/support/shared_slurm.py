@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 
-from isthmus.clients import pod_jobs
 from isthmus.clients.job_feed import FeedError
-from isthmus.clients.pod_jobs import Found, NoAnswerError
+from isthmus.clients.slurm import pod_jobs
+from isthmus.clients.slurm.pod_jobs import Found, NoAnswerError
 from isthmus.jobs.hub import Hub
 from isthmus.model import job_feed
 from isthmus.model.job_feed import Row, Rows, Update, Wish

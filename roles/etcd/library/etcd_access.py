@@ -12,8 +12,8 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 try:
-    from isthmus.clients.etcd import Access, DeniedError, EtcdError
-    from isthmus.clients.etcd_access import ROOT, Account, Permission, Right, settle
+    from isthmus.clients.etcd.access import ROOT, Account, Permission, Right, settle
+    from isthmus.clients.etcd.store import Access, DeniedError, EtcdError
 except ImportError:
     MISSING = traceback.format_exc()
 else:

@@ -11,8 +11,8 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 try:
-    from isthmus.clients.etcd import Access, EtcdError
-    from isthmus.clients.etcd_flannel import USER, RefusedError, settle
+    from isthmus.clients.etcd.flannel import USER, RefusedError, settle
+    from isthmus.clients.etcd.store import Access, EtcdError
 except ImportError:
     MISSING = traceback.format_exc()
 else:

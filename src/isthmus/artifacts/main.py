@@ -13,7 +13,7 @@ from isthmus.artifacts.errors import ChecksumError
 from isthmus.artifacts.obtain import Site, missing, obtain
 from isthmus.artifacts.store import Store
 from isthmus.artifacts.ways import Mirror, Tell, Workshop
-from isthmus.clients.golang import Limits
+from isthmus.clients.build.golang import Limits
 from isthmus.filters.errors import InputError
 from isthmus.filters.suggest import check_keys
 from isthmus.model.programs import Arch, Program, Way

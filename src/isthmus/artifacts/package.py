@@ -19,10 +19,10 @@ from isthmus.artifacts.errors import ChecksumError
 from isthmus.artifacts.recipe import SCRIPT, Recipe, load
 from isthmus.artifacts.store import Entry, Store, check
 from isthmus.artifacts.ways import Tell
-from isthmus.clients import debian, golang
+from isthmus.clients.build import debian, golang
 from isthmus.clients.process import ProcessError
 from isthmus.filters.errors import InputError
-from isthmus.filters.image import local_apt_options, local_apt_sources
+from isthmus.filters.images.image import local_apt_options, local_apt_sources
 from isthmus.filters.suggest import check_keys
 from isthmus.model.programs import Way
 from isthmus.support.ticking import ticking

@@ -13,8 +13,8 @@ from typing import Any
 from isthmus.artifacts.errors import WayError
 from isthmus.artifacts.store import check
 from isthmus.artifacts.table import MODULES
-from isthmus.clients import golang
-from isthmus.clients.download import DownloadError, fetch, read
+from isthmus.clients.build import golang
+from isthmus.clients.build.download import DownloadError, fetch, read
 from isthmus.clients.process import ProcessError
 from isthmus.filters.errors import InputError
 from isthmus.model.programs import MIRROR_INDEX, MIRROR_SCHEMA, Arch, Program

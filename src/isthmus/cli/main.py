@@ -11,7 +11,8 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from isthmus.cli import completion, doctor, down, images, info, kubeconfig, logs, network, node, pull, status, up
+from isthmus.cli import completion
+from isthmus.cli.commands import doctor, down, images, info, kubeconfig, logs, network, node, pull, status, up
 from isthmus.cli.errors import CommandError
 from isthmus.support import private
 from isthmus.support.private import PrivateError

@@ -12,14 +12,14 @@ from rich.console import Console
 
 from isthmus.cli.errors import CommandError
 from isthmus.controlplane import settings
+from isthmus.controlplane.commands.place import Place
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Home
 from isthmus.controlplane.network import NetworkError
-from isthmus.controlplane.place import Place
 from isthmus.model.network import Driver
-from isthmus.network.client import SOCKET, ask
-from isthmus.network.messages import LeaseTake, Request, Reserve, Unreserve
-from isthmus.network.protocol import RequestError
+from isthmus.network.api.client import SOCKET, ask
+from isthmus.network.api.messages import LeaseTake, Request, Reserve, Unreserve
+from isthmus.network.api.protocol import RequestError
 from isthmus.support import private
 
 

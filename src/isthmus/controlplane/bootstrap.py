@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from isthmus.clients.apiserver import ApiServer
+from isthmus.clients.kube.apiserver import ApiServer
 
 OBJECTS = resources.files("isthmus.controlplane") / "objects"
 # Only where Services have no addresses of their own.

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from isthmus.controlplane.commands.wishes import Wishes
 from isthmus.controlplane.layout import JOB_NAME, RESERVATION, Layout
 from isthmus.controlplane.settings import Settings
-from isthmus.controlplane.wishes import Wishes
 from isthmus.model.network import Driver
 
 # Read by the SPANK plugin at submission.

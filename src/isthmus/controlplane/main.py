@@ -20,14 +20,17 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from isthmus.clients import slurm_jobs, sockets
-from isthmus.clients.slurm import SlurmError
-from isthmus.controlplane import job, nodedisk, ownership, placing, settings, wishes
+from isthmus.clients import sockets
+from isthmus.clients.slurm import own_jobs as slurm_jobs
+from isthmus.clients.slurm.commands import SlurmError
+from isthmus.controlplane import job, settings
+from isthmus.controlplane.commands import wishes
+from isthmus.controlplane.data import nodedisk, ownership, placing
+from isthmus.controlplane.data.nodedisk import Disk
 from isthmus.controlplane.errors import ControlPlaneError, UnansweredError
 from isthmus.controlplane.keeping import Keeper
 from isthmus.controlplane.launching import SEEN, in_container, seen_in_container
 from isthmus.controlplane.layout import JOB_NAME, RESERVATION, Home, Layout
-from isthmus.controlplane.nodedisk import Disk
 from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
 from isthmus.controlplane.running import Run, run
 from isthmus.support import private

@@ -11,8 +11,8 @@ from dataclasses import dataclass, fields
 from ipaddress import IPv4Address
 from pathlib import Path
 
-from isthmus.controlplane.authorities import SIGNER
 from isthmus.controlplane.layout import Layout
+from isthmus.controlplane.pki.authorities import SIGNER
 from isthmus.controlplane.settings import Settings
 
 # Parts of the job's memory, percent; what is left is the kubelet's and Python's.

@@ -15,13 +15,15 @@ from pathlib import Path
 from secrets import token_bytes
 
 from isthmus.clients import sockets
-from isthmus.clients.apiserver import Access, ApiError, ApiServer
-from isthmus.controlplane import authorities, bootstrap, kubeconfig, pki, programs
+from isthmus.clients.kube.apiserver import Access, ApiError, ApiServer
+from isthmus.controlplane import bootstrap, programs
+from isthmus.controlplane.data.saving import Saver
 from isthmus.controlplane.keeping import Keeper, Program
 from isthmus.controlplane.launching import Launch
 from isthmus.controlplane.layout import Home, Layout
+from isthmus.controlplane.pki import authorities, kubeconfig
+from isthmus.controlplane.pki import issuing as pki
 from isthmus.controlplane.programs import Site
-from isthmus.controlplane.saving import Saver
 from isthmus.support import durable
 
 SERVING = ("etcd", "kube-apiserver", "kube-controller-manager", "coredns")

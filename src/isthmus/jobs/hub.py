@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
-from isthmus.clients.slurm import SlurmError
+from isthmus.clients.slurm.commands import SlurmError
 from isthmus.jobs import pace
 from isthmus.model.job_feed import Rows, Update, Wish, difference
 from isthmus.support.threads import Threads
@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class Slurm(Protocol):
-    """What is asked of Slurm; isthmus.clients.all_jobs says what each does. All of them block."""
+    """What is asked of Slurm; isthmus.clients.slurm.all_jobs says what each does. All of them block."""
 
     def queue(self, users: Collection[int]) -> Mapping[int, Rows]:
         """Return the jobs of users."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from aiohttp import web
 
 from isthmus.clients import munge
-from isthmus.clients.all_jobs import AllJobs
+from isthmus.clients.slurm.all_jobs import AllJobs
 from isthmus.jobs import figures
 from isthmus.jobs.hub import Hub
 from isthmus.jobs.service import Service

@@ -12,7 +12,7 @@ SHARE = 0.2
 MOST_S = 300.0
 # After the first failure, and at most after many: a slurmctld that is back is soon seen.
 FAILED_S, FAILED_MOST_S = 2.0, 10.0
-# Between two questions for nodes, as kubelets have it (`isthmus.kubelet.pace.OFFER_S`).
+# Between two questions for nodes, as kubelets have it (`isthmus.kubelet.slurm.pace.OFFER_S`).
 NODES_S = 30.0
 
 

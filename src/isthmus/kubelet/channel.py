@@ -16,8 +16,8 @@ from collections.abc import AsyncIterator
 from itertools import count
 from typing import Any, Protocol
 
-from isthmus.kubelet import reports
-from isthmus.kubelet.reports import ReportError
+from isthmus.kubelet.status import reports
+from isthmus.kubelet.status.reports import ReportError
 from isthmus.podproto import VERSION, WINDOWS, frames, windows
 from isthmus.podproto.frames import Data, FrameError
 

@@ -27,32 +27,33 @@ from functools import partial
 from pathlib import Path
 
 from isthmus.clients.job_feed import connect
-from isthmus.clients.kube import Kube, KubeError
-from isthmus.clients.pod_jobs import PodJobs
+from isthmus.clients.kube.api import Kube, KubeError
 from isthmus.clients.process import ProcessError, run
-from isthmus.clients.slurm_offer import offer
+from isthmus.clients.slurm.offer import offer
+from isthmus.clients.slurm.pod_jobs import PodJobs
 from isthmus.images import ids, manifests
 from isthmus.images.pull import Place
-from isthmus.kubelet import renewal, server, settings
-from isthmus.kubelet.access import Access
+from isthmus.kubelet import renewal, settings
+from isthmus.kubelet.api import server
+from isthmus.kubelet.api.access import Access
 from isthmus.kubelet.channel import ChannelServer
-from isthmus.kubelet.claims import Claims
-from isthmus.kubelet.collecting import Collecting
-from isthmus.kubelet.config import Config
 from isthmus.kubelet.credentials import Authority, server_context
-from isthmus.kubelet.feed import Feed
-from isthmus.kubelet.gates import Gates
-from isthmus.kubelet.images import Images, Pull, quiet_pull
-from isthmus.kubelet.jobs import Jobs, Slurm
-from isthmus.kubelet.node import Host
-from isthmus.kubelet.node_loop import NodeLoop, Offer
-from isthmus.kubelet.parts import Address, Parts, Pauses
-from isthmus.kubelet.pods import Pods
-from isthmus.kubelet.recorder import Recorder
-from isthmus.kubelet.services import Services
+from isthmus.kubelet.images.collecting import Collecting
+from isthmus.kubelet.images.manager import Images, Pull, quiet_pull
+from isthmus.kubelet.node.loop import NodeLoop, Offer
+from isthmus.kubelet.node.node_object import Host
+from isthmus.kubelet.objects.claims import Claims
+from isthmus.kubelet.objects.config import Config
+from isthmus.kubelet.objects.services import Services
+from isthmus.kubelet.objects.tokens import Tokens
+from isthmus.kubelet.pods.gates import Gates
+from isthmus.kubelet.pods.manager import Pods
+from isthmus.kubelet.pods.parts import Address, Parts, Pauses
+from isthmus.kubelet.pods.store import PodFolder, Store
 from isthmus.kubelet.settings import SettingsError, Told
-from isthmus.kubelet.store import PodFolder, Store
-from isthmus.kubelet.tokens import Tokens
+from isthmus.kubelet.slurm.feed import Feed
+from isthmus.kubelet.slurm.jobs import Jobs, Slurm
+from isthmus.kubelet.status.recorder import Recorder
 from isthmus.model.network import Driver
 from isthmus.support import private
 

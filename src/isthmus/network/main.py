@@ -23,30 +23,31 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from isthmus.clients.cni import CniError, Plugins, parse_list
-from isthmus.clients.etcd import Etcd, EtcdError
-from isthmus.clients.flannel import Attachments
-from isthmus.clients.netlink import Kernel, NetlinkError
+from isthmus.clients.cni.flannel import Attachments
+from isthmus.clients.cni.plugins import CniError, Plugins, parse_list
+from isthmus.clients.etcd.store import Etcd, EtcdError
+from isthmus.clients.netlink.networks import Kernel, NetlinkError
 from isthmus.clients.nftables import NftError
 from isthmus.clients.process import ProcessError, run
-from isthmus.clients.slurm import SlurmError, jobs_on_nodes
+from isthmus.clients.slurm.commands import SlurmError, jobs_on_nodes
 from isthmus.model.network import Driver
-from isthmus.network import ended, leases, settings
-from isthmus.network.account_sockets import AccountSockets
-from isthmus.network.converge import Converger
-from isthmus.network.drivers import FlannelNetwork, Network, PrivateNetwork
-from isthmus.network.filtering import NodeFilter, read_rules, size_tracking
-from isthmus.network.flannel import FlannelConverger
-from isthmus.network.jobnames import renamed
-from isthmus.network.keys import Keys, StoredError
-from isthmus.network.names import NodeNames
-from isthmus.network.operations import Operations, Parts
-from isthmus.network.plugin import Watcher
-from isthmus.network.server import Server, UsersServer
-from isthmus.network.services import PodServices
+from isthmus.network import settings
+from isthmus.network.api.account_sockets import AccountSockets
+from isthmus.network.api.operations import Operations, Parts
+from isthmus.network.api.server import Server, UsersServer
+from isthmus.network.dns.jobnames import renamed
+from isthmus.network.dns.names import NodeNames
+from isthmus.network.drivers.flannel import FlannelConverger
+from isthmus.network.drivers.table import FlannelNetwork, Network, PrivateNetwork
+from isthmus.network.node.converge import Converger
+from isthmus.network.node.filtering import NodeFilter, read_rules, size_tracking
+from isthmus.network.node.plugin import Watcher
+from isthmus.network.services.apply import PodServices
 from isthmus.network.settings import Settings, SettingsError
-from isthmus.network.store import Store, StoreError
-from isthmus.network.view import View
+from isthmus.network.state import ended, leases
+from isthmus.network.state.keys import Keys, StoredError
+from isthmus.network.state.store import Store, StoreError
+from isthmus.network.state.view import View
 from isthmus.support.notify import notify, watchdog_interval_s
 
 # How often Slurm is asked for ended jobs while etcd has any, and how often leases are looked at.

@@ -9,13 +9,13 @@ from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
-from isthmus.clients.etcd import Access
+from isthmus.clients.etcd.store import Access
 from isthmus.model.network import Node, Ranges
 from isthmus.model.node_network import VXLAN_OVERHEAD
-from isthmus.network.client import ROOT_SOCKET, SOCKET
-from isthmus.network.dns import DnsSettings
-from isthmus.network.hostresolver import HostResolver
-from isthmus.network.rules_flannel import Backend, Flannel
+from isthmus.network.api.client import ROOT_SOCKET, SOCKET
+from isthmus.network.dns.hostresolver import HostResolver
+from isthmus.network.dns.records import DnsSettings
+from isthmus.network.drivers.flannel_rules import Backend, Flannel
 
 SCHEMA = 1
 FILE = Path("/etc/isthmus/network.json")

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 from isthmus.filters.apptainer import apptainer_conf, apptainer_subid_file
 from isthmus.filters.errors import InputError
 from isthmus.filters.files import files_with_block
-from isthmus.filters.slurm_files import slurm_openmpi
+from isthmus.filters.slurm.files import slurm_openmpi
 from isthmus.node.errors import JoinError
 from isthmus.node.manifest import Entry
 from isthmus.support import durable

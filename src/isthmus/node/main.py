@@ -11,9 +11,9 @@ from pathlib import Path
 
 from aiohttp import web
 
-from isthmus.node.doors import Bounds, Doors
-from isthmus.node.records import CA, SETTINGS, STATE, Records
-from isthmus.node.service import Service
+from isthmus.node.service.doors import Bounds, Doors
+from isthmus.node.service.records import CA, SETTINGS, STATE, Records
+from isthmus.node.service.server import Service
 from isthmus.support.notify import notify
 
 _HANDSHAKE_S = 5

@@ -17,9 +17,8 @@ from typing import Any, Protocol
 
 from isthmus.podproto import frames
 from isthmus.podproto.frames import Data, FrameError, Message
-
-from .home import Work
-from .processes import say
+from isthmus.supervisor.home import Work
+from isthmus.supervisor.runtime.processes import say
 
 SERVER_NAME = "isthmus-kubelet"
 # A kubelet that comes back waits 5 s for the supervisors of pods that shall stop, then Slurm ends these without a hook.

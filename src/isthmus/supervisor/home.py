@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Optional
 
-from . import linux
+from isthmus.supervisor.runtime import linux
 
 Work = Callable[[], Any]
 # Gets the error, or None.

@@ -17,19 +17,18 @@ from typing import Any
 
 from isthmus.podproto import VERSION, WINDOWS
 from isthmus.podproto.frames import Data, Message
-
-from . import namespaces
-from . import plan as plans
-from .channel import Channel
-from .facts import Facts
-from .home import Home
-from .namespaces import PodNamespaces
-from .plan import Plan, PlanError
-from .pod import PodRunner
-from .processes import Processes, StartError, say
-from .report import Report
-from .services import Services
-from .streams import Streams
+from isthmus.supervisor import plan as plans
+from isthmus.supervisor.channel import Channel
+from isthmus.supervisor.containers.streams import Streams
+from isthmus.supervisor.facts import Facts
+from isthmus.supervisor.home import Home
+from isthmus.supervisor.plan import Plan, PlanError
+from isthmus.supervisor.pod import PodRunner
+from isthmus.supervisor.report import Report
+from isthmus.supervisor.runtime import namespaces
+from isthmus.supervisor.runtime.namespaces import PodNamespaces
+from isthmus.supervisor.runtime.processes import Processes, StartError, say
+from isthmus.supervisor.services import Services
 
 # How long the last report may take to reach the kubelet, and what somebody still reads him; the files are there anyway.
 LAST_WORD_S = 5.0

@@ -13,16 +13,21 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from . import home, imagevolumes, linux, podfiles, sharing, volumes
-from . import plan as plans
-from .containers import Runner
-from .logs import LogWriter
-from .namespaces import PodNamespaces
-from .plan import Container, Plan, Volume
-from .processes import Processes, StartError
-from .report import Exit, Report
-from .sandbox import Pod, Sandbox
-from .volumes import Folders
+from isthmus.supervisor import home
+from isthmus.supervisor import plan as plans
+from isthmus.supervisor.containers import sharing
+from isthmus.supervisor.containers.container import Runner
+from isthmus.supervisor.containers.logs import LogWriter
+from isthmus.supervisor.plan import Container, Plan, Volume
+from isthmus.supervisor.report import Exit, Report
+from isthmus.supervisor.runtime import linux
+from isthmus.supervisor.runtime.namespaces import PodNamespaces
+from isthmus.supervisor.runtime.processes import Processes, StartError
+from isthmus.supervisor.runtime.sandbox import Pod, Sandbox
+from isthmus.supervisor.volumes import images as imagevolumes
+from isthmus.supervisor.volumes import mounts as volumes
+from isthmus.supervisor.volumes import podfiles
+from isthmus.supervisor.volumes.mounts import Folders
 
 
 class PodRunner:

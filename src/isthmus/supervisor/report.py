@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import clock, home
-from .processes import say
+from isthmus.supervisor import clock, home
+from isthmus.supervisor.runtime.processes import say
 
 SCHEMA = 1
 _NO_EXIT = {"reason": "", "message": "", "exit_code": None, "signal": None, "started": None, "finished": None}

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.podproto.frames import Message
-
-from .processes import say
+from isthmus.supervisor.runtime.processes import say
 
 # Where isthmus-networkd listens, and what it speaks.
 SOCKET = Path("/run/isthmus/networkd.sock")

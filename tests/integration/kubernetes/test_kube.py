@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from isthmus.clients import kube
+from isthmus.clients.kube import api as kube
 from tests.support import kube_cases
 
 

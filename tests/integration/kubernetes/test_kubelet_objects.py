@@ -9,7 +9,8 @@ import uuid
 
 import pytest
 
-from isthmus.kubelet import pods, store
+from isthmus.kubelet.pods import manager as pods
+from isthmus.kubelet.pods import store
 from tests.support.kube import NODE
 from tests.support.kube_user import SOON
 from tests.support.waiting import wait

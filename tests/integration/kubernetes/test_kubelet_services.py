@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.kubelet.services import HEADLESS
+from isthmus.kubelet.objects.services import HEADLESS
 from isthmus.model.network import Driver
 from tests.support import services
 from tests.support.kube import ADVERTISED

@@ -16,7 +16,7 @@ import pytest
 import requests
 from aiohttp import web
 
-from isthmus.kubelet import server
+from isthmus.kubelet.api import server
 from tests.support.fake_supervisor import OPEN_PORT
 from tests.support.kubelet_server import forwarded
 

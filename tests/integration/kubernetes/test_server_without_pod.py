@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from isthmus.kubelet import server
+from isthmus.kubelet.api import server
 from tests.support.fake_supervisor import OPEN_PORT
 from tests.support.kubelet_server import forwarded
 from tests.support.waiting import wait

@@ -5,8 +5,8 @@ import pytest
 from tests.support import jobs
 
 pytestmark = pytest.mark.disruptive
-ALL = "from isthmus.clients.slurm import jobs_on_nodes; print(*jobs_on_nodes())"
-OWN = "from isthmus.clients.slurm_jobs import own_jobs; print(*[job.id for job in own_jobs()])"
+ALL = "from isthmus.clients.slurm.commands import jobs_on_nodes; print(*jobs_on_nodes())"
+OWN = "from isthmus.clients.slurm.own_jobs import own_jobs; print(*[job.id for job in own_jobs()])"
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from isthmus.cli import info
+from isthmus.cli.commands import info
 from isthmus.cli.main import main
 
 

@@ -5,12 +5,12 @@ import threading
 
 import pytest
 
-from isthmus.cli import network
+from isthmus.cli.commands import network
 from isthmus.cli.main import main
-from isthmus.network import client
-from isthmus.network.messages import ErrorCode, LeaseTake, List, Reserve, Status, Trace, TraceProtocol
-from isthmus.network.protocol import accept, parse_request, refuse
-from isthmus.network.server import Server
+from isthmus.network.api import client
+from isthmus.network.api.messages import ErrorCode, LeaseTake, List, Reserve, Status, Trace, TraceProtocol
+from isthmus.network.api.protocol import accept, parse_request, refuse
+from isthmus.network.api.server import Server
 
 JOB = {"id": 7, "user": "alice", "nodes": ["c1", "c2"], "addresses": ["10.64.0.2", "10.64.0.4"]}
 REPLIES = {

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
-from isthmus.cli import main, node_join, node_tokens
-from isthmus.node.records import Records
+from isthmus.cli import main
+from isthmus.cli.node import join as node_join
+from isthmus.cli.node import tokens as node_tokens
+from isthmus.node.service.records import Records
 from isthmus.node.tokens import parse
 from tests.support.joins import Controller
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from isthmus.cli import node_health
+from isthmus.cli.node import health as node_health
 from isthmus.clients.process import Finished
 
 OURS = "isthmus: health: /dev/fuse is missing"

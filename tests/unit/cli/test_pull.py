@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.cli.commands.pull import place
 from isthmus.cli.main import main
-from isthmus.cli.pull import place
 from tests.support.image_tools import DIGEST, REGISTRY, FakeTools
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from isthmus.cli import place
 from isthmus.cli.main import main
-from isthmus.controlplane import kubeconfig, settings
+from isthmus.controlplane import settings
+from isthmus.controlplane.pki import kubeconfig
 
 
 @pytest.fixture

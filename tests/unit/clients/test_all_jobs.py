@@ -6,9 +6,10 @@ import sys
 
 import pytest
 
-from isthmus.clients import pod_jobs, slurm_offer
-from isthmus.clients.all_jobs import AllJobs
-from isthmus.clients.slurm import SlurmError
+from isthmus.clients.slurm import offer as slurm_offer
+from isthmus.clients.slurm import pod_jobs
+from isthmus.clients.slurm.all_jobs import AllJobs
+from isthmus.clients.slurm.commands import SlurmError
 from isthmus.model.pod_job import JobState
 from isthmus.model.slurm_cluster import Partition, SlurmCluster, SlurmNode
 

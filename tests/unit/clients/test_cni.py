@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv4Interface
 
 import pytest
 
-from isthmus.clients.cni import (
+from isthmus.clients.cni.plugins import (
     AnswerError,
     Attachment,
     ListError,

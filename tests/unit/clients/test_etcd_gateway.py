@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import requests
 
-from isthmus.clients import etcd_gateway
-from isthmus.clients.etcd_gateway import Access, Gateway, TokenError, UnavailableError
+from isthmus.clients.etcd import gateway as etcd_gateway
+from isthmus.clients.etcd.gateway import Access, Gateway, TokenError, UnavailableError
 
 ACCESS = Access(("https://etcd",), Path("ca"), Path("crt"), Path("key"), "alice", "word", timeout_s=0.1)
 

@@ -9,8 +9,8 @@ from hashlib import sha256
 import pytest
 import requests
 
-from isthmus.clients.etcd_gateway import EtcdError, UnavailableError
-from isthmus.clients.etcd_snapshot import Snapshots, is_whole
+from isthmus.clients.etcd.gateway import EtcdError, UnavailableError
+from isthmus.clients.etcd.snapshot import Snapshots, is_whole
 
 PAGES = b"page" * 256
 WHOLE = PAGES + sha256(PAGES).digest()

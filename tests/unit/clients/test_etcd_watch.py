@@ -11,7 +11,7 @@ import pytest
 import requests
 from urllib3 import HTTPResponse
 
-from isthmus.clients.etcd_watch import Watch
+from isthmus.clients.etcd.watch import Watch
 
 
 class OneAnswer:

@@ -4,8 +4,8 @@ from base64 import b64decode
 
 import pytest
 
-from isthmus.clients import etcd_wire as wire
-from isthmus.clients.etcd_gateway import (
+from isthmus.clients.etcd import wire
+from isthmus.clients.etcd.gateway import (
     CompactedError,
     DeniedError,
     EtcdError,

@@ -4,9 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from isthmus.clients import pod_jobs, process, slurm_offer
-from isthmus.clients.pod_jobs import NoAnswerError, PodJobs, RefusedError
-from isthmus.clients.slurm import SlurmError
+from isthmus.clients import process
+from isthmus.clients.slurm import offer as slurm_offer
+from isthmus.clients.slurm import pod_jobs
+from isthmus.clients.slurm.commands import SlurmError
+from isthmus.clients.slurm.pod_jobs import NoAnswerError, PodJobs, RefusedError
 from isthmus.model.pod_job import JobState
 from isthmus.model.slurm_cluster import Limit
 from tests.support import slurm_programs

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.clients.slurm import Form, Holding, SlurmError, jobs_on_nodes
+from isthmus.clients.slurm.commands import Form, Holding, SlurmError, jobs_on_nodes
 
 SQUEUE = """#!/bin/sh
 [ "$1 $2" = "--all --noheader" ] && [ "${4%%=*}" = --states ] || exit 2

@@ -4,8 +4,10 @@ import os
 
 import pytest
 
-from isthmus.clients import slurm, slurm_jobs, slurm_offer
-from isthmus.clients.pod_jobs import PodJobs
+from isthmus.clients.slurm import commands as slurm
+from isthmus.clients.slurm import offer as slurm_offer
+from isthmus.clients.slurm import own_jobs as slurm_jobs
+from isthmus.clients.slurm.pod_jobs import PodJobs
 
 PROGRAMS = ("sbatch", "squeue", "sacct", "scancel", "sinfo", "sacctmgr")
 # Of a job, or of a user for his own calls.

@@ -2,8 +2,9 @@
 
 import pytest
 
-from isthmus.clients import process, slurm_jobs
-from isthmus.clients.slurm import SlurmError
+from isthmus.clients import process
+from isthmus.clients.slurm import own_jobs as slurm_jobs
+from isthmus.clients.slurm.commands import SlurmError
 from tests.support import slurm_programs
 
 KEYS = "iTrNLSjk"

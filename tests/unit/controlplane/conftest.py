@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.controlplane.commands.place import Place
 from isthmus.controlplane.layout import Home
 from isthmus.controlplane.network import NetworkError
-from isthmus.controlplane.place import Place
 from isthmus.controlplane.settings import Settings
 from tests.support.fake_slurm import FakeSlurm
 
@@ -40,8 +40,8 @@ class FakeNetwork:
 def slurm(monkeypatch):
     made = FakeSlurm()
     made.install(monkeypatch)
-    for module in ("starting", "ending"):
-        monkeypatch.setattr(f"isthmus.controlplane.{module}._PAUSE_S", 0)
+    for module in ("up", "down"):
+        monkeypatch.setattr(f"isthmus.controlplane.commands.{module}._PAUSE_S", 0)
     return made
 
 

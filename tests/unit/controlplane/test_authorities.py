@@ -6,10 +6,11 @@ from shutil import copytree
 
 import pytest
 
-from isthmus.controlplane import authorities, certificates, pki
-from isthmus.controlplane.authorities import LIFE, OVERLAP, WINDOW
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Layout
+from isthmus.controlplane.pki import authorities, certificates
+from isthmus.controlplane.pki import issuing as pki
+from isthmus.controlplane.pki.authorities import LIFE, OVERLAP, WINDOW
 from isthmus.support import durable
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -5,12 +5,16 @@ import json
 
 import pytest
 
-from isthmus.clients.apiserver import ApiError
-from isthmus.clients.slurm import SlurmError
-from isthmus.controlplane import ending, reading, starting, viewing, wishes
+from isthmus.clients.kube.apiserver import ApiError
+from isthmus.clients.slurm.commands import SlurmError
+from isthmus.controlplane.commands import down as ending
+from isthmus.controlplane.commands import logs as reading
+from isthmus.controlplane.commands import status as viewing
+from isthmus.controlplane.commands import up as starting
+from isthmus.controlplane.commands import wishes
+from isthmus.controlplane.data.saving import Told
 from isthmus.controlplane.errors import ControlPlaneError, UnansweredError
 from isthmus.controlplane.layout import JOB_NAME
-from isthmus.controlplane.saving import Told
 
 SERVER = "https://10.64.0.2:6443"
 
@@ -187,7 +191,7 @@ def test_no_answer_of_slurm_is_an_error_and_not_down(place, slurm, monkeypatch):
     def silent():
         raise SlurmError("slurmctld is away")
 
-    monkeypatch.setattr("isthmus.clients.slurm_jobs.own_jobs", silent)
+    monkeypatch.setattr("isthmus.clients.slurm.own_jobs.own_jobs", silent)
     for command in (viewing.status, lambda at: ending.down(at, lambda _: None)):
         with pytest.raises(UnansweredError, match="away; try again"):
             command(place)

@@ -7,11 +7,14 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from isthmus.controlplane import examining_home, ownership, starting, wishes
+from isthmus.controlplane.commands import up as starting
+from isthmus.controlplane.commands import wishes
+from isthmus.controlplane.data import ownership
+from isthmus.controlplane.data.saving import Told
+from isthmus.controlplane.doctor import home as doctor_home
+from isthmus.controlplane.doctor.findings import Level
 from isthmus.controlplane.errors import OwnedError
-from isthmus.controlplane.findings import Level
 from isthmus.controlplane.layout import JOB_NAME
-from isthmus.controlplane.saving import Told
 from isthmus.controlplane.settings import DataPlace
 
 
@@ -45,14 +48,14 @@ def on_node(place):
     ],
 )
 def test_slow_syncs(slow_s, is_on_home, level, remedy):
-    found = examining_home.judged(slow_s / 2, slow_s, is_on_home=is_on_home)
+    found = doctor_home.judged(slow_s / 2, slow_s, is_on_home=is_on_home)
     assert found.level is level
     assert remedy in found.remedy
     assert bool(found.remedy) == bool(remedy)
 
 
 def test_syncs_are_measured(place):
-    (found,) = examining_home.syncs(place)
+    (found,) = doctor_home.syncs(place)
     assert "a sync of the home takes" in found.what
 
 
@@ -61,19 +64,19 @@ def test_syncs_are_measured(place):
 def test_missing_locks(place, request, locks, words, data):
     wishes.keep(place.home.cluster, {"data": data})
     request.getfixturevalue(locks)
-    (found,) = examining_home.locking(place)
+    (found,) = doctor_home.locking(place)
     assert words in found.what
     assert found.level is (Level.FAILURE if data is DataPlace.HOME else Level.WARNING)
     assert "`isthmus up --data node` does without" in found.remedy
 
 
 def test_good_locks(place):
-    assert [each.level for each in examining_home.locking(place)] == [Level.OK]
+    assert [each.level for each in doctor_home.locking(place)] == [Level.OK]
 
 
 def test_site_decides_unless_the_user_does(place, no_locks):
     on_disk = replace(place, settings=replace(place.settings, data=DataPlace.NODE))
-    assert [each.level for each in examining_home.locking(on_disk)] == [Level.WARNING]
+    assert [each.level for each in doctor_home.locking(on_disk)] == [Level.WARNING]
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
@@ -89,11 +92,11 @@ def test_up_goes_on_without_locks(place, no_locks):
 
 
 def test_snapshots_are_told_while_it_runs(place, slurm):
-    assert list(examining_home.snapshots(place)) == []
+    assert list(doctor_home.snapshots(place)) == []
     job = slurm.add(JOB_NAME)
     place.home.cluster.folder.mkdir()
     told = Told(job.id, "c1", "/disk", "node", ("w",), every_s=30, problem="p")
     place.home.cluster.data.write_text(json.dumps(asdict(told)))
-    found = list(examining_home.snapshots(place))
+    found = list(doctor_home.snapshots(place))
     assert [each.level for each in found] == [Level.OK, Level.WARNING, Level.WARNING]
     assert [each.what for each in found[1:]] == ["w", "no newer snapshot: p"]

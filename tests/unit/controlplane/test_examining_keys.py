@@ -6,10 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from isthmus.controlplane import authorities, examining_keys, pki
-from isthmus.controlplane.authorities import LIFE, OVERLAP, WINDOW
-from isthmus.controlplane.findings import Level
+from isthmus.controlplane.doctor import keys as doctor_keys
+from isthmus.controlplane.doctor.findings import Level
 from isthmus.controlplane.layout import Home
+from isthmus.controlplane.pki import authorities
+from isthmus.controlplane.pki import issuing as pki
+from isthmus.controlplane.pki.authorities import LIFE, OVERLAP, WINDOW
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -33,7 +35,7 @@ def test_succession_is_told(tmp_path, left, made, level, words):
     if made is not None:
         list(authorities.advance(layout, NOW - made))
     pki.ensure(layout, NAMES, NOW)
-    found = list(examining_keys.certificates(place, NOW))
+    found = list(doctor_keys.certificates(place, NOW))
     assert [each.level for each in found] == [Level.OK] + [level] * len(authorities.NAMES)
     assert found[1].what == f"authority ca ends on {NOW + left:%Y-%m-%d}{words}"
     assert [bool(each.remedy) for each in found[1:]] == [level is Level.WARNING] * len(authorities.NAMES)
@@ -49,9 +51,9 @@ def test_succession_is_told(tmp_path, left, made, level, words):
 def test_first_end_is_told(tmp_path, age, level, words):
     place = SimpleNamespace(home=Home(tmp_path))
     pki.ensure(place.home.cluster, NAMES, NOW - age)
-    (found,) = examining_keys.certificates(place, NOW)
+    (found,) = doctor_keys.certificates(place, NOW)
     assert (found.level, found.what) == (level, words)
 
 
 def test_no_cluster_has_no_certificates(tmp_path):
-    assert list(examining_keys.certificates(SimpleNamespace(home=Home(tmp_path)), NOW)) == []
+    assert list(doctor_keys.certificates(SimpleNamespace(home=Home(tmp_path)), NOW)) == []

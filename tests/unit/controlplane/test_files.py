@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from isthmus.controlplane import kubeconfig, settings, wishes
+from isthmus.controlplane import settings
+from isthmus.controlplane.commands import wishes
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Layout
+from isthmus.controlplane.pki import kubeconfig
 from isthmus.controlplane.settings import DataPlace
 from isthmus.model.network import Driver
 

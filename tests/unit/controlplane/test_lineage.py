@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from isthmus.controlplane import lineage
+from isthmus.controlplane.data import lineage
+from isthmus.controlplane.data.lineage import Claim, Source
+from isthmus.controlplane.data.snapshots import Snapshot
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Layout
-from isthmus.controlplane.lineage import Claim, Source
 from isthmus.controlplane.settings import DataPlace
-from isthmus.controlplane.snapshots import Snapshot
 
 ONE, TWO = Snapshot(1, 50), Snapshot(2, 70)
 

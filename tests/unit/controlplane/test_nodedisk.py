@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from isthmus.controlplane import nodedisk
+from isthmus.controlplane.data import nodedisk
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Layout
 

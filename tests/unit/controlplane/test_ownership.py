@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from isthmus.controlplane import ownership
+from isthmus.controlplane.data import ownership
 from isthmus.controlplane.errors import OwnedError, UnansweredError
 from isthmus.controlplane.layout import Layout
 

@@ -9,8 +9,9 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from isthmus.controlplane import authorities, pki
 from isthmus.controlplane.layout import Layout
+from isthmus.controlplane.pki import authorities
+from isthmus.controlplane.pki import issuing as pki
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = pki.Names(

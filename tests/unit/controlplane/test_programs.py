@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from isthmus.controlplane import job, programs
+from isthmus.controlplane.commands.wishes import Wishes
+from isthmus.controlplane.data.nodedisk import Disk
 from isthmus.controlplane.launching import from_folder, in_container, seen_in_container
 from isthmus.controlplane.layout import Layout
-from isthmus.controlplane.nodedisk import Disk
 from isthmus.controlplane.programs import Site
 from isthmus.controlplane.settings import Settings
-from isthmus.controlplane.wishes import Wishes
 from isthmus.model.network import Driver
 
 LAYOUT = Layout(Path("/home/alice/.isthmus/cluster"))

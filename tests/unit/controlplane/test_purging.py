@@ -4,7 +4,8 @@ import dataclasses
 
 import pytest
 
-from isthmus.controlplane import ending, lineage, nodedisk, placing
+from isthmus.controlplane.commands import down as ending
+from isthmus.controlplane.data import lineage, nodedisk, placing
 from isthmus.controlplane.layout import JOB_NAME, RESERVATION
 from isthmus.controlplane.settings import DataPlace
 
@@ -31,7 +32,7 @@ def test_purge_tells_the_control_plane_and_names_the_disk_that_has_data(place, s
             place.home.cluster.purge.unlink()
         real(jobs, in_order=in_order)
 
-    monkeypatch.setattr("isthmus.clients.slurm_jobs.cancel", cancel)
+    monkeypatch.setattr("isthmus.clients.slurm.own_jobs.cancel", cancel)
     slurm.add(JOB_NAME)
     assert ending.down(place, lambda _: None, purge=True).left == left
     assert not place.home.cluster.folder.exists()

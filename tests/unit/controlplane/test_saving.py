@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from isthmus.clients.etcd_gateway import UnavailableError
-from isthmus.clients.etcd_snapshot import Mark
-from isthmus.controlplane import lineage, on_disk, saving, snapshots
+from isthmus.clients.etcd.gateway import UnavailableError
+from isthmus.clients.etcd.snapshot import Mark
+from isthmus.controlplane.data import lineage, on_disk, saving, snapshots
+from isthmus.controlplane.data.saving import Saver, SupersededError, Told
 from isthmus.controlplane.layout import Layout
-from isthmus.controlplane.saving import Saver, SupersededError, Told
 from isthmus.controlplane.settings import DataPlace
 
 

@@ -5,13 +5,13 @@ from hashlib import sha256
 import pytest
 
 from isthmus.clients.process import ProcessError
-from isthmus.controlplane import lineage, nodedisk, settling
+from isthmus.controlplane.data import lineage, nodedisk, settling
+from isthmus.controlplane.data.lineage import Source
+from isthmus.controlplane.data.settling import Settling
+from isthmus.controlplane.data.snapshots import Snapshot
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Layout
-from isthmus.controlplane.lineage import Source
 from isthmus.controlplane.settings import DataPlace
-from isthmus.controlplane.settling import Settling
-from isthmus.controlplane.snapshots import Snapshot
 
 HOME, NODE = DataPlace
 
@@ -170,7 +170,7 @@ def test_start_that_breaks_off_is_made_again(start, layout, monkeypatch, broken,
 
     if (broken, wanted) != ("durable.write", HOME):
         with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-            patched.setattr(f"isthmus.controlplane.settling.{broken}", die)
+            patched.setattr(f"isthmus.controlplane.data.settling.{broken}", die)
             start("c2", wanted)
     found = start("c3", wanted)
     assert (content(found), found.warnings) == ("one", ())

@@ -2,8 +2,8 @@
 
 import pytest
 
-from isthmus.controlplane import snapshots
-from isthmus.controlplane.snapshots import Snapshot
+from isthmus.controlplane.data import snapshots
+from isthmus.controlplane.data.snapshots import Snapshot
 
 
 @pytest.mark.parametrize(

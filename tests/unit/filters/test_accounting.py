@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from isthmus.filters.accounting import slurm_accounting_plan
-from isthmus.filters.accounting_state import (
+from isthmus.filters.errors import InputError
+from isthmus.filters.slurm.accounting import slurm_accounting_plan
+from isthmus.filters.slurm.accounting_state import (
     ACCOUNT_FIELDS,
     ASSOCIATION_FIELDS,
     QOS_FIELDS,
     USER_FIELDS,
     slurm_accounting_queries,
 )
-from isthmus.filters.errors import InputError
 
 
 def rows(fields: tuple[str, ...], *items: dict[str, str]) -> str:

@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from isthmus.filters import authority
 from isthmus.filters.errors import InputError
+from isthmus.filters.trust import authority
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 USAGE = x509.KeyUsage(True, False, False, False, False, False, False, False, False)

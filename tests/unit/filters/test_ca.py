@@ -8,8 +8,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from isthmus.filters.ca import ca_days_left, ca_problems
 from isthmus.filters.errors import InputError
+from isthmus.filters.trust.ca import ca_days_left, ca_problems
 
 KEY = "/state/ca/ca.key"
 

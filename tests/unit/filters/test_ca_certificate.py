@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from isthmus.filters.ca import ca_certificate_fits
+from isthmus.filters.trust.ca import ca_certificate_fits
 
 CA, OTHER_CA, KEY, OTHER_KEY = (ec.generate_private_key(ec.SECP256R1()) for _ in range(4))
 ISSUER = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "CA")])

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from isthmus.filters import identity
 from isthmus.filters.errors import InputError
+from isthmus.filters.trust import identity
 
 ONE, OTHER = json.dumps({"schema": 1, "id": "one"}), json.dumps({"schema": 1, "id": "other"})
 

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from isthmus.filters import image
 from isthmus.filters.errors import InputError
+from isthmus.filters.images import image
 
 TARGETS = """bookworm http://mirror.example/debian/ main
 bookworm http://mirror.example/debian/ contrib

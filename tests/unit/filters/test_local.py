@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isthmus.filters.errors import InputError
-from isthmus.filters.local import local_address, local_keys, local_mac, local_subnet
+from isthmus.filters.local.subnet import local_address, local_keys, local_mac, local_subnet
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from ipaddress import IPv4Network
 import pytest
 
 from isthmus.filters.errors import InputError
-from isthmus.filters.network import (
+from isthmus.filters.network.layer import (
     network_cni_places,
     network_copies,
     network_host_problems,
@@ -16,7 +16,7 @@ from isthmus.filters.network import (
     network_prolog_problem,
     network_rules,
 )
-from isthmus.network.filtering import read_rules
+from isthmus.network.node.filtering import read_rules
 from tests.repo import tree
 
 SPANK = tree.ROOT / "src/spank"

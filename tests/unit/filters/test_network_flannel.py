@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from isthmus.clients.cni import parse_list
-from isthmus.filters.network_flannel import network_flannel_config, network_flannel_list, network_flannel_problems
+from isthmus.clients.cni.plugins import parse_list
+from isthmus.filters.network.flannel import network_flannel_config, network_flannel_list, network_flannel_problems
 from tests.unit.filters.test_network import facts
 
 RANGE = "10.128.0.0/12"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from isthmus.filters import podman
 from isthmus.filters.errors import InputError
+from isthmus.filters.local import podman
 
 ALL_RIGHTS = "CapEff:\t000001ffffffffff\n"
 NO_RESOURCE = "CapEff:\t000001fffeffffff\n"

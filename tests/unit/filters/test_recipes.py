@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from isthmus.filters import recipes
 from isthmus.filters.errors import InputError
+from isthmus.filters.images import recipes
 from tests.repo import tree
 
 DATE = "2026-11-01"

@@ -6,8 +6,8 @@ from base64 import b64decode
 import bcrypt
 import pytest
 
-from isthmus.filters import registry
 from isthmus.filters.errors import InputError
+from isthmus.filters.images import registry
 
 RECIPES = [{"name": name, "key": "k1", "tags": ["k1", "latest"]} for name in ("busybox", "mpi")]
 

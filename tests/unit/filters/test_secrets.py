@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from isthmus.filters import secrets
+from isthmus.filters.trust import secrets
 
 
 def mode(path):

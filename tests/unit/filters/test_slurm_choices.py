@@ -3,7 +3,7 @@
 import pytest
 
 from isthmus.filters.errors import InputError
-from isthmus.filters.slurm_choices import slurm_health, slurm_priority, slurm_purge, slurm_site_files
+from isthmus.filters.slurm.choices import slurm_health, slurm_priority, slurm_purge, slurm_site_files
 
 FILES = {"topology.conf": "SwitchName=s1 Nodes=c1", "job_submit.lua": "", "plugstack.conf.d/site.conf": "# none\n"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isthmus.filters.errors import InputError
-from isthmus.filters.slurm_conf import slurm_conf, slurm_settings
+from isthmus.filters.slurm.conf import slurm_conf, slurm_settings
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from isthmus.filters.slurm_files import slurm_openmpi, slurm_protected, slurm_protected_file
+from isthmus.filters.slurm.files import slurm_openmpi, slurm_protected, slurm_protected_file
 
 BEGIN, END = "# BEGIN isthmus: slurm_openmpi_params\n", "# END isthmus: slurm_openmpi_params\n"
 WANTED = f"{BEGIN}a = 1\n{END}"

@@ -3,7 +3,7 @@
 import pytest
 
 from isthmus.filters.errors import InputError
-from isthmus.filters.slurm_gres import slurm_gres, slurm_gres_types
+from isthmus.filters.slurm.gres import slurm_gres, slurm_gres_types
 
 HOSTS = [
     {"name": "c1", "gres": ["licence:a100:2", "fast:1"]},

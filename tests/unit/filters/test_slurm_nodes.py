@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from isthmus.filters.errors import InputError
-from isthmus.filters.slurm_nodes import slurm_expand, slurm_fold, slurm_hardware, slurm_nodes
+from isthmus.filters.slurm.nodes import slurm_expand, slurm_fold, slurm_hardware, slurm_nodes
 
 FACTS = {
     "processor_vcpus": 16,

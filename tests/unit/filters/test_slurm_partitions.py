@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from isthmus.filters.errors import InputError
-from isthmus.filters.slurm_partitions import slurm_partitions
+from isthmus.filters.slurm.partitions import slurm_partitions
 
 GROUPS = {"compute": ["c1", "c2", "c3"], "big": ["c3"], "controller": ["ctl"], "empty": []}
 COMPUTE = ["c1", "c2", "c3"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from isthmus.filters.slurm_record import slurm_recorded, slurm_shrunk
-from isthmus.filters.slurm_site import slurm_compute, slurm_undeclared
+from isthmus.filters.slurm.record import slurm_recorded, slurm_shrunk
+from isthmus.filters.slurm.site import slurm_compute, slurm_undeclared
 
 WHOLE = {"processor_vcpus": 4, "memtotal_mb": 16000}
 DECLARED = {"cpus": 2, "memory_mib": 1000}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from isthmus.filters import slurm_site
 from isthmus.filters.errors import InputError
+from isthmus.filters.slurm import site as slurm_site
 
 DECLARED = {"base_address": "10.0.0.1", "slurm_node": {"cpus": 4, "memory_mib": 4096}}
 FACTS = {"base_address": "10.0.0.2", "ansible_facts": {"processor_vcpus": 2, "memtotal_mb": 8192}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isthmus.filters.errors import InputError
-from isthmus.filters.slurm_time import time_minutes
+from isthmus.filters.slurm.time_limits import time_minutes
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 import yaml
 from jinja2 import StrictUndefined
 
-from isthmus.filters.validate import cluster_problems, cluster_role_specs
+from isthmus.filters.validate.check import cluster_problems, cluster_role_specs
 
 LIMITS = ("slurm_user_jobs_max",)
 OPTIONS = {

@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
-from isthmus.filters.validate_apptainer import apptainer_problems
-from isthmus.filters.validate_site import Site
-from isthmus.filters.validate_sources import Sources
+from isthmus.filters.validate.layers.apptainer import apptainer_problems
+from isthmus.filters.validate.site import Site
+from isthmus.filters.validate.sources import Sources
 
 DEB = {"apptainer_package_source": "url", "apptainer_package_url": "https://example.test/a.deb"}
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from isthmus.filters.validate_etcd import etcd_problems
-from isthmus.filters.validate_shapes import shape_problems
-from isthmus.filters.validate_site import Site
-from isthmus.filters.validate_sources import Sources
+from isthmus.filters.validate.layers.etcd import etcd_problems
+from isthmus.filters.validate.shapes import shape_problems
+from isthmus.filters.validate.site import Site
+from isthmus.filters.validate.sources import Sources
 
 GRANT = {"prefix": "network/", "access": "readwrite"}
 NETWORKD = {"name": "networkd", "grants": [GRANT]}

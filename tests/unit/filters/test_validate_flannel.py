@@ -2,10 +2,10 @@
 
 import pytest
 
-from isthmus.filters import validate_flannel
-from isthmus.filters.validate_flannel import flannel_problems
-from isthmus.filters.validate_site import Site
-from isthmus.filters.validate_sources import Sources
+from isthmus.filters.validate.layers import flannel as validate_flannel
+from isthmus.filters.validate.layers.flannel import flannel_problems
+from isthmus.filters.validate.site import Site
+from isthmus.filters.validate.sources import Sources
 from tests.repo import tree
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from isthmus.filters.validate import cluster_problems, cluster_role_specs
+from isthmus.filters.validate.check import cluster_problems, cluster_role_specs
 from tests.repo.tree import ROOT
 
 SPECS = cluster_role_specs(str(ROOT / "roles"))

@@ -5,10 +5,10 @@ from itertools import combinations
 
 import pytest
 
-from isthmus.filters.validate import cluster_role_specs
-from isthmus.filters.validate_kubernetes import RANGE, kubernetes_problems
-from isthmus.filters.validate_site import Site
-from isthmus.filters.validate_sources import Sources
+from isthmus.filters.validate.check import cluster_role_specs
+from isthmus.filters.validate.layers.kubernetes import RANGE, kubernetes_problems
+from isthmus.filters.validate.site import Site
+from isthmus.filters.validate.sources import Sources
 from tests.repo import tree
 
 SPECS = cluster_role_specs(str(tree.ROOT / "roles"))

@@ -2,10 +2,10 @@
 
 import pytest
 
-from isthmus.filters.validate_network import network_problems
-from isthmus.filters.validate_shapes import shape_problems
-from isthmus.filters.validate_site import Site
-from isthmus.filters.validate_sources import Sources
+from isthmus.filters.validate.layers.network import network_problems
+from isthmus.filters.validate.shapes import shape_problems
+from isthmus.filters.validate.site import Site
+from isthmus.filters.validate.sources import Sources
 
 USERS = [{"name": "alice"}, {"name": "bob"}]
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from isthmus.filters.validate import cluster_role_specs
-from isthmus.filters.validate_arguments import argument_problems
-from isthmus.filters.validate_network_rules import network_rule_problems
-from isthmus.filters.validate_site import Site
-from isthmus.filters.validate_sources import Sources
+from isthmus.filters.validate.arguments import argument_problems
+from isthmus.filters.validate.check import cluster_role_specs
+from isthmus.filters.validate.layers.network_rules import network_rule_problems
+from isthmus.filters.validate.site import Site
+from isthmus.filters.validate.sources import Sources
 from tests.repo import tree
 
 SPECS = cluster_role_specs(str(tree.ROOT / "roles"))

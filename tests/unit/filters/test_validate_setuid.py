@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
-from isthmus.filters.validate_setuid import setuid_problems
-from isthmus.filters.validate_site import Site
-from isthmus.filters.validate_sources import Sources
+from isthmus.filters.validate.layers.setuid import setuid_problems
+from isthmus.filters.validate.site import Site
+from isthmus.filters.validate.sources import Sources
 from tests.repo import tree
 
 SPECS = {"apptainer": tree.load(tree.ROOT / "roles/apptainer/meta/argument_specs.yml")}

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from isthmus.clients.slurm import SlurmError
+from isthmus.clients.slurm.commands import SlurmError
 from isthmus.jobs import hub as hubs
 from isthmus.jobs.hub import Hub
 from isthmus.model.job_feed import Wish

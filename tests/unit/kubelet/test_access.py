@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from isthmus.kubelet import access
-from isthmus.kubelet.access import Person
+from isthmus.kubelet.api import access
+from isthmus.kubelet.api.access import Person
 
 NAME, GROUP = ("commonName", "alice"), ("organizationName", "dev")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.kubelet.actions import action, hook, port_number, probe
+from isthmus.kubelet.translate.actions import action, hook, port_number, probe
 from isthmus.model.plan import Action, ActionKind, Probe
 from tests.support.pods import container
 

@@ -8,7 +8,7 @@ import pytest
 from isthmus.kubelet import channel
 from isthmus.kubelet.channel import ChannelServer
 from isthmus.kubelet.credentials import Authority, server_context
-from isthmus.kubelet.store import Store
+from isthmus.kubelet.pods.store import Store
 from isthmus.podproto import WINDOWS, frames, windows
 from isthmus.podproto.frames import Channel
 from tests.support import pki

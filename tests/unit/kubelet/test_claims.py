@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.kubelet.claims import is_made
+from isthmus.kubelet.objects.claims import is_made
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import time
 
 from isthmus.images.cache import Cache
 from isthmus.images.known import Known
-from isthmus.kubelet.collecting import Collecting
+from isthmus.kubelet.images.collecting import Collecting
 from isthmus.model.images import parse
 
 DAY_S = 86400

@@ -2,8 +2,8 @@
 
 import pytest
 
-from isthmus.kubelet.conditions import merged
-from isthmus.kubelet.status import pod_status
+from isthmus.kubelet.status.conditions import merged
+from isthmus.kubelet.status.pod import pod_status
 from isthmus.model.pod_job import JobState
 from tests.support.pods import container, pod
 from tests.support.reports import at, ended, job, report, running, waiting

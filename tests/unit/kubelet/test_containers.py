@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.kubelet import flags, translate
-from isthmus.kubelet.unready import Unready, UnreadyError
+from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.slurm import flags
+from isthmus.kubelet.translate import pod as translate
 from isthmus.model import image_accounts
 from isthmus.model.plan import Capabilities, Mount, User
 from tests.support.pods import IMAGE, container, pod, resolved

@@ -4,9 +4,9 @@ import base64
 
 import pytest
 
-from isthmus.kubelet.environment import environment, services
-from isthmus.kubelet.resources import demand
-from isthmus.kubelet.unready import Unready, UnreadyError
+from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.translate.environment import environment, services
+from isthmus.kubelet.translate.resources import demand
 from isthmus.model.plan import Fact, Variable
 from tests.support.pods import SETTINGS, container, pod, resolved
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from isthmus.kubelet.events import Event, Kind, changes, full_name, probes
-from isthmus.kubelet.status import pod_status, refused, unready
-from isthmus.kubelet.unready import Unready, UnreadyError
+from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.status.events import Event, Kind, changes, full_name, probes
+from isthmus.kubelet.status.pod import pod_status, refused, unready
 from isthmus.model.pod_inputs import ImageState
 from isthmus.model.pod_job import JobState
 from tests.support.pods import pod

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.kubelet.expansion import escape, expand, settled
+from isthmus.kubelet.translate.expansion import escape, expand, settled
 
 KNOWN = {"A": "one", "IP": "$(IP)", "MONEY": "5$$$$"}
 

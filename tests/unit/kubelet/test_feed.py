@@ -7,8 +7,8 @@ import pytest
 
 from isthmus.clients.job_feed import FeedError
 from isthmus.jobs.hub import Hub
-from isthmus.kubelet.feed import Feed
-from isthmus.kubelet.jobs import Jobs
+from isthmus.kubelet.slurm.feed import Feed
+from isthmus.kubelet.slurm.jobs import Jobs
 from isthmus.model.job_feed import Delta, Update
 from isthmus.model.pod_job import JobState
 from tests.support import virtual_time

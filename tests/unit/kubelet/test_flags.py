@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.kubelet import flags
+from isthmus.kubelet.slurm import flags
 from tests.support.pods import pod
 
 

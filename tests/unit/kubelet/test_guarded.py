@@ -5,8 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from isthmus.clients.kube import KubeError
-from isthmus.kubelet import main, watching
+from isthmus.clients.kube.api import KubeError
+from isthmus.kubelet import main
+from isthmus.kubelet.objects import watching
 
 
 class Over(BaseException):

@@ -11,8 +11,9 @@ import pytest
 from isthmus.clients import squashfs
 from isthmus.images.errors import DeniedError, NoSpaceError
 from isthmus.images.pull import Place
-from isthmus.kubelet import images, pulling
-from isthmus.kubelet.images import Images, ImageWaitError
+from isthmus.kubelet.images import manager as images
+from isthmus.kubelet.images import policy as pulling
+from isthmus.kubelet.images.manager import Images, ImageWaitError
 from isthmus.model.image_accounts import Account, Accounts
 from isthmus.model.images import Pulled
 from tests.support.waiting import wait

@@ -8,9 +8,9 @@ from itertools import chain
 
 import pytest
 
-from isthmus.clients.pod_jobs import NoAnswerError, RefusedError
-from isthmus.kubelet import jobs
-from isthmus.kubelet.jobs import Jobs
+from isthmus.clients.slurm.pod_jobs import NoAnswerError, RefusedError
+from isthmus.kubelet.slurm import jobs
+from isthmus.kubelet.slurm.jobs import Jobs
 from isthmus.model.pod_job import Job, JobState
 from tests.support.fake_pod_jobs import FakeSlurm
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from isthmus.kubelet.logs import Wanted, kept
-from isthmus.kubelet.store import PodFolder
+from isthmus.kubelet.api.logs import Wanted, kept
+from isthmus.kubelet.pods.store import PodFolder
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 FIRST = "2026-01-01T11:00:00.123456789Z stdout F before\n"

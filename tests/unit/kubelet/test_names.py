@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.kubelet.names import dns, fqdn, hostname, hosts
+from isthmus.kubelet.translate.names import dns, fqdn, hostname, hosts
 from isthmus.model.plan import Dns, Host
 from tests.support.pods import SETTINGS, pod
 

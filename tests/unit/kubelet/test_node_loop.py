@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from isthmus.kubelet import node_loop, starting
-from isthmus.kubelet.node_loop import NodeLoop
-from isthmus.kubelet.starting import NeverError
+from isthmus.kubelet.node import loop as node_loop
+from isthmus.kubelet.node.loop import NodeLoop
+from isthmus.kubelet.pods import starting
+from isthmus.kubelet.pods.starting import NeverError
 from tests.support.fake_pod_jobs import OFFER
 from tests.support.pods import SETTINGS, container, pod
 from tests.unit.kubelet.test_node import HOST

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.kubelet import pace
+from isthmus.kubelet.slurm import pace
 
 
 def a_second(kubelets, quiet_s, *, attended, pods=True):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.kubelet.phase import phase
+from isthmus.kubelet.status.phase import phase
 
 RUN = {"state": {"running": {}}, "started": True}
 UNSTARTED = {"state": {"running": {}}, "started": False}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.kubelet.placing import place
+from isthmus.kubelet.slurm.placing import place
 from tests.support.pods import SETTINGS, pod
 
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from isthmus.kubelet.pulling import Pull, back_off_s, credentials, decide, failed, refusal
+from isthmus.kubelet.images.policy import Pull, back_off_s, credentials, decide, failed, refusal
 
 DIGEST = f"app@sha256:{'0' * 64}"
 

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from isthmus.kubelet.images import ImageWaitError
-from isthmus.kubelet.parts import Pauses
-from isthmus.kubelet.pulls import Pulls, needs
+from isthmus.kubelet.images.manager import ImageWaitError
+from isthmus.kubelet.images.pulls import Pulls, needs
+from isthmus.kubelet.pods.parts import Pauses
 from isthmus.model.pod_inputs import Image, ImageState
 from tests.support.pods import container, pod
 

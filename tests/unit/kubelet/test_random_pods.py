@@ -7,9 +7,13 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from isthmus.kubelet import events, refusals, script, status, translate
-from isthmus.kubelet.expansion import expand, settled
-from isthmus.kubelet.unready import UnreadyError
+from isthmus.kubelet.admit import pod as refusals
+from isthmus.kubelet.pods.unready import UnreadyError
+from isthmus.kubelet.slurm import script
+from isthmus.kubelet.status import events
+from isthmus.kubelet.status import pod as status
+from isthmus.kubelet.translate import pod as translate
+from isthmus.kubelet.translate.expansion import expand, settled
 from isthmus.model.pod_inputs import TokenRequest
 from isthmus.model.pod_job import JobState
 from tests.support.pods import IMAGE, SETTINGS, resolved

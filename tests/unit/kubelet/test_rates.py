@@ -8,10 +8,10 @@ import pytest
 
 from isthmus.clients.job_feed import FeedError
 from isthmus.jobs.hub import Hub
-from isthmus.kubelet import node_loop
-from isthmus.kubelet.feed import Feed
-from isthmus.kubelet.jobs import Jobs
-from isthmus.kubelet.node_loop import NodeLoop
+from isthmus.kubelet.node import loop as node_loop
+from isthmus.kubelet.node.loop import NodeLoop
+from isthmus.kubelet.slurm.feed import Feed
+from isthmus.kubelet.slurm.jobs import Jobs
 from tests.support import virtual_time
 from tests.support.fake_pod_jobs import OFFER
 from tests.support.pods import SETTINGS

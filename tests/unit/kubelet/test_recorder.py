@@ -2,9 +2,9 @@
 
 import asyncio
 
-from isthmus.kubelet import recorder
-from isthmus.kubelet.events import Kind
-from isthmus.kubelet.recorder import Recorder
+from isthmus.kubelet.status import recorder
+from isthmus.kubelet.status.events import Kind
+from isthmus.kubelet.status.recorder import Recorder
 from tests.support.fake_kube import FakeKube
 
 POD = {"metadata": {"name": "web", "namespace": "default", "uid": "u", "resourceVersion": "1"}}

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.kubelet import flags
-from isthmus.kubelet.refusals import ignored, problems
-from isthmus.kubelet.refusals_containers import ephemeral
+from isthmus.kubelet.admit.containers import ephemeral
+from isthmus.kubelet.admit.pod import ignored, problems
+from isthmus.kubelet.slurm import flags
 from tests.support.pods import SETTINGS, container, pod
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from isthmus.kubelet import flags
-from isthmus.kubelet.refusals_tasks import problems
+from isthmus.kubelet.admit.tasks import problems
+from isthmus.kubelet.slurm import flags
 from tests.support.pods import container, pod
 
 TWO = {flags.FLAGS: "--ntasks=2"}

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.kubelet import translate
-from isthmus.kubelet.replacing import changed, is_current
+from isthmus.kubelet.pods.replacing import changed, is_current
+from isthmus.kubelet.translate import pod as translate
 from tests.support.pods import container, pod, resolved
 from tests.support.reports import ended, report, running, status, waiting
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.kubelet.resources import demand, extended, memory_limit_mib
+from isthmus.kubelet.translate.resources import demand, extended, memory_limit_mib
 from tests.support.pods import SETTINGS, container, pod
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from isthmus.kubelet import runtimes
-from isthmus.kubelet.unready import Unready, UnreadyError
+from isthmus.kubelet.admit import runtime_classes
+from isthmus.kubelet.pods.unready import Unready, UnreadyError
 
 
 def test_class_of_this_node_is_well():
-    runtimes.check("containers", {"handler": "apptainer"})
+    runtime_classes.check("containers", {"handler": "apptainer"})
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,6 @@ def test_class_of_this_node_is_well():
 )
 def test_other_classes_are_told(found, why):
     with pytest.raises(UnreadyError) as told:
-        runtimes.check("kata", found)
+        runtime_classes.check("kata", found)
     assert told.value.reason is Unready.SANDBOX
     assert told.value.message.startswith(why)

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from isthmus.clients.kube import Event
-from isthmus.kubelet import services
-from isthmus.kubelet.services import SERVICES, SLICES, Services
+from isthmus.clients.kube.api import Event
+from isthmus.kubelet.objects import services
+from isthmus.kubelet.objects.services import SERVICES, SLICES, Services
 from tests.support.services import endpoint, service, slice_of
 
 WEB = "10.96.0.9 tcp 80"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.kubelet.servicetable import table
+from isthmus.kubelet.objects.servicetable import table
 from isthmus.model.services import Transport
 from tests.support.services import answering, endpoint, place, service, slice_of
 

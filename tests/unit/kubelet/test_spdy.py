@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from isthmus.kubelet.spdy import DICTIONARY, MAX_FRAME_BYTES, Bytes, Leaving, Opened, Ping, Reset, Spdy, SpdyError
+from isthmus.kubelet.api.spdy import DICTIONARY, MAX_FRAME_BYTES, Bytes, Leaving, Opened, Ping, Reset, Spdy, SpdyError
 
 
 def control(kind, body, flags=0, version=3):

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.kubelet.status import refused, unready
-from isthmus.kubelet.unready import Unready, UnreadyError
+from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.status.pod import refused, unready
 from isthmus.model.pod_inputs import ImageState
 from isthmus.model.pod_job import JobState
 from tests.support.pods import container, pod

@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from isthmus.kubelet import credentials, store
+from isthmus.kubelet import credentials
 from isthmus.kubelet.credentials import Authority
-from isthmus.kubelet.store import Store
+from isthmus.kubelet.pods import store
+from isthmus.kubelet.pods.store import Store
 from tests.support import pki
 
 UID = "11111111-2222-3333-4444-555555555555"

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.kubelet import flags, script, translate
+from isthmus.kubelet.slurm import flags, script
+from isthmus.kubelet.translate import pod as translate
 from isthmus.model.network import Driver
 from tests.support.pods import SETTINGS, UID, container, pod
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from isthmus.kubelet import translate
+from isthmus.kubelet.translate import pod as translate
 from isthmus.model.pod_inputs import TokenRequest, Wanted
 from tests.support.pods import UID, container, pod, resolved
 

@@ -4,9 +4,9 @@ import base64
 
 import pytest
 
-from isthmus.kubelet.resources import demand
-from isthmus.kubelet.unready import Unready, UnreadyError
-from isthmus.kubelet.volumes import claim_of, tokens, volumes
+from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.translate.resources import demand
+from isthmus.kubelet.translate.volumes import claim_of, tokens, volumes
 from isthmus.model.plan import File, Volume, VolumeKind, to_json
 from isthmus.model.pod_inputs import TokenRequest
 from tests.support.pods import SETTINGS, container, pod, resolved

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from isthmus.kubelet import watching
-from isthmus.kubelet.watching import follow
+from isthmus.kubelet.objects import watching
+from isthmus.kubelet.objects.watching import follow
 from tests.support import kube_cases
 from tests.support.fake_kube import FakeKube
 

@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from isthmus.kubelet.worker import Worker
+from isthmus.kubelet.pods.worker import Worker
 from tests.support.pods import container, pod
 
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from isthmus.network import account_sockets, client
-from isthmus.network.account_sockets import AccountSockets
+from isthmus.network.api import account_sockets, client
+from isthmus.network.api.account_sockets import AccountSockets
 from isthmus.supervisor import services
 
 ME = os.geteuid()

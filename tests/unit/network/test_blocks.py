@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from isthmus.network.blocks import after, grow, hosts
+from isthmus.network.state.blocks import after, grow, hosts
 
 PODS = IPv4Network("10.64.0.0/20")
 

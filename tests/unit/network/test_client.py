@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from isthmus.network import client
-from isthmus.network.messages import Status
-from isthmus.network.protocol import accept
+from isthmus.network.api import client
+from isthmus.network.api.messages import Status
+from isthmus.network.api.protocol import accept
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.model.network import Attachment, Driver, Job, Lease, Node, Ranges, User
-from isthmus.network.codec import Guard, decode, encode, key_of
-from isthmus.network.keys import Keys, StoredError
+from isthmus.network.state.codec import Guard, decode, encode, key_of
+from isthmus.network.state.keys import Keys, StoredError
 
 KEYS = Keys("blue")
 BLOCK = IPv4Network("10.64.0.0/24")

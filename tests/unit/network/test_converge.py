@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.model.network import Driver, Job, Node, State, User
-from isthmus.network.converge import LOOK_S, Converger
+from isthmus.network.node.converge import LOOK_S, Converger
 from tests.support.kernel import FakeFollower, FakeKernel
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.model.network import Attachment, Driver, Job, State, User
 from isthmus.model.node_network import Leg
-from isthmus.network import dns
+from isthmus.network.dns import records as dns
 
 ALICE = User(1001, "alice", 4096, (IPv4Network("10.64.0.0/24"),), reserved={"web": IPv4Address("10.64.0.200")})
 SETTINGS = dns.DnsSettings("cl", (IPv4Address("192.0.2.53"),), ("example.org",))

@@ -5,14 +5,14 @@ from ipaddress import IPv4Address
 import pytest
 
 from isthmus.model.network import Attachment, Driver, Job, Node, State, User
-from isthmus.network.converge import Converger
-from isthmus.network.dns import DnsSettings
-from isthmus.network.drivers import FlannelNetwork, PrivateNetwork
-from isthmus.network.flannel import FlannelConverger
-from isthmus.network.names import NodeNames
-from isthmus.network.protocol import RequestError
-from isthmus.network.snapshot import Snapshot
-from isthmus.network.view import View
+from isthmus.network.api.protocol import RequestError
+from isthmus.network.dns.names import NodeNames
+from isthmus.network.dns.records import DnsSettings
+from isthmus.network.drivers.flannel import FlannelConverger
+from isthmus.network.drivers.table import FlannelNetwork, PrivateNetwork
+from isthmus.network.node.converge import Converger
+from isthmus.network.state.snapshot import Snapshot
+from isthmus.network.state.view import View
 from tests.support.kernel import FakeAttachments, FakeFollower, FakeKernel
 
 ADDRESS = IPv4Address("10.128.1.8")
@@ -75,7 +75,7 @@ def test_pod_that_failed_is_not_ready_and_told(bed):
 
 
 def test_address_that_etcd_does_not_tell_is_an_error(monkeypatch):
-    monkeypatch.setattr("isthmus.network.drivers.ECHO_S", 0.01)
+    monkeypatch.setattr("isthmus.network.drivers.table.ECHO_S", 0.01)
     bed = Bed(State(STATE.nodes, STATE.users, STATE.jobs))
     with pytest.raises(RequestError, match="etcd took the pod's address and does not tell of it"):
         bed.flannel.make(7)

@@ -1,6 +1,6 @@
 """Addresses are given back when a job has ended, and never before."""
 
-from isthmus.network.ended import GRACE_S, Judgement, Missing, judge
+from isthmus.network.state.ended import GRACE_S, Judgement, Missing, judge
 
 
 def rounds(*answers, known=None):

@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from isthmus.network.fields import BoundError, FieldError, Fields, parse
+from isthmus.network.api.fields import BoundError, FieldError, Fields, parse
 
 
 class Colour(StrEnum):

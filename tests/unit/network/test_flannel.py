@@ -6,8 +6,8 @@ from ipaddress import IPv4Address
 import pytest
 
 from isthmus.model.network import Attachment, Driver, Job, Node, State, User
-from isthmus.network.flannel import CHECK_S, FlannelConverger
-from isthmus.network.store import EndedError
+from isthmus.network.drivers.flannel import CHECK_S, FlannelConverger
+from isthmus.network.state.store import EndedError
 from tests.support.kernel import FakeAttachments
 
 ALICE, BOB = 1001, 1002

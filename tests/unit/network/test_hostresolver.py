@@ -4,7 +4,7 @@ from ipaddress import IPv4Address
 
 import pytest
 
-from isthmus.network.hostresolver import OURS, HostResolver, follow, upstreams, wanted
+from isthmus.network.dns.hostresolver import OURS, HostResolver, follow, upstreams, wanted
 
 GIVEN = "# by DHCP\nsearch example.org\nnameserver 192.0.2.53\nnameserver fd00::53\noptions ndots:1\n"
 

@@ -6,8 +6,8 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.model.network import Driver, Job, Lease, Ranges, State, User
-from isthmus.network import ipam
-from isthmus.network.nodelist import unfold
+from isthmus.network.node.nodelist import unfold
+from isthmus.network.state import ipam
 
 RANGES = Ranges(IPv4Network("10.64.0.0/16"), 24, 4096, 4099)
 ALICE = 1001

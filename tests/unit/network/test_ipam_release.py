@@ -7,8 +7,8 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.model.network import Driver, Job, Lease, Ranges, State, User
-from isthmus.network import ipam
-from isthmus.network.nodelist import unfold
+from isthmus.network.node.nodelist import unfold
+from isthmus.network.state import ipam
 
 RANGES = Ranges(IPv4Network("10.64.0.0/16"), 28)
 BLOCKS = tuple(map(IPv4Network, ("10.64.0.0/28", "10.64.0.16/28", "10.64.0.32/28")))

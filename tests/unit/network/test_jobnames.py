@@ -2,10 +2,10 @@
 
 from ipaddress import IPv4Address
 
-from isthmus.clients.slurm import Holding
+from isthmus.clients.slurm.commands import Holding
 from isthmus.model.network import Driver, Job
 from isthmus.network.bounds import JOB_NAME_MAX
-from isthmus.network.jobnames import renamed
+from isthmus.network.dns.jobnames import renamed
 
 
 def job(number, name=""):

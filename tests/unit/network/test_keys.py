@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.network.keys import AttachmentKey, JobKey, Keys, LeaseKey, NodeKey, RangesKey, StoredError, UserKey
+from isthmus.network.state.keys import AttachmentKey, JobKey, Keys, LeaseKey, NodeKey, RangesKey, StoredError, UserKey
 
 KEYS = Keys("blue")
 

@@ -2,7 +2,7 @@
 
 import os
 
-from isthmus.network.leases import Idle, users_here
+from isthmus.network.state.leases import Idle, users_here
 
 
 def test_lease_without_use_is_dropped():

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from isthmus.network import limits
-from isthmus.network.limits import LOOKUPS_MAX, REMEMBERED_MAX, UNKNOWN_S, Accounts, Buckets
+from isthmus.network.api import limits
+from isthmus.network.api.limits import LOOKUPS_MAX, REMEMBERED_MAX, UNKNOWN_S, Accounts, Buckets
 
 ALICE, SUBORDINATE = 1001, 165536
 

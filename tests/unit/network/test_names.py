@@ -7,10 +7,10 @@ import pytest
 
 from isthmus.model.network import Attachment, Driver, Job, Node, State, User
 from isthmus.model.node_network import FlannelPod
-from isthmus.network.dns import DnsSettings
-from isthmus.network.hostresolver import HostResolver
-from isthmus.network.names import NodeNames
-from isthmus.network.plan import desired
+from isthmus.network.dns.hostresolver import HostResolver
+from isthmus.network.dns.names import NodeNames
+from isthmus.network.dns.records import DnsSettings
+from isthmus.network.node.plan import desired
 
 
 def state(*jobs):

@@ -5,7 +5,7 @@ import random
 import pytest
 from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 
-from isthmus.network.nodelist import NODES_MAX, NodeListError, fold, unfold
+from isthmus.network.node.nodelist import NODES_MAX, NodeListError, fold, unfold
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.network.plugin import ANSWER_S, Plugin, Watcher, state
+from isthmus.network.node.plugin import ANSWER_S, Plugin, Watcher, state
 
 LIBRARY = b"7f00-7f01 r-xp 00000000 08:01 42 /usr/lib/isthmus/isthmus_spank.so\n"
 OTHER = b"7f02-7f03 r-xp 00000000 08:01 43 /usr/lib/libc.so.6\n"

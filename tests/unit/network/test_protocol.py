@@ -6,8 +6,8 @@ from ipaddress import IPv4Address
 import pytest
 
 from isthmus.model.network import Driver
-from isthmus.network import protocol
-from isthmus.network.messages import (
+from isthmus.network.api import protocol
+from isthmus.network.api.messages import (
     OPS,
     ErrorCode,
     JobGet,
@@ -24,7 +24,7 @@ from isthmus.network.messages import (
     TraceProtocol,
     Unreserve,
 )
-from isthmus.network.protocol import RequestError, authorise, parse_request
+from isthmus.network.api.protocol import RequestError, authorise, parse_request
 from tests.support.services import answering, place
 
 PREPARE = JobPrepare(7, 1001, "alice", "run", ("c1", "c2"), Driver.PRIVATE)

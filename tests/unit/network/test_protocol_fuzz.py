@@ -5,9 +5,9 @@ import random
 from collections import Counter
 from itertools import product
 
-from isthmus.network import protocol
-from isthmus.network.messages import ErrorCode
-from isthmus.network.protocol import RequestError, accept, authorise, parse_request, refuse
+from isthmus.network.api import protocol
+from isthmus.network.api.messages import ErrorCode
+from isthmus.network.api.protocol import RequestError, accept, authorise, parse_request, refuse
 from tests.unit.network.test_protocol import REQUESTS
 
 MESSAGES = 10_000

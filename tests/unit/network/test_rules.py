@@ -5,8 +5,8 @@ import pytest
 
 from isthmus.model.network import Node, State
 from isthmus.model.node_network import FlannelPod, Leg, NodePlan, Pod
-from isthmus.network.rules import Action, Egress, Ports, Protocol, Service, Settings, base, change, elements
-from isthmus.network.rules_flannel import Flannel
+from isthmus.network.drivers.flannel_rules import Flannel
+from isthmus.network.node.rules import Action, Egress, Ports, Protocol, Service, Settings, base, change, elements
 
 PODS, BLOCK, SECOND = map(IPv4Network, ("10.128.0.0/12", "10.128.1.0/24", "10.128.2.0/24"))
 HERE, PEER = IPv4Address("192.0.2.1"), IPv4Address("192.0.2.2")

@@ -1,5 +1,5 @@
 from isthmus.model.subids import END_ID, Range
-from isthmus.network.rules_bounds import Bounds, apart, chains
+from isthmus.network.node.rules_bounds import Bounds, apart, chains
 
 BOUNDS = Bounds(flows=50, rate=5, dns=7)
 

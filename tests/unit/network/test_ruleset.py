@@ -5,9 +5,9 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from isthmus.network import rules
-from isthmus.network.rules_flannel import Backend, Flannel
-from isthmus.network.ruleset import POLICY, Fate, Ruleset, RulesetError, Unknown
+from isthmus.network.drivers.flannel_rules import Backend, Flannel
+from isthmus.network.node import rules
+from isthmus.network.trace.ruleset import POLICY, Fate, Ruleset, RulesetError, Unknown
 
 HOOK = "type filter hook input priority filter; policy accept"
 SETS = {"few": frozenset({"192.0.2.1", "192.0.2.2"}), "owned": frozenset({"7 . 10.0.0.0/24"}), "none": frozenset()}

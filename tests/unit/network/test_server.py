@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from isthmus.network import limits, server
+from isthmus.network.api import limits, server
 from tests.support.waiting import wait
 
 BOB, CAROL = 1002, 1003

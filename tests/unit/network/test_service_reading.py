@@ -1,7 +1,7 @@
 """A pod's rules as nft 1.0.6 tells them; tests/integration/test_services.py has it read what it writes."""
 
 from isthmus.model.services import Transport
-from isthmus.network import service_reading
+from isthmus.network.services import reading as service_reading
 from tests.support.services import answering, place
 
 

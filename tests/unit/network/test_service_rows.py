@@ -5,10 +5,10 @@ from ipaddress import IPv4Network
 import pytest
 
 from isthmus.model.services import AFFINITY_MAX_S, ENDPOINTS_MAX, ENDPOINTS_OF_ONE_MAX, SERVICES_MAX, rows
-from isthmus.network.fields import BoundError, FieldError
-from isthmus.network.messages import JobServices
-from isthmus.network.protocol import LINE_MAX, encode_request, parse_request
-from isthmus.network.service_rows import outside, read
+from isthmus.network.api.fields import BoundError, FieldError
+from isthmus.network.api.messages import JobServices
+from isthmus.network.api.protocol import LINE_MAX, encode_request, parse_request
+from isthmus.network.services.rows import outside, read
 from tests.support.services import answering, place
 
 TABLE = {place(): answering("10.64.0.3:8080", "192.0.2.1:1"), place(port=81): answering(affinity_s=AFFINITY_MAX_S)}

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from isthmus.model.services import Answering, Endpoint, Place, Transport
-from isthmus.network.fields import FieldError
-from isthmus.network.service_rows import read
-from isthmus.network.service_rules import has_affinity, set_name, text
+from isthmus.network.api.fields import FieldError
+from isthmus.network.services.rows import read
+from isthmus.network.services.rules import has_affinity, set_name, text
 from tests.support.services import answering, place
 
 SERVICES = IPv4Network("10.96.0.0/16")

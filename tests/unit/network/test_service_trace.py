@@ -5,11 +5,11 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.model.network import Driver, Job, Node, State, User
-from isthmus.network import rules
-from isthmus.network.points import Finder, visible
-from isthmus.network.rules import Protocol
-from isthmus.network.service_trace import PodTable, ToService
-from isthmus.network.trace import Probe, Verdict, verdict
+from isthmus.network.node import rules
+from isthmus.network.node.rules import Protocol
+from isthmus.network.trace.points import Finder, visible
+from isthmus.network.trace.services import PodTable, ToService
+from isthmus.network.trace.way import Probe, Verdict, verdict
 from tests.support.services import answering, place
 
 A, B = 1001, 1002

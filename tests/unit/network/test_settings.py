@@ -5,7 +5,7 @@ from ipaddress import IPv4Network
 
 import pytest
 
-from isthmus.network.rules_flannel import Backend, Flannel
+from isthmus.network.drivers.flannel_rules import Backend, Flannel
 from isthmus.network.settings import SettingsError, read
 
 TOLD = {

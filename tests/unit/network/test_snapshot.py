@@ -5,11 +5,11 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from isthmus.clients.etcd import Changes, Entry, Event, Found
+from isthmus.clients.etcd.store import Changes, Entry, Event, Found
 from isthmus.model.network import Attachment, Driver, Job, Lease, Node, Ranges, State, User
-from isthmus.network.codec import Guard, encode, key_of
-from isthmus.network.keys import JobKey, Keys, LeaseKey, RangesKey, StoredError, UserKey
-from isthmus.network.snapshot import Snapshot, follow, load
+from isthmus.network.state.codec import Guard, encode, key_of
+from isthmus.network.state.keys import JobKey, Keys, LeaseKey, RangesKey, StoredError, UserKey
+from isthmus.network.state.snapshot import Snapshot, follow, load
 
 KEYS = Keys("test")
 BLOCK = IPv4Network("10.64.0.0/24")

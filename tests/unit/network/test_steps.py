@@ -7,8 +7,8 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.model.node_network import FLOOD, Forward, Leg, NodePlan, Pod
-from isthmus.network import steps
-from isthmus.network.steps import difference
+from isthmus.network.node import steps
+from isthmus.network.node.steps import difference
 
 ONE, TWO = IPv4Network("10.64.0.0/24"), IPv4Network("10.64.1.0/24")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from isthmus.clients.etcd import Space
-from isthmus.network.store import space_problem
+from isthmus.clients.etcd.store import Space
+from isthmus.network.state.store import space_problem
 
 
 @pytest.mark.parametrize(

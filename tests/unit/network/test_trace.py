@@ -6,10 +6,10 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.model.network import Driver, Job, Lease, Node, State, User
-from isthmus.network import rules
-from isthmus.network.points import Finder, PointError, visible
-from isthmus.network.rules_flannel import Flannel
-from isthmus.network.trace import Probe, Verdict, failures, trace, verdict
+from isthmus.network.drivers.flannel_rules import Flannel
+from isthmus.network.node import rules
+from isthmus.network.trace.points import Finder, PointError, visible
+from isthmus.network.trace.way import Probe, Verdict, failures, trace, verdict
 
 A, B = 1001, 1002
 NODES = {name: Node(name, IPv4Address("192.0.2.0") + index) for index, name in enumerate(("c1", "c2", "login"), 1)}

@@ -5,9 +5,9 @@ from dataclasses import replace
 from ipaddress import IPv4Address
 
 from isthmus.model.network import Driver, Job, State
-from isthmus.network.keys import JobKey
-from isthmus.network.snapshot import Snapshot
-from isthmus.network.view import View
+from isthmus.network.state.keys import JobKey
+from isthmus.network.state.snapshot import Snapshot
+from isthmus.network.state.view import View
 
 
 def snapshot(*jobs, revision=1):

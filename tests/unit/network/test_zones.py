@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isthmus.model.network import Attachment, Driver, Job, State, User
-from isthmus.network import dns
-from isthmus.network.zones import EVERY, FLANNEL, PRIVATE, Zones
+from isthmus.network.dns import records as dns
+from isthmus.network.dns.zones import EVERY, FLANNEL, PRIVATE, Zones
 
 NETWORKS = (PRIVATE, FLANNEL, EVERY)
 UIDS = (1001, 1002, 1003)

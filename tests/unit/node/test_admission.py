@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.node.admission import Asked, Joined, Known, RefusalError, admit
+from isthmus.node.service.admission import Asked, Joined, Known, RefusalError, admit
 from isthmus.node.tokens import create
 
 NOW = 1000.0

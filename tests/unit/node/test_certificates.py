@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from isthmus.filters.ca import ca_certificate_fits
+from isthmus.filters.trust.ca import ca_certificate_fits
 from isthmus.node import certificates
 from isthmus.node.certificates import CertificateError
 from tests.support.joins import authority

@@ -1,4 +1,4 @@
-from isthmus.node.doors import Bounds, Rates
+from isthmus.node.service.doors import Bounds, Rates
 
 
 class Clock:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from isthmus.filters.image import local_apt_sources
+from isthmus.filters.images.image import local_apt_sources
 from tests.support import modules
 
 MIRROR = "http://mirror.example/debian"

@@ -6,7 +6,7 @@ import pwd
 
 import pytest
 
-from isthmus.filters.slurm_files import slurm_protected
+from isthmus.filters.slurm.files import slurm_protected
 from tests.support import modules
 
 OWNER = f"{pwd.getpwuid(os.getuid()).pw_name}:{grp.getgrgid(os.getgid()).gr_name}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isthmus.network.protocol import LINE_MAX, RequestError, parse_request
+from isthmus.network.api.protocol import LINE_MAX, RequestError, parse_request
 
 
 @dataclass(frozen=True)

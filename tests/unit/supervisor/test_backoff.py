@@ -1,7 +1,7 @@
 import pytest
 
-from isthmus.supervisor.backoff import BackOff
-from isthmus.supervisor.containers import restarts
+from isthmus.supervisor.containers.backoff import BackOff
+from isthmus.supervisor.containers.container import restarts
 
 
 def test_pauses_double_to_five_minutes():

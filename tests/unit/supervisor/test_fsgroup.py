@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from isthmus.supervisor import fsgroup
+from isthmus.supervisor.volumes import fsgroup
 
 GID = 54_321
 

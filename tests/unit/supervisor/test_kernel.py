@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.supervisor import cgroups, clock, linux, namespaces, pause, stats
+from isthmus.supervisor import clock
+from isthmus.supervisor.containers import stats
+from isthmus.supervisor.runtime import cgroups, linux, namespaces, pause
 
 
 @pytest.mark.parametrize(

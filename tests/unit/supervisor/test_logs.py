@@ -3,9 +3,9 @@ import re
 
 import pytest
 
-from isthmus.supervisor import logread, logs
-from isthmus.supervisor.logread import Wanted, read
-from isthmus.supervisor.logs import STDERR, STDOUT, LogWriter
+from isthmus.supervisor.containers import logread, logs
+from isthmus.supervisor.containers.logread import Wanted, read
+from isthmus.supervisor.containers.logs import STDERR, STDOUT, LogWriter
 from tests.support import homes
 
 RECORD = re.compile(rb"\d{4}-\d\d-\d\dT[\d:]{8}\.\d{9}Z (stdout|stderr) ([FP]) (.*)\n")

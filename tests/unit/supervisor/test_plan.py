@@ -3,9 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.supervisor import linux, podfiles, sandbox, volumes
 from isthmus.supervisor import plan as plans
 from isthmus.supervisor.plan import PlanError
+from isthmus.supervisor.runtime import linux, sandbox
+from isthmus.supervisor.volumes import mounts as volumes
+from isthmus.supervisor.volumes import podfiles
 from tests.support.supervised import action, container, mount, plan, probe, volume
 
 WHOLE = plan(

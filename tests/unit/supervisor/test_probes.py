@@ -3,8 +3,8 @@ import struct
 
 import pytest
 
-from isthmus.supervisor import grpc, probes
-from isthmus.supervisor.probes import Judge, ProbeError, request
+from isthmus.supervisor.containers import grpc, probes
+from isthmus.supervisor.containers.probes import Judge, ProbeError, request
 from tests.support.supervised import action, probe
 
 

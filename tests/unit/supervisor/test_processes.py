@@ -6,8 +6,9 @@ import os
 
 import pytest
 
-from isthmus.supervisor import paths, processes
-from isthmus.supervisor.processes import Place, Program
+from isthmus.supervisor.runtime import processes
+from isthmus.supervisor.runtime.processes import Place, Program
+from isthmus.supervisor.volumes import paths
 
 _PR_GET_DUMPABLE = 3
 

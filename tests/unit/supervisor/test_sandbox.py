@@ -2,8 +2,8 @@
 
 import pytest
 
-from isthmus.supervisor import sandbox
-from isthmus.supervisor.processes import StartError
+from isthmus.supervisor.runtime import sandbox
+from isthmus.supervisor.runtime.processes import StartError
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ import sys
 
 import pytest
 
-from isthmus.supervisor import seccomp
-from isthmus.supervisor.seccomp import SeccompError
+from isthmus.supervisor.runtime import seccomp
+from isthmus.supervisor.runtime.seccomp import SeccompError
 
 ALLOW, REFUSE = "SCMP_ACT_ALLOW", "SCMP_ACT_ERRNO"
 # Loads the filter given as hex, then tells for each call what became of it: its errno, or 0.
 _TRY = """\
 import ctypes, os, signal, sys
-from isthmus.supervisor import linux
+from isthmus.supervisor.runtime import linux
 calls = {
     "sync": lambda: os.sync() or 0,
     "getpriority": lambda: os.getpriority(os.PRIO_PROCESS, 0),

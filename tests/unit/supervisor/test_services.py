@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from isthmus.model.services import changes, rows
-from isthmus.network.messages import ErrorCode, JobServices
-from isthmus.network.protocol import LINE_MAX, accept, parse_request, refuse
+from isthmus.network.api.messages import ErrorCode, JobServices
+from isthmus.network.api.protocol import LINE_MAX, accept, parse_request, refuse
 from isthmus.supervisor import services
 from isthmus.supervisor.services import Services
 from tests.support.services import answering, place

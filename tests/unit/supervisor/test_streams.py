@@ -5,8 +5,8 @@ import os
 
 from isthmus.podproto.frames import Channel as Of
 from isthmus.podproto.frames import Data
-from isthmus.supervisor.processes import Process, Program
-from isthmus.supervisor.streams import Streams
+from isthmus.supervisor.containers.streams import Streams
+from isthmus.supervisor.runtime.processes import Process, Program
 from tests.support import homes
 
 

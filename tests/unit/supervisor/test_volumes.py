@@ -2,7 +2,7 @@
 
 import os
 
-from isthmus.supervisor.volumes import Folders, make
+from isthmus.supervisor.volumes.mounts import Folders, make
 
 
 def test_folders_within_a_volume_let_everyone_pass(tmp_path):

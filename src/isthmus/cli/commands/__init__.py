@@ -1,0 +1,1 @@
+"""The subcommands of `isthmus`, a module each: `register(subparsers)`."""

@@ -1,0 +1,64 @@
+"""`isthmus down`: end the user's Kubernetes; its data stay, unless they are to go."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from isthmus.cli import place
+from isthmus.cli.errors import CommandError
+from isthmus.controlplane.commands.down import Down, down
+
+EPILOG = """examples:
+  isthmus down                end it; `isthmus up` goes on with the same objects
+  isthmus down --keep-pods    end the control plane alone; pods run on
+  isthmus down --purge        remove the cluster with all objects and volumes; images stay
+
+exit status: 0 it is down, 1 it is not (standard error says why), 2 wrong usage"""
+
+
+def register(subparsers: Any) -> None:
+    """Add the command."""
+    command = subparsers.add_parser(
+        "down",
+        help="end your Kubernetes",
+        description="End your Kubernetes and the jobs of its pods. Harmless when it is down.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("--keep-pods", action="store_true", help="leave pods running; the next start finds them")
+    command.add_argument("--purge", action="store_true", help="remove all objects, volumes and keys")
+    command.add_argument("--yes", action="store_true", help="do not ask before --purge")
+    place.add_json(command)
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """End it.
+
+    Raises:
+        CommandError: it did not end, or the user does not want to lose the data.
+    """
+    here = place.here()
+    if options.purge and not options.yes and not _agreed():
+        raise CommandError("nothing was done; give --yes, or answer yes, to remove all objects and volumes")
+    with place.told(), place.progress() as tell:
+        ended = down(here, tell, keep_pods=options.keep_pods, purge=options.purge)
+    print(json.dumps(asdict(ended)) if options.json else _words(ended))
+
+
+def _agreed() -> bool:
+    if not sys.stdin.isatty():
+        return False
+    print("This removes all objects, volumes and keys of your cluster. Go on? [yes/no] ", end="", file=sys.stderr)
+    return sys.stdin.readline().strip() == "yes"
+
+
+def _words(ended: Down) -> str:
+    told = [f"ended job {' '.join(ended.jobs)}" if ended.jobs else "no control plane ran"]
+    told += [f"ended {len(ended.pods)} pods"] if ended.pods else []
+    told += [f"data are left on the disk of {ended.left}: your next start there removes them"] if ended.left else []
+    return "; ".join([*told, *(f"removed {path}" for path in ended.removed)])

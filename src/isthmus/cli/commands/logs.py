@@ -1,0 +1,36 @@
+"""`isthmus logs`: what the programs of the user's control plane say."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from isthmus.cli import place
+from isthmus.controlplane.commands import logs as reading
+
+PROGRAMS = ("job", "etcd", "kube-apiserver", "kube-controller-manager", "coredns", "kubelet", "audit")
+
+
+def register(subparsers: Any) -> None:
+    """Add the command."""
+    command = subparsers.add_parser(
+        "logs",
+        help="show the logs of your control plane",
+        description="Show the log of one program of your control plane; logs of pods are kubectl's.",
+    )
+    command.add_argument("program", nargs="?", default="job", choices=PROGRAMS, help="by default the job's own words")
+    command.add_argument("-f", "--follow", action="store_true", help="go on with new lines until Ctrl-C")
+    command.add_argument("-n", "--lines", type=int, default=100, metavar="N", help="how many to begin with")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the lines."""
+    here = place.here()
+    try:
+        with place.told():
+            for line in reading.lines(here.home.cluster, options.program, options.lines, follow=options.follow):
+                print(line, end="", flush=options.follow)
+    except KeyboardInterrupt:
+        sys.exit(130)

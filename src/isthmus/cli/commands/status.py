@@ -1,0 +1,81 @@
+"""`isthmus status`: the user's Kubernetes at a glance."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from isthmus.cli import place
+from isthmus.cli.errors import CommandError
+from isthmus.controlplane.commands.status import Status, status
+from isthmus.controlplane.network import NetworkError
+
+
+def register(subparsers: Any) -> None:
+    """Add the command."""
+    command = subparsers.add_parser(
+        "status",
+        help="show your Kubernetes, its pods and jobs",
+        description="Show your control plane, its node, pods and jobs. Exit status 1 when it does not answer.",
+    )
+    place.add_json(command)
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Show it.
+
+    Raises:
+        CommandError: the API server does not answer.
+    """
+    here = place.here()
+    if here.network is not None:
+        try:
+            here.network.join()
+        except NetworkError as error:
+            raise CommandError(str(error)) from error
+    with place.told():
+        found = status(here)
+    if options.json:
+        print(json.dumps(asdict(found)))
+    else:
+        Console().print(_table(found))
+    if not found.up:
+        raise CommandError(found.problem or "your Kubernetes is down; start it with `isthmus up`")
+
+
+def _table(found: Status) -> Table:
+    table = Table(show_header=False, box=None)
+    for name, words in _rows(found).items():
+        if words:
+            table.add_row(name, words)
+    return table
+
+
+def _rows(found: Status) -> dict[str, str]:
+    job, node = found.job, found.node
+    return {
+        "control plane": f"job {job.id} {job.state} {job.node}, {job.left} left" if job else "down",
+        "successor": f"job {found.successor.id}" if found.successor else "",
+        "API server": f"{found.server} {found.version}".strip(),
+        "programs": ", ".join(_program(name, each) for name, each in found.programs.items()),
+        "data": _data(found.data),
+        "node": f"{node['name']}, {'ready' if node['ready'] else 'not ready'}" if node else "",
+        "pods": ", ".join(f"{count} {phase}" for phase, count in found.pods.items()),
+        "jobs of pods": ", ".join(f"{each.id} {each.name} {each.state}" for each in found.pod_jobs),
+    }
+
+
+def _data(told: dict[str, Any]) -> str:
+    warnings = [f"warning: {each}" for each in told.get("warnings", ())]
+    return "\n".join([*filter(None, [told.get("words")]), *warnings])
+
+
+def _program(name: str, told: dict[str, Any]) -> str:
+    again = f" (restarted {told['restarts']} times, {told['ended']})" if told["restarts"] else ""
+    return f"{name} {told['state']}{again}"

@@ -1,0 +1,85 @@
+"""`isthmus up`: the user's own Kubernetes, as a Slurm job."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from isthmus.cli import place
+from isthmus.controlplane.commands.up import Up, up
+from isthmus.controlplane.settings import DataPlace
+
+TIMEOUT_S = 600
+FIRST = """This is your first cluster here. A job of yours, isthmus-control-plane, will run its API server;
+each pod will be one more job of yours, named after the pod. Its files lie in ~/.isthmus.
+At its time limit the job hands over to a next one.
+"""
+EPILOG = """examples:
+  isthmus up                                     start it, or find it running
+  export KUBECONFIG=$(isthmus kubeconfig --path)
+  kubectl create deployment web --image=nginx    each pod is a job: squeue --me
+  isthmus up --partition long --time 7-0         elsewhere; kept for later starts
+  isthmus up --data node                         etcd on the node's disk; kept too
+
+exit status: 0 the API server answers, 1 it does not (standard error says why), 2 wrong usage"""
+_WISHES = ("partition", "account", "qos", "time", "memory_mib", "audit", "data")
+
+
+def register(subparsers: Any) -> None:
+    """Add the command."""
+    command = subparsers.add_parser(
+        "up",
+        help="start your own Kubernetes",
+        description="Start your own Kubernetes as a Slurm job and wait until it answers. Harmless when it runs.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for name in _WISHES[:4]:
+        command.add_argument(
+            f"--{name}", default=None, metavar=name.upper(), help=f"{name} of the job, as sbatch has it"
+        )
+    command.add_argument("--memory", dest="memory_mib", type=_mib, metavar="MIB", help="memory of the job")
+    command.add_argument(
+        "--audit",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="log changes: isthmus logs audit",
+    )
+    command.add_argument(
+        "--data",
+        choices=[each.value for each in DataPlace],
+        help="where etcd writes: your home, or the disk of the job's node with snapshots to your home, for a home that "
+        "is slow or has no locks; when the node dies, what is newer than the last snapshot is lost",
+    )
+    command.add_argument("--timeout", type=float, default=TIMEOUT_S, metavar="S", help="stop waiting after S seconds")
+    place.add_json(command)
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Start it, and say how to use it."""
+    here = place.here()
+    if not here.home.cluster.folder.exists() and not options.json:
+        print(FIRST, file=sys.stderr)
+    changes = {name: value for name in _WISHES if (value := getattr(options, name)) is not None}
+    with place.told(), place.progress() as tell:
+        found = up(here, changes, tell, options.timeout)
+    print(json.dumps(asdict(found)) if options.json else _words(found))
+
+
+def _words(found: Up) -> str:
+    began = f"started in {found.took_s} s" if found.created else "runs"
+    lines = [f"your Kubernetes {began}: job {found.job}, {found.server}"]
+    lines += [found.data] if found.data else []
+    lines += [f"warning: {warning}" for warning in found.warnings]
+    return "\n".join([*lines, f"export KUBECONFIG={found.kubeconfig}"])
+
+
+def _mib(text: str) -> int:
+    # The API server alone needs a quarter of a GiB before anybody asks for anything.
+    if not text.isdecimal() or int(text) < 768:
+        raise argparse.ArgumentTypeError(f"{text!r} is not enough; give whole MiB, at least 768")
+    return int(text)

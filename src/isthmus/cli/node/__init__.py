@@ -1,0 +1,1 @@
+"""What `isthmus node` does on a node: join, tokens, health."""

@@ -1,0 +1,1 @@
+"""What the deployer builds with: downloads, the Go tools, Debian's tools."""

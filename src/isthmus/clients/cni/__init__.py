@@ -1,0 +1,1 @@
+"""CNI plugins, and Flannel's pods by way of them."""

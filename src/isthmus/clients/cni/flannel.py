@@ -1,0 +1,161 @@
+"""The pods of Flannel's network on this node: namespaces of ours, connected and disconnected by CNI plugins.
+
+What a plugin was given and answered must be kept for CHECK and DEL, so each whole pod has a record, which is written
+last. A namespace comes first and goes last: what is half made is always found by its name, and made whole, or taken
+away, by the same calls. Namespaces, records and what the plugins remember all lie below /run and end with the machine.
+
+Calls for one job come one at a time. All calls come from the node's own network namespace.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isthmus.clients.cni.plugins import Attachment, CniError, NetworkList, Plugins, Result, parse_list
+from isthmus.clients.netlink import namespaces
+from isthmus.clients.netlink.observe import look
+from isthmus.model.node_network import FLANNEL_NAMESPACE, POD_INTERFACE, FlannelPod
+from isthmus.support import durable
+
+_OURS = re.compile(rf"{FLANNEL_NAMESPACE}(\d+)")
+_RECORD = re.compile(r"(\d+)\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a node has.
+
+    Attributes:
+        pods: whole ones, by job id.
+        broken: jobs of which only a part is there.
+    """
+
+    pods: Mapping[int, FlannelPod]
+    broken: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """What is known of a whole pod: what it was connected with, and how."""
+
+    uid: int
+    network: NetworkList
+    result: Result
+
+    def pod(self, job: int) -> FlannelPod | None:
+        given = [(address.ip, gateway) for address, gateway in self.result.addresses if gateway]
+        return FlannelPod(job, self.uid, *given[0]) if given else None
+
+
+class Attachments:
+    """Makes and finds pods.
+
+    Args:
+        network: what pods are connected with from now on.
+        plugins: the programs.
+        records: folder of ours; made here.
+        folder: where namespaces have their names.
+    """
+
+    def __init__(self, network: NetworkList, plugins: Plugins, records: Path, folder: Path = namespaces.RUN) -> None:
+        self._network = network
+        self._plugins = plugins
+        self._records = records
+        self._folder = folder
+
+    def observe(self) -> Found:
+        """Return what exists, from records and names of namespaces; plugins are not asked."""
+        named = {int(found[1]) for name in namespaces.names(self._folder) if (found := _OURS.fullmatch(name))}
+        noted = {int(found[1]) for name in namespaces.names(self._records) if (found := _RECORD.fullmatch(name))}
+        pods = {job: pod for job in named & noted if (pod := self._whole(job))}
+        return Found(pods, frozenset((named | noted) - pods.keys()))
+
+    def add(self, job: int, uid: int) -> FlannelPod:
+        """Make a pod; of one that is there the namespace is kept, for processes may be in it, and connected anew.
+
+        Raises:
+            CniError: a plugin refused.
+            NetlinkError: the namespace could not be made.
+            OSError: the record could not be written.
+        """
+        path = self._namespace(job)
+        if namespaces.exists(path):
+            self._disconnect(job)
+        else:
+            self.remove(job)
+            namespaces.create(path, namespaces.POD_SYSCTLS).close()
+        loopback = NetworkList(self._network.name, self._network.version, ({"type": "loopback"},))
+        self._plugins.add(loopback, self._attachment(job, "lo"))
+        record = _Record(uid, self._network, self._plugins.add(self._network, self._attachment(job)))
+        pod = record.pod(job)
+        if pod is None:
+            raise CniError(f"the plugins of network {self._network.name} gave no IPv4 address with a gateway")
+        self._write(job, record)
+        return pod
+
+    def check(self, job: int) -> None:
+        """Ask the plugins, and the kernel, whether a whole pod is as they left it: Flannel's 0.9 says yes to anything.
+
+        Raises:
+            CniError: it is not.
+            NetlinkError: the kernel does not tell.
+        """
+        record = self._read(job)
+        if record is None:
+            raise CniError(f"nothing is known of how job {job} was connected")
+        self._plugins.check(record.network, self._attachment(job), record.result)
+        with closing(namespaces.enter(self._namespace(job))) as wire:
+            seen = look(wire)
+        eth, pod = seen.up(POD_INTERFACE), record.pod(job)
+        if eth is None or pod is None or pod.address not in seen.addresses.get(eth.index, []):
+            raise CniError(f"{FLANNEL_NAMESPACE}{job} has lost its {POD_INTERFACE}, or the address of it")
+
+    def remove(self, job: int) -> None:
+        """Take a pod away; one that is gone is fine.
+
+        Raises:
+            CniError: a plugin refused; what is left is found as broken.
+            NetlinkError: the namespace's name could not be removed.
+        """
+        self._disconnect(job)
+        namespaces.remove(self._namespace(job))
+
+    def _disconnect(self, job: int) -> None:
+        record = self._read(job)
+        network, result = (record.network, record.result) if record else (self._network, None)
+        self._plugins.delete(network, self._attachment(job), result)
+        self._record(job).unlink(missing_ok=True)
+
+    def _whole(self, job: int) -> FlannelPod | None:
+        record = self._read(job)
+        return record.pod(job) if record and namespaces.exists(self._namespace(job)) else None
+
+    def _attachment(self, job: int, interface: str = POD_INTERFACE) -> Attachment:
+        path = self._namespace(job)
+        return Attachment(path.name, str(path) if namespaces.exists(path) else "", interface)
+
+    def _namespace(self, job: int) -> Path:
+        return self._folder / f"{FLANNEL_NAMESPACE}{job}"
+
+    def _record(self, job: int) -> Path:
+        return self._records / f"{job}.json"
+
+    def _write(self, job: int, record: _Record) -> None:
+        told = {"uid": record.uid, "network": record.network.written(), "result": record.result.raw}
+        self._records.mkdir(mode=0o700, parents=True, exist_ok=True)
+        durable.write(self._record(job), json.dumps(told), mode=0o600)
+
+    def _read(self, job: int) -> _Record | None:
+        """Return a record; one that cannot be used counts as none: the pod is then connected anew."""
+        with suppress(FileNotFoundError, ValueError, KeyError, TypeError, CniError):
+            told: dict[str, Any] = json.loads(self._record(job).read_text(encoding="utf-8"))
+            network = parse_list(json.dumps(told["network"]), self._record(job).name)
+            record = _Record(int(told["uid"]), network, Result(told["result"]))
+            return record if record.result.addresses else None
+        return None

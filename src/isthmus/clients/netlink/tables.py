@@ -1,0 +1,190 @@
+"""Requests of rtnetlink(7) about addresses, routes and forwarding entries, and those the kernel tells of.
+
+A request says what should be, so it can be repeated. These messages are flat, and a user of 4,000 pods has 12,000 of
+them: packed by hand one takes 2 us and read 5 us, with pyroute2 32 and 75 us.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+
+from isthmus.clients.netlink.wire import GONE, THERE, Request, attributes, listing
+from isthmus.model.node_network import FLOOD, Forward, mac
+
+# linux/rtnetlink.h, linux/neighbour.h, linux/if_addr.h
+RTM_NEWADDR, RTM_GETADDR = 20, 22
+RTM_NEWROUTE, RTM_DELROUTE, RTM_GETROUTE = 24, 25, 26
+RTM_NEWNEIGH, RTM_DELNEIGH, RTM_GETNEIGH = 28, 29, 30
+REPLACE, EXCLUSIVE, CREATE, APPEND = 0x100, 0x200, 0x400, 0x800
+AF_BRIDGE, AF_INET = 7, 2
+MAIN_TABLE, PROTOCOL_STATIC, UNICAST = 254, 4, 1
+SCOPE_GLOBAL, SCOPE_LINK = 0, 253
+NTF_SELF, NTF_MASTER = 2, 4
+_NOARP, _PERMANENT = 0x40, 0x80
+_IFA_ADDRESS, _IFA_LOCAL = 1, 2
+_RTA_DST, _RTA_OIF, _RTA_GATEWAY, _RTA_PREFSRC = 1, 4, 5, 7
+_NDA_DST, _NDA_LLADDR = 1, 2
+_NEIGHBOUR = struct.Struct("=BxxxiHBB")
+_ROUTE = struct.Struct("=BBBBBBBBI")
+_ADDRESS = struct.Struct("=BBBBI")
+_ANY = IPv4Network("0.0.0.0/0")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An IPv4 route of the main table; on the link where it has no gateway."""
+
+    to: IPv4Network
+    gateway: IPv4Address | None
+
+
+def add_address(address: IPv4Address, index: int, what: str) -> Request:
+    """Give a link an address without a network: which addresses are on the link is said by routes."""
+    packed = address.packed
+    body = (
+        _ADDRESS.pack(AF_INET, 32, 0, SCOPE_GLOBAL, index)
+        + _attribute(_IFA_LOCAL, packed)
+        + _attribute(_IFA_ADDRESS, packed)
+    )
+    return Request(RTM_NEWADDR, body, f"give {what} the address {address}", CREATE | EXCLUSIVE, THERE)
+
+
+def addresses() -> Request:
+    """List IPv4 addresses."""
+    return listing(RTM_GETADDR, _ADDRESS.pack(AF_INET, 0, 0, 0, 0), "list addresses")
+
+
+def add_route(
+    to: IPv4Network, index: int, source: IPv4Address | None = None, gateway: IPv4Address | None = None
+) -> Request:
+    """Route a network by a link, over a gateway or on the link itself; one to the same network is replaced."""
+    return Request(
+        RTM_NEWROUTE, _route_body(to, index, source, gateway, UNICAST), f"add the route to {to}", CREATE | REPLACE
+    )
+
+
+def delete_route(to: IPv4Network, index: int, gateway: IPv4Address | None = None) -> Request:
+    """Remove the route to a network by this link, never one by another."""
+    return Request(RTM_DELROUTE, _route_body(to, index, None, gateway, 0), f"remove the route to {to}", fine=GONE)
+
+
+def routes() -> Request:
+    """List IPv4 routes of all tables."""
+    return listing(RTM_GETROUTE, _ROUTE.pack(AF_INET, 0, 0, 0, 0, 0, 0, 0, 0), "list routes")
+
+
+def add_neighbour(address: IPv4Address, index: int) -> Request:
+    """Tell the MAC of an address for good: nobody asks for it, and a bridge answers those who do."""
+    body = (
+        _neighbour_body(AF_INET, index, _PERMANENT, 0) + _attribute(_NDA_DST, address.packed) + _hardware(mac(address))
+    )
+    return Request(RTM_NEWNEIGH, body, f"tell the MAC of {address}", CREATE | REPLACE)
+
+
+def delete_neighbour(address: IPv4Address, index: int) -> Request:
+    """Forget the MAC of an address."""
+    body = _neighbour_body(AF_INET, index, 0, 0) + _attribute(_NDA_DST, address.packed)
+    return Request(RTM_DELNEIGH, body, f"forget the MAC of {address}", fine=GONE)
+
+
+def add_port_of(hardware: str, index: int) -> Request:
+    """Tell a bridge by which of its ports a MAC is reached; not learned, so nobody else can claim it."""
+    body = _neighbour_body(AF_BRIDGE, index, _NOARP, NTF_MASTER) + _hardware(hardware)
+    return Request(RTM_NEWNEIGH, body, f"tell the bridge the port of {hardware}", CREATE | REPLACE)
+
+
+def add_forward(forward: Forward, bridge_index: int, vxlan_index: int) -> Iterator[Request]:
+    """Send frames for a MAC to a peer. The VXLAN device's entry comes last: it is the one observed."""
+    known = _address_of(forward)
+    if known:
+        yield add_neighbour(known, bridge_index)
+        yield add_port_of(forward.mac, vxlan_index)
+    body = _neighbour_body(AF_BRIDGE, vxlan_index, _PERMANENT, NTF_SELF) + _destination(forward)
+    how = CREATE | (APPEND if forward.mac == FLOOD else REPLACE)
+    yield Request(RTM_NEWNEIGH, body, f"forward {forward.mac} to {forward.peer}", how, THERE)
+
+
+def delete_forward(forward: Forward, bridge_index: int, vxlan_index: int) -> Iterator[Request]:
+    """Send frames for a MAC to a peer no longer."""
+    known = _address_of(forward)
+    if known:
+        yield delete_neighbour(known, bridge_index)
+        body = _neighbour_body(AF_BRIDGE, vxlan_index, 0, NTF_MASTER) + _hardware(forward.mac)
+        yield Request(RTM_DELNEIGH, body, f"tell the bridge no port of {forward.mac}", fine=GONE)
+    body = _neighbour_body(AF_BRIDGE, vxlan_index, 0, NTF_SELF) + _destination(forward)
+    yield Request(RTM_DELNEIGH, body, f"forward {forward.mac} to {forward.peer} no longer", fine=GONE)
+
+
+def forwards() -> Request:
+    """List the entries of all forwarding tables."""
+    return listing(RTM_GETNEIGH, _neighbour_body(AF_BRIDGE, 0, 0, 0), "list forwarding entries")
+
+
+def read_address(body: bytes) -> tuple[int, IPv4Address] | None:
+    """Decode an IPv4 address: the index of its interface, and itself."""
+    *_, index = _ADDRESS.unpack_from(body)
+    told = attributes(body[_ADDRESS.size :])
+    packed = told.get(_IFA_LOCAL, told.get(_IFA_ADDRESS))
+    return (index, IPv4Address(packed)) if packed else None
+
+
+def read_route(body: bytes) -> tuple[int, Route] | None:
+    """Decode an IPv4 route of the main table: the index of its interface, and itself."""
+    _, length, _, _, table, _, _, kind, _ = _ROUTE.unpack_from(body)
+    told = attributes(body[_ROUTE.size :])
+    if table != MAIN_TABLE or kind != UNICAST or _RTA_OIF not in told:
+        return None
+    to = IPv4Network((told.get(_RTA_DST, bytes(4)), length))
+    gateway = told.get(_RTA_GATEWAY)
+    return int.from_bytes(told[_RTA_OIF], sys.byteorder), Route(to, IPv4Address(gateway) if gateway else None)
+
+
+def read_forward(body: bytes) -> tuple[int, Forward] | None:
+    """Decode a forwarding entry of a VXLAN device: the device's index, and itself."""
+    _, index, _, flags, _ = _NEIGHBOUR.unpack_from(body)
+    told = attributes(body[_NEIGHBOUR.size :])
+    if not flags & NTF_SELF or _NDA_DST not in told:
+        return None
+    return index, Forward(told[_NDA_LLADDR].hex(":"), IPv4Address(told[_NDA_DST]))
+
+
+def _route_body(
+    to: IPv4Network, index: int, source: IPv4Address | None, gateway: IPv4Address | None, kind: int
+) -> bytes:
+    scope = SCOPE_GLOBAL if gateway else SCOPE_LINK
+    body = _ROUTE.pack(AF_INET, to.prefixlen, 0, 0, MAIN_TABLE, PROTOCOL_STATIC, scope, kind, 0)
+    if to != _ANY:
+        body += _attribute(_RTA_DST, to.network_address.packed)
+    body += _attribute(_RTA_OIF, struct.pack("=i", index))
+    if gateway:
+        body += _attribute(_RTA_GATEWAY, gateway.packed)
+    return body + (_attribute(_RTA_PREFSRC, source.packed) if source else b"")
+
+
+def _neighbour_body(family: int, index: int, state: int, flags: int) -> bytes:
+    return _NEIGHBOUR.pack(family, index, state, flags, 0)
+
+
+def _attribute(kind: int, value: bytes) -> bytes:
+    padding = -len(value) % 4
+    return struct.pack("=HH", len(value) + 4, kind) + value + bytes(padding)
+
+
+def _hardware(address: str) -> bytes:
+    return _attribute(_NDA_LLADDR, bytes.fromhex(address.replace(":", "")))
+
+
+def _destination(forward: Forward) -> bytes:
+    return _hardware(forward.mac) + _attribute(_NDA_DST, forward.peer.packed)
+
+
+def _address_of(forward: Forward) -> IPv4Address | None:
+    """Return the address a MAC was made from; none for FLOOD."""
+    if forward.mac == FLOOD:
+        return None
+    address = IPv4Address(bytes.fromhex(forward.mac.replace(":", ""))[2:])
+    return address if mac(address) == forward.mac else None

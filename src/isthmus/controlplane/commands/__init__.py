@@ -1,0 +1,1 @@
+"""What the user's commands do: `up`, `down`, `status`, `logs`, `doctor`."""

@@ -1,0 +1,94 @@
+"""`isthmus status`: the control plane, the node, the pods and their jobs, each as far as it can be known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from isthmus.clients.kube.apiserver import ApiError
+from isthmus.clients.slurm.own_jobs import Job
+from isthmus.controlplane.commands.place import Place, api, control_planes, jobs, pod_jobs, read_json
+from isthmus.controlplane.data import on_disk
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What is known; `schema` changes when a field changes its meaning.
+
+    Attributes:
+        schema: 1.
+        up: whether the API server answers.
+        job: of the control plane; None when it is down.
+        successor: the job that waits for its end.
+        server: the API server's URL.
+        version: of Kubernetes.
+        problem: why the API server does not answer.
+        programs: name -> condition, as its own job told last.
+        data: words and warnings about where the data lie (on_disk.OnDisk); empty before it told.
+        node: name, ready, capacity.
+        pods: phase -> count.
+        pod_jobs: jobs of pods.
+    """
+
+    schema: int = 1
+    up: bool = False
+    job: Job | None = None
+    successor: Job | None = None
+    server: str = ""
+    version: str = ""
+    problem: str = ""
+    programs: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
+    node: dict[str, Any] = field(default_factory=dict)
+    pods: dict[str, int] = field(default_factory=dict)
+    pod_jobs: list[Job] = field(default_factory=list)
+
+
+def status(place: Place) -> Status:
+    """Look at the user's cluster.
+
+    Raises:
+        UnansweredError: Slurm did not answer.
+    """
+    known = jobs()
+    mine = control_planes(known)
+    told: dict[str, Any] = {"pod_jobs": pod_jobs(place.home, known)}
+    if mine:
+        told |= {"job": mine[0], "successor": mine[1] if len(mine) > 1 else None}
+        told["programs"] = dict((read_json(place.home.cluster.programs) or {}).get("programs", {}))
+        told |= _api(place, mine[0])
+        kept = on_disk.read(place.home.cluster, mine[0].id)
+        told["data"] = asdict(kept) if kept else {}
+    return Status(**told)
+
+
+def _api(place: Place, job: Job) -> dict[str, Any]:
+    state = read_json(place.home.cluster.state)
+    if state is None or state.get("job") != job.id:
+        return {"problem": f"job {job.id} is {job.state}" + (f" ({job.reason})" if job.state == "PENDING" else "")}
+    server = str(state["server"])
+    client = api(place.home, server)
+    try:
+        version = client.get("/version")["gitVersion"]
+        pods = client.get("/api/v1/pods")["items"]
+        nodes = client.get("/api/v1/nodes")["items"]
+    except ApiError as error:
+        return {"server": server, "problem": str(error)}
+    phases = Counter(pod.get("status", {}).get("phase", "Unknown") for pod in pods)
+    return {
+        "up": True,
+        "server": server,
+        "version": version,
+        "pods": dict(phases),
+        "node": next((_node(node) for node in nodes if node["metadata"]["name"] == place.settings.node), {}),
+    }
+
+
+def _node(node: dict[str, Any]) -> dict[str, Any]:
+    conditions = {each["type"]: each["status"] for each in node.get("status", {}).get("conditions", [])}
+    return {
+        "name": node["metadata"]["name"],
+        "ready": conditions.get("Ready") == "True",
+        "capacity": node.get("status", {}).get("capacity", {}),
+    }

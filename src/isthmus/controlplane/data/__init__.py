@@ -1,0 +1,1 @@
+"""etcd's data: where the newest are, who may write them, snapshots."""

@@ -1,0 +1,1 @@
+"""`isthmus doctor`: what may keep a user's cluster from working, each with what to do about it."""

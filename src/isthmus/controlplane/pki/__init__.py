@@ -1,0 +1,1 @@
+"""The cluster's own authorities, what they sign, and kubeconfigs."""

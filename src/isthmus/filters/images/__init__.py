@@ -1,0 +1,1 @@
+"""Images: recipes, the node image, and what the registry shall hold."""

@@ -1,0 +1,144 @@
+"""The registry: its address, who is let in, and what it shall hold.
+
+An image's tag is the key of its recipe, so the registry itself tells what it lacks: no list is kept anywhere,
+and any deployer sees the same.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import bcrypt
+
+from isthmus.filters.errors import InputError
+from isthmus.filters.images import recipes
+
+# bcrypt's cost slows down guessing. Nobody guesses 40 random characters, and every request is checked.
+BCRYPT_COST = 5
+_ADDRESS = re.compile(r"(?P<host>[a-z0-9]([a-z0-9.-]*[a-z0-9])?):(?P<port>\d{1,5})")
+
+
+def registry_endpoint(address: str) -> dict[str, Any]:
+    """Take `host:port` apart.
+
+    Raises:
+        InputError: for a scheme, a path, no port, or one out of range.
+    """
+    match = _ADDRESS.fullmatch(address)
+    if not match:
+        raise InputError(f"{address!r} is no address of a registry", "write host:port, without a scheme or a path")
+    port = int(match["port"])
+    if not 1 <= port <= 65535:
+        raise InputError(f"{address!r} has no usable port", "write one from 1 to 65535")
+    return {"host": match["host"], "port": port}
+
+
+def registry_htpasswd(passwords: Mapping[str, str], present: str) -> str:
+    """Write an htpasswd file; a hash that fits stays, so an equal input gives an equal file.
+
+    Args:
+        passwords: account -> password.
+        present: the file as it is, "" where there is none.
+    """
+    hashes = dict(line.split(":", 1) for line in present.splitlines() if ":" in line)
+    return "".join(
+        f"{account}:{_hash(password, hashes.get(account, ''))}\n" for account, password in sorted(passwords.items())
+    )
+
+
+def registry_authfile(addresses: Iterable[str], password: Mapping[str, str]) -> str:
+    """Write a containers-auth.json(5) with the same account for each address; `password`: account -> password."""
+    ((account, secret),) = password.items()
+    auth = b64encode(f"{account}:{secret}".encode()).decode()
+    return json.dumps({"auths": {address: {"auth": auth} for address in addresses}}, indent=2) + "\n"
+
+
+def registry_tags(wanted: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Name and tag of everything to ask the registry for."""
+    return [{"name": recipe["name"], "tag": tag} for recipe in wanted for tag in recipe["tags"]]
+
+
+def registry_lacking(
+    wanted: Iterable[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """Recipes whose image is not there, or not under every tag.
+
+    Args:
+        wanted: what `registry_recipes` gave.
+        found: name, tag and digest ("" for none) of each of `registry_tags`, as the module `registry_digests` gives.
+    """
+    digests = _digests(found)
+    return [
+        recipe
+        for recipe in wanted
+        if len({digests.get((recipe["name"], tag)) for tag in recipe["tags"]}) > 1
+        or not digests.get((recipe["name"], recipe["key"]))
+    ]
+
+
+def registry_copies(lacking: Iterable[Mapping[str, Any]], folder: str) -> list[dict[str, str]]:
+    """Return what `host_copies` brings of images' archives."""
+    return [{"src": recipe["archive"], "dest": _archive(recipe, folder), "mode": "0600"} for recipe in lacking]
+
+
+def registry_pushes(
+    lacking: Iterable[Mapping[str, Any]], folder: str, repository: str, authfile: str
+) -> list[list[str]]:
+    """Return the commands that push images, in their order.
+
+    An archive is read for an image's first tag alone; each further one is a name for what the registry has by then.
+    """
+    copy = ["skopeo", "copy", "--quiet", "--preserve-digests", f"--authfile={authfile}"]
+    pushes = []
+    for recipe in lacking:
+        first, *others = (f"docker://{repository}/{recipe['name']}:{tag}" for tag in recipe["tags"])
+        pushes += [[*copy, f"oci-archive:{_archive(recipe, folder)}", first]]
+        pushes += [[*copy, first, other] for other in others]
+    return pushes
+
+
+def _archive(recipe: Mapping[str, Any], folder: str) -> str:
+    return f"{folder}/{recipe['name']}.tar"
+
+
+def registry_images_file(wanted: Iterable[Mapping[str, Any]], found: Sequence[Mapping[str, Any]], address: str) -> str:
+    """Write images.json: for each image the reference that always means it, and its digest."""
+    digests = _digests(found)
+    images = {
+        recipe["name"]: {
+            "reference": f"{address}/isthmus/{recipe['name']}:{recipe['key']}",
+            "digest": digests[recipe["name"], recipe["key"]],
+        }
+        for recipe in wanted
+    }
+    return json.dumps({"schema": 1, "images": images}, indent=2) + "\n"
+
+
+def _hash(password: str, present: str) -> str:
+    secret = password.encode()
+    # A file somebody else wrote may hold other hashes.
+    if re.fullmatch(r"\$2[aby]\$\d\d\$[./0-9A-Za-z]{53}", present) and bcrypt.checkpw(secret, present.encode()):
+        return present
+    return bcrypt.hashpw(secret, bcrypt.gensalt(BCRYPT_COST)).decode()
+
+
+def _digests(found: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    return {(image["name"], image["tag"]): image["digest"] for image in found}
+
+
+FILTERS: dict[str, Callable[..., object]] = {
+    "registry_authfile": registry_authfile,
+    "registry_copies": registry_copies,
+    "registry_build_command": recipes.registry_build_command,
+    "registry_endpoint": registry_endpoint,
+    "registry_htpasswd": registry_htpasswd,
+    "registry_images_file": registry_images_file,
+    "registry_lacking": registry_lacking,
+    "registry_pushes": registry_pushes,
+    "registry_recipes": recipes.registry_recipes,
+    "registry_tags": registry_tags,
+}

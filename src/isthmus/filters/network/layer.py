@@ -1,0 +1,224 @@
+"""Layer network: what a host must have, the plugin's key in the deployer's cache, and its words in plugstack.conf."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import sha256
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import Any
+
+from isthmus.filters.errors import InputError
+from isthmus.filters.suggest import unknown
+from isthmus.filters.validate.layers.network import MTU_MIN
+from isthmus.model.network import Driver
+from isthmus.model.node_network import LEG, VXLAN_OVERHEAD
+
+# In what `isthmus network status` prints: slurmd has the plugin, or there is none that could.
+_LOADED = re.compile(r"plugin.: .(loaded|no slurmd)")
+# Hex digits of a key: enough that no two builds share one.
+_KEY_DIGITS = 16
+
+
+def network_host_problems(facts: Mapping[str, Any], address: str, pod_range: str, mtu: int) -> list[str]:
+    """Tell why a host cannot be a member of pod networks.
+
+    Args:
+        facts: Ansible's, of its interfaces.
+        address: the host's on the cluster's network.
+        pod_range: all addresses of pods, CIDR.
+        mtu: wished for pods, 0 for what the host carries.
+    """
+    pods = IPv4Network(pod_range)
+    found = host_interfaces(facts)
+    # Ours are named for their network's number and lie in the range by right.
+    problems = [
+        interface_overlap(each, pods, "network_pod_range")
+        for each in found
+        if not str(each.get("device", "")).startswith(LEG)
+    ]
+    carrying = [each for each in found if (each.get("ipv4") or {}).get("address") == address]
+    if not carrying:
+        problems.append(f"no interface has {address}; set base_address to the host's address on the cluster's network")
+    for each in carrying:
+        room = int(each["mtu"]) - VXLAN_OVERHEAD
+        if room < max(mtu, MTU_MIN):
+            problems.append(
+                f"{each['device']} carries {each['mtu']} bytes, {room} for a pod, and"
+                f" {max(mtu, MTU_MIN)} are wanted; lower network_mtu, or raise the interface's"
+            )
+    return [problem for problem in problems if problem]
+
+
+def network_prolog_problem(config: str, drivers: Iterable[str]) -> str:
+    """Tell why jobs that say nothing cannot have a pod network; empty when they can, or need not.
+
+    Args:
+        config: what `scontrol show config` says; empty when Slurm did not answer.
+        drivers: of jobs that say nothing.
+    """
+    told = re.search(r"^PrologFlags\s*=\s*(.*?)\s*$", config, re.MULTILINE)
+    asked = sorted({*drivers} - {Driver.NONE})
+    # Contain brings Alloc along (slurm.conf(5)).
+    if not told or not asked or {"alloc", "contain"} & {*told[1].lower().split(",")}:
+        return ""
+    return (
+        f"PrologFlags is {told[1]}, and jobs that say nothing get network {', '.join(asked)}: it must be there before"
+        " their first step; set PrologFlags=Contain in slurm.conf (slurm_conf_extra, where slurm_manage is true),"
+        " or network_default_driver: none"
+    )
+
+
+def network_plugin_key(folder: str, slurm: str, release: str) -> str:
+    """Return the key of the plugin built from a folder against a Slurm on a release of the distribution.
+
+    Raises:
+        InputError: there is no source.
+    """
+    files = sorted(path for pattern in ("*.c", "*.h", "Makefile") for path in Path(folder).glob(pattern))
+    if not files:
+        raise InputError(f"{folder} has no source of the SPANK plugin", "run from a whole checkout of Isthmus")
+    digest = sha256(f"{slurm}\n{release}\n".encode())
+    for path in files:
+        digest.update(f"{path.name}\n".encode() + path.read_bytes())
+    return digest.hexdigest()[:_KEY_DIGITS]
+
+
+def network_plugin_words(
+    default: str, partitions: Mapping[str, str], users: Mapping[str, str], timeout_s: int
+) -> list[str]:
+    """Return the plugin's words in plugstack.conf."""
+    rules = [
+        f"{kind}={name}:{given[name]}"
+        for kind, given in (("partition", partitions), ("user", users))
+        for name in sorted(given)
+    ]
+    return [f"default={default}", f"timeout_s={timeout_s}", *rules]
+
+
+def network_plugin_is_due(
+    hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], files: Iterable[str]
+) -> bool:
+    """Tell whether a slurmd must look for the plugin: one has not, or what it looks at has changed on a host.
+
+    Args:
+        hosts: of this run.
+        hostvars: with what the role's tasks told of each.
+        files: the plugin, and its line in plugstack.conf.
+    """
+    read = {*files}
+    return any(_plugin_is_due(hostvars[host], read) for host in hosts)
+
+
+def _plugin_is_due(told: Mapping[str, Any], files: set[str]) -> bool:
+    changed = {path for name in ("__network_copied", "__network_files") for path in told.get(name, {}).get("paths", ())}
+    return bool(changed & files) or not _LOADED.search(told["__network_state"]["status"])
+
+
+def network_copies(programs: Mapping[str, Mapping[str, str]], places: Mapping[str, str]) -> list[dict[str, str]]:
+    """What host_copies brings: a place for each program; one is missing only where nothing was to be changed.
+
+    Args:
+        programs: name -> where the deployer has it (`path`).
+        places: place on the host -> name.
+    """
+    return [
+        {"src": programs[name]["path"], "dest": place, "mode": "0755"}
+        for place, name in places.items()
+        if name in programs
+    ]
+
+
+def network_cni_places(programs: Iterable[str], folder: str) -> dict[str, str]:
+    """Place of each CNI plugin -> its name among the programs, which begins with cni-."""
+    return {f"{folder}/{name.removeprefix('cni-')}": name for name in programs}
+
+
+def network_rules(
+    egress: Iterable[Mapping[str, Any]], users: Iterable[Mapping[str, Any]], given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what the daemon's packet filter is made of, with uids for names.
+
+    Args:
+        egress: network_egress; a rule for several users becomes one for each.
+        users: base_users.
+        given: `admins` (names), `slurm` (ports), `services`, `hosts` (addresses), `servers` (of homes, as getent(1)
+            tells their addresses), `bounds` and `default`.
+
+    Raises:
+        InputError: a name that no user has.
+    """
+    uids = {str(user["name"]): int(user["uid"]) for user in users}
+    return {
+        "admins": sorted(_uid(name, uids) for name in given["admins"]),
+        "slurm": [port for port in given["slurm"] if port],
+        "services": [
+            {"protocol": each.get("protocol", "tcp"), "port": str(each["port"])} for each in given["services"]
+        ],
+        "hosts": sorted({f"{address}/32" for address in given["hosts"]}),
+        "servers": _addresses(given["servers"]),
+        "bounds": {name: int(value) for name, value in given["bounds"].items()},
+        "egress": [_rule(rule, uid) for rule in egress for uid in _uids(rule, uids)],
+        "default": given["default"],
+    }
+
+
+def _addresses(told: str) -> list[str]:
+    """Return the IPv4 addresses that getent(1) tells; pods have no other."""
+    found = {line.split()[0] for line in told.splitlines() if line.strip()}
+    return sorted(f"{address}/32" for address in found if ":" not in address)
+
+
+def _rule(rule: Mapping[str, Any], uid: int | None) -> dict[str, Any]:
+    return {
+        "action": rule["action"],
+        "to": rule.get("to", "0.0.0.0/0"),
+        "protocol": rule.get("protocol", "any"),
+        "ports": [str(port) for port in rule.get("ports") or ()],
+        "uid": uid,
+    }
+
+
+def _uids(rule: Mapping[str, Any], uids: Mapping[str, int]) -> list[int | None]:
+    names = rule.get("users") or ()
+    return [_uid(name, uids) for name in names] if names else [None]
+
+
+def _uid(name: str, uids: Mapping[str, int]) -> int:
+    if name not in uids:
+        raise unknown("user in a network rule", name, uids)
+    return uids[name]
+
+
+def host_interfaces(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return what Ansible knows of each interface."""
+    return [found for name in facts.get("interfaces", ()) if (found := facts.get(_fact(name)))]
+
+
+def interface_overlap(interface: Mapping[str, Any], pods: IPv4Network, variable: str) -> str:
+    """Tell that an interface's network overlaps a range of pods; empty when it does not."""
+    told = interface.get("ipv4") or {}
+    if not told.get("address"):
+        return ""
+    own = IPv4Network(f"{told['address']}/{told.get('prefix', 32)}", strict=False)
+    if not own.overlaps(pods):
+        return ""
+    return f"{interface['device']} ({IPv4Address(told['address'])}) lies in {variable} {pods}; choose another range"
+
+
+def _fact(interface: str) -> str:
+    """Return the name under which Ansible has an interface."""
+    return interface.replace("-", "_").replace(".", "_").replace(":", "_")
+
+
+FILTERS: dict[str, Callable[..., object]] = {
+    "network_cni_places": network_cni_places,
+    "network_copies": network_copies,
+    "network_host_problems": network_host_problems,
+    "network_plugin_is_due": network_plugin_is_due,
+    "network_prolog_problem": network_prolog_problem,
+    "network_plugin_key": network_plugin_key,
+    "network_plugin_words": network_plugin_words,
+    "network_rules": network_rules,
+}

@@ -1,0 +1,1 @@
+"""The layer slurm: settings, nodes, partitions, accounting."""

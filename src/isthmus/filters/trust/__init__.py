@@ -1,0 +1,1 @@
+"""Keys, certificates, secrets, and which cluster this is."""

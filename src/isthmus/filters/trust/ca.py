@@ -1,0 +1,126 @@
+"""The cluster's CA: whether a host that trusts one trusts this deployer's, and whether a certificate is still right.
+
+The CA's key is on the deployer alone. A deployer that lost it must not make a second one quietly: hosts,
+daemons and users would believe certificates of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from cryptography import x509
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509 import Certificate, load_pem_x509_certificate, load_pem_x509_certificates
+from cryptography.x509.oid import NameOID
+
+from isthmus.filters.errors import InputError
+from isthmus.filters.trust.authority import USAGES
+
+
+def ca_problems(on_host: str, on_deployer: str, key: str) -> list[str]:
+    """Compare the CA a host trusts with the deployer's; a renewed one has the same key and is the same.
+
+    Args:
+        on_host: /etc/isthmus/ca.crt (PEM), "" where there is none.
+        on_deployer: the deployer's ca.crt (PEM), "" when it has none.
+        key: where the deployer keeps the CA's key, for the message.
+
+    Returns:
+        At most one problem with its remedy; empty when the deployer may go on.
+
+    Raises:
+        InputError: for a certificate that cannot be read.
+    """
+    if not on_host.strip():
+        return []
+    if on_deployer.strip() and _public_key(on_host) == _public_key(on_deployer):
+        return []
+    lack = "is another's than" if on_deployer.strip() else "has no key on this deployer at"
+    return [
+        f"the CA in /etc/isthmus/ca.crt {lack} {key}; bring the folder back from where the cluster was deployed, or,"
+        " to begin with a new CA, remove /etc/isthmus/ca.crt on every host and run site.yml"
+    ]
+
+
+def ca_days_left(certificate: str) -> int:
+    """Whole days that a certificate (PEM) lasts from now, 0 for none and for one that has ended.
+
+    Raises:
+        InputError: for a certificate that cannot be read.
+    """
+    if not certificate.strip():
+        return 0
+    return max(0, (_read(certificate).not_valid_after_utc - datetime.now(UTC)).days)
+
+
+def ca_certificate_fits(state: Mapping[str, Any], authorities: str, wanted: Mapping[str, Any], days: int) -> bool:
+    """Tell whether a host's certificate can stay as it is.
+
+    Args:
+        state: of the host, as the module `ca_request` has it: kept, public_key, certificate (PEM).
+        authorities: certificates (PEM) of which one must have signed it, "" for none.
+        wanted: common_name ("" for none), organization, names (`DNS:ctl`, `IP:192.0.2.10`), usages.
+        days: it has to last that long from now.
+    """
+    if not state["kept"] or not authorities.strip():
+        return False
+    try:
+        certificate, issuers = _read(state["certificate"]), load_pem_x509_certificates(authorities.encode())
+    except (InputError, ValueError):
+        return False
+    return (
+        any(_has_signed(issuer, certificate) for issuer in issuers)
+        and _public_key(state["certificate"]) == state["public_key"].strip()
+        and ca_days_left(state["certificate"]) >= days
+        and _described(certificate) == _wished(wanted)
+    )
+
+
+def _has_signed(issuer: Certificate, certificate: Certificate) -> bool:
+    try:
+        certificate.verify_directly_issued_by(issuer)
+    except (InvalidSignature, ValueError, TypeError):
+        return False
+    return True
+
+
+def _described(certificate: Certificate) -> dict[str, object]:
+    extensions = {extension.oid: extension.value for extension in certificate.extensions}
+    alternative = extensions.get(x509.SubjectAlternativeName.oid, [])
+    return {
+        "subject": {(each.oid, each.value) for each in certificate.subject},
+        "names": {f"{'IP' if isinstance(name, x509.IPAddress) else 'DNS'}:{name.value}" for name in alternative},
+        "usages": set(extensions.get(x509.ExtendedKeyUsage.oid, [])),
+        "signs": getattr(extensions.get(x509.KeyUsage.oid), "digital_signature", False),
+    }
+
+
+def _wished(wanted: Mapping[str, Any]) -> dict[str, object]:
+    subject = {(NameOID.ORGANIZATION_NAME, wanted["organization"]), (NameOID.COMMON_NAME, wanted["common_name"])}
+    return {
+        "subject": {(oid, value) for oid, value in subject if value},
+        "names": set(wanted["names"]),
+        "usages": {USAGES[usage] for usage in wanted["usages"]},
+        "signs": True,
+    }
+
+
+def _public_key(certificate: str) -> str:
+    public = _read(certificate).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return public.decode().strip()
+
+
+def _read(certificate: str) -> Certificate:
+    try:
+        return load_pem_x509_certificate(certificate.encode())
+    except ValueError as error:
+        raise InputError("ca.crt holds no certificate", "bring it back from a backup, or from another host") from error
+
+
+FILTERS: dict[str, Callable[..., object]] = {
+    "ca_days_left": ca_days_left,
+    "ca_problems": ca_problems,
+}

@@ -1,0 +1,1 @@
+"""Offline validation, layer by layer."""

@@ -1,0 +1,29 @@
+"""Nodes that join by themselves: what their image and manifest cannot have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from isthmus.filters.errors import InputError
+from isthmus.filters.validate.site import Site
+
+SERVICE, PORT = "join_service", "join_port"
+
+
+def join_problems(site: Site) -> Iterator[str]:
+    """Yield what is wrong with the service that lets nodes join."""
+    port = site.shared(PORT)
+    if port is not None and not 1024 <= port <= 65535:
+        # An unprivileged user listens there.
+        yield site.problem_of(InputError(f"{PORT} is {port}", "use a port from 1024 to 65535"), PORT)
+    if not site.shared(SERVICE):
+        return
+    if site.shared("apptainer_setuid"):
+        why = f"{SERVICE} is set with apptainer_setuid, whose package is in no image"
+        yield site.problem_of(
+            InputError(why, "unset one of them; add such nodes with playbooks/add_nodes.yml"), SERVICE
+        )
+    for host in site.groups.get("compute", []):
+        if host in site.groups.get("login", []) + site.groups.get("controller", []) + site.groups.get("etcd", []):
+            why = f"{SERVICE} is set and {host} is more than a compute node, as nodes that join are"
+            yield site.problem_of(InputError(why, f"unset it, or take {host} out of group compute"), SERVICE)

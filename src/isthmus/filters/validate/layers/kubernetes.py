@@ -1,0 +1,135 @@
+"""Users' clusters: a range of Services that others use, a job too small for its programs, unknown partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
+from pathlib import PurePosixPath
+from typing import Any
+
+from isthmus.filters.errors import InputError
+from isthmus.filters.slurm.time_limits import time_minutes
+from isthmus.filters.suggest import unknown
+from isthmus.filters.validate.site import Site
+
+RANGE = "kubernetes_service_range"
+PARTITION = "kubernetes_partition"
+TIME = "kubernetes_time"
+MEMORY = "kubernetes_memory_mib"
+HANDOVER = "kubernetes_handover_s"
+DATA_DIR = "kubernetes_data_dir"
+SNAPSHOT = "kubernetes_snapshot_s"
+IMAGES = ("kubernetes_image_days", "kubernetes_image_gib")
+PORTS = ("kubernetes_jobs_port", "kubernetes_jobs_metrics_port")
+JOIN_PORT = "join_port"
+# The API server: "service-cluster-ip-range" must not be larger.
+PREFIX_MIN, PREFIX_MAX = 12, 28
+# The four programs and the kubelet, idle.
+MEMORY_MIN = 768
+# Less than that, and the programs may not have ended in order before Slurm ends them.
+HANDOVER_MIN = 60
+# A snapshot is the whole database.
+SNAPSHOT_MIN = 5
+_HOMES = PurePosixPath("/home")
+
+
+def kubernetes_problems(site: Site) -> Iterator[str]:
+    """Yield what is wrong with the variables of users' clusters."""
+    yield from _range(site)
+    yield from _partition(site)
+    yield from _data_dir(site)
+    yield from _ports(site)
+    for variable, least, why in (
+        (MEMORY, MEMORY_MIN, "the programs alone need that much"),
+        (HANDOVER, HANDOVER_MIN, "the programs need that long to end in order"),
+        (SNAPSHOT, SNAPSHOT_MIN, "each snapshot is written to the home as a whole"),
+        *((variable, 0, "0 means no limit") for variable in IMAGES),
+    ):
+        value = site.shared(variable)
+        if isinstance(value, int) and value < least:
+            yield site.problem(f"{variable} {value} is below {least}", f"{why}; raise it", variable)
+
+
+def _ports(site: Site) -> Iterator[str]:
+    """An unprivileged user listens there; 0 is no port for figures."""
+    told = {name: site.shared(name) for name in (*PORTS, JOIN_PORT)}
+    for name in PORTS:
+        port = told[name]
+        if not isinstance(port, int) or (name == PORTS[1] and port == 0):
+            continue
+        if not 1024 <= port <= 65535:
+            yield site.problem(f"{name} is {port}", "use a port from 1024 to 65535", name)
+        if others := [other for other, value in told.items() if other != name and value == port]:
+            yield site.problem(f"{name} is {port}, as {others[0]} is", "use another port", name)
+
+
+def _range(site: Site) -> Iterator[str]:
+    told = site.shared(RANGE)
+    if told is None:
+        return
+    services = _network(told)
+    if services is None or not PREFIX_MIN <= services.prefixlen <= PREFIX_MAX:
+        remedy = f"write it as 10.96.0.0/16, with a prefix from {PREFIX_MIN} to {PREFIX_MAX}"
+        yield site.problem(f"{RANGE} {told} is no range for Services", remedy, RANGE)
+        return
+    has_flannel = "flannel" in (site.shared("network_drivers") or ())
+    usual = site.role_specs["network"]["argument_specs"]["main"]["options"]
+    for variable in ("network_pod_range", *(["network_flannel_range"] if has_flannel else [])):
+        pods = _network(site.shared(variable) or usual[variable]["default"])
+        if pods is not None and pods.overlaps(services):
+            yield site.problem(f"{RANGE} {services} overlaps {variable} {pods}", "choose one apart from it", RANGE)
+    for host in site.hosts:
+        address = _address(site.read(host, "base_address"))
+        if address is not None and address in services:
+            yield site.problem(f"{RANGE} {services} contains {host} ({address})", "choose one without hosts", RANGE)
+
+
+def _partition(site: Site) -> Iterator[str]:
+    wanted = site.shared(PARTITION)
+    known = {str(each["name"]): each for each in site.shared_list("slurm_partitions") if "name" in each}
+    if wanted and known and wanted not in known:
+        error = unknown(f"partition in {PARTITION}", str(wanted), list(known))
+        yield site.problem(error.problem, error.remedy, PARTITION)
+        return
+    usual = next((each for each in known.values() if each.get("default")), {})
+    yield from _time(site, known.get(str(wanted), usual))
+
+
+def _data_dir(site: Site) -> Iterator[str]:
+    told = site.shared(DATA_DIR)
+    if told is None:
+        return
+    folder = PurePosixPath(str(told))
+    if not folder.is_absolute() or ".." in folder.parts:
+        yield site.problem(f"{DATA_DIR} {told} is no whole path", "write it as /var/tmp", DATA_DIR)
+    elif folder.is_relative_to(_HOMES):
+        yield site.problem(f"{DATA_DIR} {told} is on the homes", "name a folder of each node's own disk", DATA_DIR)
+
+
+def _time(site: Site, partition: Mapping[str, Any]) -> Iterator[str]:
+    """Slurm takes a job that is too long for its partition, and never starts it."""
+    wanted, most = site.shared(TIME), partition.get("max_time")
+    if not wanted or most is None:
+        return
+    try:
+        asked, limit = time_minutes(TIME, wanted), time_minutes("max_time", most)
+    except InputError as error:
+        yield site.problem_of(error, TIME)
+        return
+    if limit is not None and (asked is None or asked > limit):
+        what = f"{TIME} {wanted} is above max_time {most} of partition {partition['name']}"
+        yield site.problem(what, f"lower it, or choose another {PARTITION}", TIME)
+
+
+def _network(told: object) -> IPv4Network | None:
+    try:
+        return IPv4Network(str(told))
+    except (AddressValueError, NetmaskValueError, ValueError):
+        return None
+
+
+def _address(told: object) -> IPv4Address | None:
+    try:
+        return IPv4Address(str(told))
+    except (AddressValueError, ValueError):
+        return None

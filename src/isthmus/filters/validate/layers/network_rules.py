@@ -1,0 +1,141 @@
+"""Pod networks: values that no type tells apart, and ranges that overlap with what is elsewhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+from typing import Any
+
+from isthmus.filters.validate.site import Site
+
+RANGE = "network_pod_range"
+# RFC 6890: this host, loopback, link-local; RFC 1112 and what is above: never addresses of hosts.
+_NOBODYS = tuple(map(IPv4Network, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3")))
+_DOMAIN = re.compile(r"(?!.*\.$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.|$))+")
+_PORTS = re.compile(r"(\d+)(?:-(\d+))?")
+# What pods must not reach on hosts, for it believes the host that asks, or is the cluster's own.
+_FILE_SERVER = "gives files to whoever asks from a host of the cluster"
+_FORBIDDEN = {
+    111: "tells where file servers listen",
+    513: "believes the host that asks",
+    514: "believes the host that asks",
+    515: "believes the host that asks",
+    988: f"is Lustre's, which {_FILE_SERVER}",
+    2049: f"is NFS's, which {_FILE_SERVER}",
+    2379: "is etcd's",
+    2380: "is etcd's",
+    4789: "is VXLAN's, the way between pods",
+    8472: "is VXLAN's, the way between pods",
+    20048: f"is NFS's (mountd), which {_FILE_SERVER}",
+    24007: f"is GlusterFS's, which {_FILE_SERVER}",
+}
+_BOUNDS = {
+    "network_connections_max": 64,
+    "network_connections_rate": 1,
+    "network_conntrack_max": 1024,
+    "network_dns_rate": 100,
+}
+# RFC 5382, REQ-5: a connection that says nothing for two hours and four minutes is still one.
+_ESTABLISHED_MIN_S = 7440
+# The plugin's own limit (src/spank/settings.c).
+_START_MAX_S = 600
+
+
+def network_rule_problems(site: Site) -> Iterator[str]:
+    """Yield what is wrong with ranges that overlap, ports, names and times; their types are right."""
+    yield from _overlaps(site)
+    yield from _ports(site)
+    yield from _forbidden(site)
+    yield from _bounds(site)
+    yield from _domains(site)
+    yield from _times(site)
+
+
+def _overlaps(site: Site) -> Iterator[str]:
+    pods = _network(site.shared(RANGE))
+    if pods is None:
+        return
+    networks: list[tuple[str, str, IPv4Network]] = [("", "addresses of no host", each) for each in _NOBODYS]
+    if site.group("provider_local") and (local := _network(site.shared("provider_local_subnet"))):
+        networks.append(("provider_local_subnet", "provider_local_subnet", local))
+    servers = map(_network, site.shared("network_dns_upstreams") or ())
+    networks += [("network_dns_upstreams", "network_dns_upstreams", server) for server in servers if server]
+    networks += [("apptainer_networks", f"apptainer_networks of {host}", each) for host, each in _apptainer(site)]
+    for variable, what, network in networks:
+        if pods.overlaps(network):
+            yield site.problem(
+                f"{RANGE} {pods} overlaps {network} ({what})",
+                "choose a range that nothing else uses",
+                RANGE,
+                *filter(None, [variable]),
+            )
+
+
+def _apptainer(site: Site) -> Iterator[tuple[str, IPv4Network]]:
+    for host in site.group("apptainer") if site.shared("apptainer_setuid") else ():
+        networks = site.read(host, "apptainer_networks")
+        for plugins in networks.values() if isinstance(networks, dict) else ():
+            for plugin in plugins if isinstance(plugins, list) else ():
+                if isinstance(plugin, dict) and (subnet := _network((plugin.get("ipam") or {}).get("subnet"))):
+                    yield host, subnet
+
+
+def _ports(site: Site) -> Iterator[str]:
+    given: list[tuple[str, Any]] = [
+        ("network_host_ports", each.get("port")) for each in site.shared_list("network_host_ports")
+    ]
+    for rule in site.shared_list("network_egress"):
+        given += [("network_egress", port) for port in rule.get("ports") or ()]
+    if site.shared("network_srun_ports"):
+        given.append(("network_srun_ports", site.shared("network_srun_ports")))
+    for variable, told in given:
+        found = _PORTS.fullmatch(str(told))
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+        if not 1 <= first <= last <= 65535 or (found and found[2] and variable != "network_srun_ports"):
+            form = "60001-63000" if variable == "network_srun_ports" else "one from 1 to 65535"
+            yield site.problem(f"{variable} has port {told}", f"write {form}", variable)
+
+
+def _forbidden(site: Site) -> Iterator[str]:
+    for each in site.shared_list("network_host_ports"):
+        port = str(each.get("port"))
+        if port.isdecimal() and int(port) in _FORBIDDEN:
+            yield site.problem(
+                f"network_host_ports has port {port}, which {_FORBIDDEN[int(port)]}; every user is root in pods",
+                "take it out: pods get files as volumes, by the node's own mounts",
+                "port",
+                "network_host_ports",
+                value=each.get("port"),
+            )
+
+
+def _bounds(site: Site) -> Iterator[str]:
+    for variable, least in {**_BOUNDS, "network_conntrack_established_s": _ESTABLISHED_MIN_S}.items():
+        told = site.shared(variable)
+        if told is not None and not least <= int(told) < 2**31:
+            yield site.problem(f"{variable} is {told}", f"write {least} or more", variable)
+
+
+def _domains(site: Site) -> Iterator[str]:
+    given = [("network_domain", site.shared("network_domain"))]
+    given += [("network_search_domains", each) for each in site.shared("network_search_domains") or ()]
+    for variable, told in given:
+        if told is not None and not _DOMAIN.fullmatch(str(told)):
+            yield site.problem(
+                f"{variable}: {told!r} is no domain", "write labels of a-z, 0-9 and '-', joined by dots", variable
+            )
+
+
+def _times(site: Site) -> Iterator[str]:
+    for variable, last in (("network_start_timeout_s", _START_MAX_S), ("network_lease_idle_s", 10**9)):
+        told = site.shared(variable)
+        if told is not None and not 1 <= int(told) <= last:
+            yield site.problem(f"{variable} is {told}", f"write seconds from 1 to {last}", variable)
+
+
+def _network(told: object) -> IPv4Network | None:
+    try:
+        return IPv4Network(str(told))
+    except ValueError:
+        return None

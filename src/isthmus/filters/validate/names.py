@@ -1,0 +1,69 @@
+"""Names nobody knows: a misspelt group or variable would otherwise do nothing, silently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from isthmus.filters.suggest import unknown
+from isthmus.filters.validate.site import Site
+
+LAYERS = ("base", "slurm", "apptainer", "network", "kubernetes", "workloads", "bench")
+HOST_GROUPS = ("controller", "login", "compute", "etcd")
+ANSIBLE_GROUPS = ("all", "ungrouped")
+SITE_GROUPS = "base_site_groups"
+_WHERE_KNOWN = "the known ones stand in inventories/common and in each role's meta/argument_specs.yml"
+
+
+def name_problems(site: Site) -> Iterator[str]:
+    """Yield unknown groups and variables, with the name that was probably meant."""
+    yield from _groups(site)
+    yield from _files(site)
+    yield from _variables(site)
+
+
+def _groups(site: Site) -> Iterator[str]:
+    providers = {role for role in site.role_specs if role.startswith("provider_")}
+    ours = {*HOST_GROUPS, *LAYERS, *providers}
+    known = {*ours, *ANSIBLE_GROUPS, *(site.shared(SITE_GROUPS) or ()), *_partition_groups(site)}
+    for group in sorted(set(site.groups) - known):
+        error = unknown("group", group, ours)
+        yield site.problem(error.problem, f"{error.remedy}; a group of your own goes into {SITE_GROUPS}", group)
+
+
+def _files(site: Site) -> Iterator[str]:
+    # Ansible reads a file of variables for nobody without a word.
+    for folder, names in (("group_vars", [*site.groups, *ANSIBLE_GROUPS]), ("host_vars", site.hosts)):
+        for owner, file in site.sources.owners(folder):
+            if owner not in names:
+                error = unknown("group or host with a file of variables", owner, names)
+                yield f"{file}: {error}"
+
+
+def _partition_groups(site: Site) -> set[str]:
+    partitions = site.shared_list("slurm_partitions")
+    return {
+        str(node) for partition in partitions if isinstance(nodes := partition.get("nodes"), list) for node in nodes
+    }
+
+
+def _variables(site: Site) -> Iterator[str]:
+    known = {SITE_GROUPS, *_arguments(site.role_specs), *site.sources.documented()}
+    # Variables that begin with a role's name are Isthmus's; others are the site's own affair.
+    prefixes = ("cluster_", *(f"{role}_" for role in site.role_specs))
+    used = {name for host in site.hosts for name in site.names(host) if name.startswith(prefixes)}
+    for name in sorted(used - known):
+        # A variable that another value of the inventory reads is the site's own.
+        if not site.sources.reads(name):
+            meant = "".join(f"did you mean {near!r}? " for near in get_close_matches(name, known, n=1))
+            yield site.problem(f"unknown variable: {name!r}", f"{meant}{_WHERE_KNOWN}", name)
+
+
+def _arguments(role_specs: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    return {
+        option
+        for spec in role_specs.values()
+        for entry in (spec.get("argument_specs") or {}).values()
+        for option in entry.get("options") or {}
+    }

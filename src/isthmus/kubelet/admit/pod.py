@@ -1,0 +1,112 @@
+"""What a pod may not ask for here: each with its reason and its remedy.
+
+A pod with a problem would not do what it says, so it fails alone, before any job. What only a scheduler would look at
+(affinity between pods, spreading, tolerations) is no problem: Slurm places the job, and `ignored` tells of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from isthmus.kubelet.admit import (
+    containers as refusals_containers,
+)
+from isthmus.kubelet.admit import (
+    fields,
+)
+from isthmus.kubelet.admit import (
+    tasks as refusals_tasks,
+)
+from isthmus.kubelet.admit import (
+    volumes as refusals_volumes,
+)
+from isthmus.kubelet.slurm import flags
+from isthmus.kubelet.slurm.placing import place
+from isthmus.kubelet.translate import identity
+from isthmus.kubelet.translate.names import HOSTNAME_MAX, hostname
+from isthmus.kubelet.translate.resources import extended, unbounded_cpus
+from isthmus.model.pod_inputs import Object, Settings
+
+_NODE = "it belongs to the node, which pods share with Slurm's other jobs"
+# Field of the spec -> which values are well, and why the others are not.
+_SPEC: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "hostPID": (lambda value: not value, f"{_NODE}; use shareProcessNamespace"),
+    "hostIPC": (lambda value: not value, f"{_NODE}; containers of one pod share theirs"),
+    "resourceClaims": (lambda value: not value, "devices come from Slurm; ask for them in resources.limits"),
+    "os": (lambda value: (value or {}).get("name", "linux") == "linux", "nodes run Linux; remove it"),
+}
+_CONTEXT: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "seLinuxOptions": (lambda value: not value, "nodes label no containers; remove it"),
+    "windowsOptions": (lambda value: not value, "nodes run Linux; remove it"),
+    "sysctls": (lambda value: not value, "only root sets a pod network's sysctls; remove it"),
+}
+_IGNORED = {
+    "podAffinity": "podAffinity is ignored: Slurm places pods; use nodeSelector or --nodelist",
+    "podAntiAffinity": "podAntiAffinity is ignored: Slurm places pods; use --exclusive or --exclude",
+}
+
+
+def problems(pod: Object, settings: Settings, volumes: Iterable[Object] = ()) -> list[str]:
+    """Return why a pod can never run here; empty when it can.
+
+    Args:
+        pod: the pod.
+        settings: of the cluster.
+        volumes: PersistentVolumes of its claims.
+    """
+    spec = pod["spec"]
+    return [
+        *fields.unknown(pod),
+        *_fields(spec, _SPEC, "spec"),
+        *_fields(spec.get("securityContext") or {}, _CONTEXT, "spec.securityContext"),
+        *_names(pod, settings),
+        *_resources(pod, settings),
+        *refusals_containers.problems(pod, settings),
+        *refusals_volumes.problems(pod),
+        *flags.owner(pod),
+        *flags.sbatch(pod).problems,
+        *flags.srun(pod).problems,
+        *refusals_tasks.problems(pod),
+        *place(pod, settings, volumes).problems,
+    ]
+
+
+def ignored(pod: Object) -> list[str]:
+    """Return what a pod asks for that changes nothing here, for an event."""
+    spec = pod["spec"]
+    affinity = spec.get("affinity") or {}
+    needed = "requiredDuringSchedulingIgnoredDuringExecution"
+    found = [text for kind, text in _IGNORED.items() if (affinity.get(kind) or {}).get(needed)]
+    if spec.get("topologySpreadConstraints"):
+        found.append("topologySpreadConstraints is ignored: Slurm places pods; use --spread-job or --exclude")
+    if any(map(identity.is_privileged, [*(spec.get("initContainers") or ()), *spec["containers"]])):
+        found.append("privileged gives all capabilities in the pod's own user namespace, and none on the node")
+    if names := unbounded_cpus(spec):
+        found.append(
+            f"limits.cpu of {', '.join(names)} bounds nothing: the job has whole CPUs, which its containers share"
+        )
+    return found
+
+
+def _fields(holder: Object, table: dict[str, tuple[Callable[[Any], bool], str]], place: str) -> Iterator[str]:
+    for name, (well, why) in table.items():
+        if not well(holder.get(name)):
+            yield f"{place}.{name} is not offered: {why}"
+
+
+def _names(pod: Object, settings: Settings) -> Iterator[str]:
+    name = hostname(pod, settings)
+    if len(name) > HOSTNAME_MAX:
+        yield f"host name {name!r} is longer than {HOSTNAME_MAX}; shorten it, or unset setHostnameAsFQDN"
+    if pod["spec"].get("dnsPolicy") == "None" and not (pod["spec"].get("dnsConfig") or {}).get("nameservers"):
+        yield "dnsPolicy None has no nameservers; name one in dnsConfig"
+
+
+def _resources(pod: Object, settings: Settings) -> Iterator[str]:
+    known = ", ".join(sorted(settings.gres)) or "none"
+    for name in sorted(extended(pod) - set(settings.gres)):
+        if name.startswith("hugepages-"):
+            yield f"resource {name} is not offered: Slurm gives no huge pages; remove it"
+        else:
+            yield f"resource {name} is not one of this cluster's: {known}; correct the name"

@@ -1,0 +1,132 @@
+"""The images of one pod, those that are volumes too: asked for all at once; those that take long are told of.
+
+An image that is there costs neither event nor status. The pull itself belongs to the cache: it goes on when the pod
+that asked first is deleted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from isthmus.clients.kube.api import Object
+from isthmus.kubelet.images.manager import ImageWaitError
+from isthmus.kubelet.pods.parts import Parts
+from isthmus.kubelet.status import pod as status
+from isthmus.kubelet.status.events import Kind
+from isthmus.model.pod_inputs import Image, ImageState
+
+KINDS = ("initContainers", "containers", "ephemeralContainers")
+Show = Callable[[Object], Awaitable[Object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """An image that a pod needs.
+
+    Attributes:
+        asks: a container, or what says the same of a volume: `image`, and perhaps `imagePullPolicy`.
+        place: the part of the pod that events are about; empty for the whole.
+        waits: names of the containers that cannot start without it.
+        own: it is what this one container runs; empty for a volume's.
+    """
+
+    asks: Object
+    place: str
+    waits: tuple[str, ...]
+    own: str = ""
+
+
+def needs(pod: Object) -> list[Need]:
+    """Return the images of a pod: those of volumes last, since a container's own comes first in its status."""
+    containers = [(kind, one) for kind in KINDS for one in pod["spec"].get(kind) or ()]
+    found = [Need(one, f"spec.{kind}{{{one['name']}}}", (one["name"],), one["name"]) for kind, one in containers]
+    for volume in pod["spec"].get("volumes") or ():
+        if (image := volume.get("image")) is not None:
+            told = {"image": image.get("reference") or "", "imagePullPolicy": image.get("pullPolicy")}
+            users = [one["name"] for _, one in containers if volume["name"] in _mounted(one)]
+            found.append(Need(told, "", tuple(users)))
+    return found
+
+
+def _mounted(container: Object) -> set[str]:
+    return {mount["name"] for mount in container.get("volumeMounts") or ()}
+
+
+class Pulls:
+    """The images of a pod's containers, from the question to the answers.
+
+    Args:
+        parts: the rest of the kubelet.
+        pod: the pod.
+        secrets: its pull secrets.
+        wanted: images of it; None for all.
+    """
+
+    def __init__(self, parts: Parts, pod: Object, secrets: list[Object], wanted: list[Need] | None = None) -> None:
+        self._parts, self._pod = parts, pod
+        self._begun_s = time.monotonic()
+        self._needs = needs(pod) if wanted is None else wanted
+        self._asked = [asyncio.ensure_future(parts.images.get(need.asks, secrets)) for need in self._needs]
+        self._late: set[int] = set()
+
+    async def shown(self, show: Show) -> Object:
+        """Wait a moment, and show what takes longer.
+
+        Args:
+            show: writes a status; returns the pod that has it.
+
+        Returns:
+            the pod, as it is now.
+        """
+        if not await self.are_late():
+            return self._pod
+        return await show(status.pod_status(self._pod, None, None, self._failures(), datetime.now(UTC)))
+
+    def _failures(self) -> dict[str, ImageState]:
+        """Return what is known of images that are tried again: why they failed stands until they are there."""
+        late = [self._needs[number] for number in self._late]
+        known = {need.own: self._parts.images.failure(need.asks.get("image") or "") for need in late if need.own}
+        return {name: state for name, state in known.items() if state is not None}
+
+    async def are_late(self) -> bool:
+        """Wait a moment, and tell of what takes longer; return whether something does."""
+        if self._asked:
+            await asyncio.wait(self._asked, timeout=self._parts.pauses.pull)
+        self._late = {number for number, task in enumerate(self._asked) if not task.done()}
+        for number in self._late:
+            self._tell(number, "Pulling", "Pulling image {}")
+        return bool(self._late)
+
+    async def answers(self) -> tuple[dict[str, Image], dict[str, ImageState], list[ImageWaitError]]:
+        """Return the images as the pod writes them, where each container's stands, and why some are not there."""
+        images: dict[str, Image] = {}
+        states: dict[str, ImageState] = {}
+        waits: list[ImageWaitError] = []
+        for number, need in enumerate(self._needs):
+            try:
+                images[need.asks["image"]] = found = await self._asked[number]
+                if need.own:
+                    states[need.own] = ImageState(id=found.id)
+            except ImageWaitError as error:
+                for name in need.waits:
+                    known = states.get(name, ImageState())
+                    states[name] = known if known.reason else replace(error.state, id=known.id)
+                waits.append(error)
+                continue
+            if number in self._late:
+                self._tell(number, "Pulled", f"Pulled image {{}} in {time.monotonic() - self._begun_s:.1f}s")
+        return images, states, waits
+
+    def end(self) -> None:
+        """Ask no more."""
+        for task in self._asked:
+            task.cancel()
+
+    def _tell(self, number: int, reason: str, message: str) -> None:
+        need = self._needs[number]
+        words = message.format(f'"{need.asks["image"]}"')
+        self._parts.recorder.tell(self._pod, Kind.NORMAL, reason, words, need.place)

@@ -1,0 +1,1 @@
+"""The node object that stands for all of Slurm this user may use."""

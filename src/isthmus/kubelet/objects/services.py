@@ -1,0 +1,171 @@
+"""The cluster's Services, brought to every pod that runs: one watch for all, and to each pod only what has changed.
+
+Services and EndpointSlices are followed and made into one table (`servicetable`). A pod gets all of it when its
+supervisor has connected, before its plan, and later the differences, gathered for a moment; each pod has a task of its
+own, so one that does not read delays nobody. Only the driver `private` has rules in pods; with others, and where the
+admin wants it so, an admission policy makes Services headless and says so by an annotation, which becomes an event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from isthmus.clients.kube.api import Kube, Object
+from isthmus.kubelet.channel import Connection
+from isthmus.kubelet.objects import servicetable
+from isthmus.kubelet.objects.watching import follow
+from isthmus.kubelet.status.events import Kind
+from isthmus.kubelet.status.recorder import Recorder
+from isthmus.model.services import Answering, Place, bounded, changes
+
+SERVICES = "/api/v1/services"
+SLICES = "/apis/discovery.k8s.io/v1/endpointslices"
+# Written by the admission policy, controlplane/objects/headless.yaml.
+HEADLESS = "isthmus.io/made-headless"
+# Changes within this time go out as one: endpoints of a Deployment come one by one.
+GATHER_S = 0.3
+# How long a pod's plan waits for the first lists; later the table follows the plan.
+FIRST_S = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+class _Follower:
+    """What one supervisor has been told."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.wake = asyncio.Event()
+        self.greeted = asyncio.Event()
+        self.task: asyncio.Task[None] | None = None
+
+
+class Services:
+    """Knows the cluster's Services, and tells supervisors.
+
+    Args:
+        kube: is asked.
+        recorder: takes events.
+        told: whether pods have rules for Services.
+    """
+
+    def __init__(self, kube: Kube, recorder: Recorder, *, told: bool) -> None:
+        self._kube, self._recorder, self._told = kube, recorder, told
+        self._services: dict[str, Object] = {}
+        self._slices: dict[str, Object] = {}
+        self._listed: set[str] = set()
+        self._known = asyncio.Event()
+        self._changed = asyncio.Event()
+        self._table: dict[Place, Answering] = {}
+        self._followers: dict[str, _Follower] = {}
+        self._headless: set[str] = set()
+        self._short: list[Place] = []
+
+    async def run(self) -> None:
+        """Follow, for ever."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow(SERVICES, self._services))
+            if self._told:
+                group.create_task(self._follow(SLICES, self._slices))
+                group.create_task(self._publish())
+
+    def begin(self, connection: Connection) -> None:
+        """Tell a supervisor that has come, until it goes."""
+        for uid in [uid for uid, one in self._followers.items() if one.connection.is_closed]:
+            self._forget(uid)
+        self._forget(connection.uid)
+        if self._told:
+            follower = self._followers[connection.uid] = _Follower(connection)
+            follower.task = asyncio.create_task(self._tell(follower), name=f"services of pod {connection.uid}")
+
+    async def greeted(self, connection: Connection) -> None:
+        """Wait until a supervisor has been told all that is known; not for ever, for its pod can do without."""
+        follower = self._followers.get(connection.uid)
+        if follower is None or follower.connection is not connection:
+            return
+        try:
+            async with asyncio.timeout(FIRST_S):
+                await follower.greeted.wait()
+        except TimeoutError:
+            _log.warning("pod %s begins without Services, which the API server has not told yet", connection.uid)
+
+    def reported(self, pod: Object, before: dict[str, Any] | None, report: dict[str, Any]) -> None:
+        """Make an event of what a supervisor could not do."""
+        error = report.get("services_error")
+        if error and error != (before or {}).get("services_error"):
+            self._recorder.tell(pod, Kind.WARNING, "ServicesUnreachable", f"Services may not be reached: {error}")
+
+    async def _follow(self, path: str, known: dict[str, Object]) -> None:
+        def listed(found: list[Object]) -> None:
+            known.clear()
+            known.update((_key(one), one) for one in found)
+            self._listed.add(path)
+            self._say_headless(found)
+            self._changed.set()
+
+        def changed(kind: str, one: Object) -> None:
+            if kind == "DELETED":
+                known.pop(_key(one), None)
+            else:
+                known[_key(one)] = one
+                self._say_headless([one])
+            self._changed.set()
+
+        await follow(self._kube, path, {}, listed, changed)
+
+    async def _publish(self) -> None:
+        """Make the table anew when something has changed, and have it told."""
+        while True:
+            await self._changed.wait()
+            if self._known.is_set():
+                await asyncio.sleep(GATHER_S)
+            self._changed.clear()
+            if self._listed < {SERVICES, SLICES}:
+                continue
+            table, short = bounded(servicetable.table(self._services.values(), self._slices.values()))
+            if short != self._short:
+                left = ", ".join(map(str, short)) or "none"
+                _log.warning("too many Services or endpoints; pods lack some of %s", left)
+            self._short = short
+            if table != self._table or not self._known.is_set():
+                self._table = table
+                self._known.set()
+                for follower in self._followers.values():
+                    follower.wake.set()
+
+    async def _tell(self, follower: _Follower) -> None:
+        await self._known.wait()
+        have: dict[Place, Answering] = {}
+        whole = True
+        while not follower.connection.is_closed:
+            follower.wake.clear()
+            want = self._table
+            new, gone = changes(have, want)
+            if whole or new or gone:
+                await follower.connection.send({"type": "services", "whole": whole, "set": new, "drop": gone})
+            have, whole = want, False
+            follower.greeted.set()
+            await follower.wake.wait()
+
+    def _forget(self, uid: str) -> None:
+        follower = self._followers.pop(uid, None)
+        if follower and follower.task:
+            follower.task.cancel()
+
+    def _say_headless(self, found: Iterable[Object]) -> None:
+        for one in found:
+            meta = one["metadata"]
+            if HEADLESS in (meta.get("annotations") or {}) and meta["uid"] not in self._headless:
+                self._headless.add(meta["uid"])
+                message = (
+                    "It has no address of its own here: its name leads to its pods themselves,"
+                    " and port must equal targetPort"
+                )
+                self._recorder.tell(one, Kind.WARNING, "MadeHeadless", message)
+
+
+def _key(one: Object) -> str:
+    return str(one["metadata"]["uid"])

@@ -1,0 +1,1 @@
+"""One worker per pod: from its first sight to its last file."""

@@ -1,0 +1,65 @@
+"""What all workers share; main puts it together, tests put fakes of the clients in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from isthmus.clients.kube.api import Kube
+from isthmus.kubelet.credentials import Authority
+from isthmus.kubelet.images.manager import Images
+from isthmus.kubelet.objects.claims import Claims
+from isthmus.kubelet.objects.config import Config
+from isthmus.kubelet.objects.services import Services
+from isthmus.kubelet.pods.store import Store
+from isthmus.kubelet.slurm.jobs import Jobs
+from isthmus.kubelet.status.recorder import Recorder
+from isthmus.model.pod_inputs import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where supervisors find the channel."""
+
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """How long a worker waits, seconds.
+
+    Attributes:
+        retry: the first and longest pause before what failed is tried again.
+        refused: the same after Slurm refused a job: an admin may have to act.
+        connect: for the supervisor of a pod that shall stop to come back, before its job is cancelled.
+        margin: beyond the grace period, for the job to end.
+        pull: for images, before the pod says that it pulls them.
+    """
+
+    retry: tuple[float, float] = (1.0, 20.0)
+    refused: tuple[float, float] = (10.0, 300.0)
+    connect: float = 5.0
+    margin: float = 15.0
+    pull: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The kubelet without its pods."""
+
+    kube: Kube
+    store: Store
+    jobs: Jobs
+    images: Images
+    config: Config
+    claims: Claims
+    recorder: Recorder
+    services: Services
+    authority: Authority
+    address: Address
+    pauses: Pauses = field(default=Pauses())
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of the decisions, as they are now."""
+        return self.config.settings

@@ -1,0 +1,211 @@
+"""From a pod to its submitted job: refuse, pull, ask, decide; nothing is submitted that could not start.
+
+A pod that cannot start yet is a NotYetError with the status to show meanwhile; a pod that never can is a NeverError.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from isthmus.clients.kube.api import Object
+from isthmus.clients.slurm.pod_jobs import RefusedError
+from isthmus.kubelet.admit import pod as refusals
+from isthmus.kubelet.admit import runtime_classes
+from isthmus.kubelet.images.pulls import Pulls, Show
+from isthmus.kubelet.pods.parts import Parts
+from isthmus.kubelet.pods.unready import UnreadyError
+from isthmus.kubelet.slurm import flags, script
+from isthmus.kubelet.status import pod as status
+from isthmus.kubelet.translate import pod as translate
+from isthmus.model.plan import Plan
+from isthmus.model.pod_inputs import Image, ImageState
+
+REFUSED, FULL, AWAY = "FailedSubmit", "HomeFull", "HomeUnavailable"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+_log = logging.getLogger(__name__)
+
+
+class NotYetError(Exception):
+    """The pod waits.
+
+    Attributes:
+        status: v1.PodStatus to show.
+        pauses: the first and the longest pause before the next try, seconds.
+    """
+
+    def __init__(self, shown: Object, message: str, pauses: tuple[float, float]) -> None:
+        super().__init__(message)
+        self.status, self.pauses = shown, pauses
+
+
+class NeverError(Exception):
+    """The pod can never run here."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """All that is needed to submit a pod and to tell its supervisor.
+
+    Attributes:
+        plan: None while a claim gets its volume only when the job has a node.
+        volumes: of the pod's claims that are bound.
+        states: name of a container -> where its image stands.
+    """
+
+    plan: Plan | None
+    volumes: tuple[Mapping[str, Any], ...]
+    states: Mapping[str, ImageState]
+
+
+async def prepare(parts: Parts, pod: Object, slurm_node: str | None = None, show: Show | None = None) -> Prepared:
+    """Find what a pod names, and decide.
+
+    Args:
+        parts: what is asked.
+        pod: the pod.
+        slurm_node: where its job runs; None before.
+        show: writes the pod's status while images take long.
+
+    Raises:
+        NotYetError: it waits for an image, or for something that it names.
+        NeverError: it cannot run here.
+        KubeError: the API server did not say.
+    """
+    since_s = time.monotonic()
+    await _refuse(parts, pod)
+    await _check_runtime(parts, pod)
+    pod, images, states = await _find_images(parts, pod, show, since_s)
+    later = await _claims(parts, pod, slurm_node)
+    resolved = await parts.config.resolve(pod, images, since_s)
+    volumes = tuple(resolved.volumes.values())
+    await _refuse(parts, pod, volumes)
+    if later:
+        return Prepared(None, volumes, states)
+    try:
+        return Prepared(translate.plan(pod, resolved), volumes, states)
+    except UnreadyError as error:
+        raise _unready(parts, pod, error, states) from error
+
+
+async def _refuse(parts: Parts, pod: Object, volumes: Sequence[Mapping[str, Any]] = ()) -> None:
+    """Refuse what can never run; not for a node or a QOS that an admin has just made, of which Slurm was not asked yet.
+
+    Raises:
+        NeverError: it cannot run here.
+    """
+    if refusals.problems(pod, parts.settings, volumes):
+        await parts.config.renew()
+        if problems := refusals.problems(pod, parts.settings, volumes):
+            raise NeverError(problems)
+
+
+async def _check_runtime(parts: Parts, pod: Object) -> None:
+    if not (name := pod["spec"].get("runtimeClassName")):
+        return
+    try:
+        runtime_classes.check(name, await parts.config.runtime_class(name))
+    except UnreadyError as error:
+        raise _unready(parts, pod, error, {}) from error
+
+
+async def submit(parts: Parts, pod: Object, prepared: Prepared) -> str:
+    """Keep the pod, submit its job, keep the job; return its id.
+
+    Raises:
+        NeverError: its namespace names what cannot be.
+        NotYetError: Slurm refused, or the home is full.
+        NoAnswerError: there may be a job.
+    """
+    folder = parts.store.folder(pod["metadata"]["uid"])
+    namespace = await parts.config.namespace(pod["metadata"]["namespace"])
+    if namespace and (problems := flags.owner(namespace)):
+        raise NeverError([f"namespace: {problem}" for problem in problems])
+    job = translate.job(pod, parts.settings, namespace, prepared.volumes)
+
+    def keep() -> None:
+        folder.accept(pod)
+        folder.renew_credential(parts.authority)
+        folder.set_address(parts.address.host, parts.address.port)
+
+    try:
+        await asyncio.to_thread(keep)
+    except OSError as error:
+        raise _held(pod, prepared, *_home(error), parts.pauses.refused) from error
+    try:
+        number = await parts.jobs.submit(job, script.text(job))
+    except RefusedError as error:
+        raise _held(pod, prepared, REFUSED, f"Slurm refuses the job: {error}", parts.pauses.refused) from error
+    try:
+        await asyncio.to_thread(folder.set_job, number)
+    except OSError as error:
+        # The job bears the pod's UID, by which the next kubelet finds it.
+        _log.warning("job %s of pod %s is not written down: %s", number, folder.uid, error)
+    return number
+
+
+def _home(error: OSError) -> tuple[str, str]:
+    """Return the reason and the message of a pod that the home does not take."""
+    if error.errno in _FULL:
+        advice = "remove what you do not need, such as old images in ~/.isthmus/images"
+        return FULL, f"the home is full: {error}; {advice}"
+    return AWAY, f"the home cannot be written: {error}; the pod starts when it can"
+
+
+def _held(pod: Object, prepared: Prepared, reason: str, message: str, pauses: tuple[float, float]) -> NotYetError:
+    shown = status.pod_status(pod, None, None, prepared.states, datetime.now(UTC))
+    return NotYetError(shown | {"reason": reason, "message": message}, message, pauses)
+
+
+async def _find_images(
+    parts: Parts, pod: Object, show: Show | None, since_s: float
+) -> tuple[Object, dict[str, Image], dict[str, ImageState]]:
+    pulls = Pulls(parts, pod, await parts.config.pull_secrets(pod, since_s))
+    try:
+        if show:
+            pod = await pulls.shown(show)
+        images, states, waits = await pulls.answers()
+    finally:
+        pulls.end()
+    if waits:
+        shown = status.pod_status(pod, None, None, states, datetime.now(UTC))
+        first = min(waits, key=lambda wait: wait.retry_s)
+        raise NotYetError(shown, str(first), (first.retry_s, first.retry_s))
+    return pod, images, states
+
+
+async def _claims(parts: Parts, pod: Object, slurm_node: str | None) -> bool:
+    """See to the pod's claims that have no volume; return whether one gets it only when the job has a node."""
+    space = pod["metadata"]["namespace"]
+    later = False
+    for claim in (await parts.config.claims(space, translate.wanted(pod).claims)).values():
+        if claim["spec"].get("volumeName"):
+            continue
+        if not await parts.claims.is_placed_later(claim):
+            await parts.claims.select(claim)
+        elif slurm_node:
+            await parts.claims.place(claim, slurm_node)
+        else:
+            later = True
+    return later
+
+
+def _unready(parts: Parts, pod: Object, error: UnreadyError, states: Mapping[str, ImageState]) -> NotYetError:
+    shown = status.unready(pod, error, states, datetime.now(UTC))
+    return NotYetError(shown, error.message, parts.pauses.retry)
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """Return the message that carries a plan."""
+    return {"type": "plan", "plan": plan.to_json()}

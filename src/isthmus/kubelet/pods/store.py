@@ -1,0 +1,173 @@
+"""The pods' folders, ~/.isthmus/pods/<uid>: the durable record, of which memory is a cache.
+
+pod.json     the pod as it was accepted; from then on a job may exist
+job.json     the pod's Slurm job; written after sbatch, so a crash between both is found by the job's comment
+kubelet.json where the supervisor finds the kubelet
+credential/  what it opens the channel with
+report.json, logs/   the supervisor's
+slurm.log            what Slurm and the supervisor had to say
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+from isthmus.kubelet.credentials import Authority
+from isthmus.kubelet.status import reports
+from isthmus.kubelet.status.reports import ReportError
+from isthmus.support import durable
+
+SCHEMA = 1
+# Of slurm.log, in a pod's message.
+_WORDS_BYTES, _WORDS_LINES = 1000, 3
+# A file server may go on listing what has gone.
+_REMOVALS = 5
+_UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class PodFolder:
+    """What is kept of one pod."""
+
+    path: Path
+
+    @property
+    def uid(self) -> str:
+        """The pod's."""
+        return self.path.name
+
+    def accept(self, pod: dict[str, Any]) -> None:
+        """Keep a pod; the folder is its owner's alone."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._write("pod.json", pod)
+
+    def pod(self) -> dict[str, Any] | None:
+        """Return the pod as it was accepted; None when it was not."""
+        return self._read("pod.json")
+
+    def set_job(self, job: str) -> None:
+        """Keep the pod's job."""
+        self._write("job.json", {"schema": SCHEMA, "job": job, "submitted": datetime.now(UTC).isoformat()})
+
+    def job(self) -> str | None:
+        """Return the pod's job; None when none is known."""
+        kept = self._read("job.json")
+        return str(kept["job"]) if kept else None
+
+    def submitted(self) -> str | None:
+        """Return when the job was submitted, RFC 3339."""
+        kept = self._read("job.json")
+        return str(kept["submitted"]) if kept else None
+
+    def report(self) -> dict[str, Any] | None:
+        """Return the supervisor's last report; None for what is none, or cannot be read: the channel brings it, too."""
+        try:
+            return reports.checked(self._read("report.json") or {})
+        except (ReportError, OSError):
+            return None
+
+    def last_words(self) -> str:
+        """Return the last lines of the job's log, as one; empty for none."""
+        with suppress(OSError), (self.path / "slurm.log").open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _WORDS_BYTES))
+            lines = file.read().decode(errors="replace").splitlines()
+            return "; ".join([line.strip() for line in lines if line.strip()][-_WORDS_LINES:])
+        return ""
+
+    def set_address(self, address: str, port: int) -> None:
+        """Write where the supervisor finds the kubelet, unless that stands there: a sync costs a file server."""
+        where = {"schema": SCHEMA, "address": address, "port": port}
+        if self._read("kubelet.json") != where:
+            self._write("kubelet.json", where)
+
+    def renew_credential(self, authority: Authority) -> None:
+        """Make a credential where there is none, or an old one; what is believed is always told."""
+        folder = self.path / "credential"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if _text(folder / "ca.crt") != authority.certificate:
+            durable.write(folder / "ca.crt", authority.certificate, 0o600)
+        present = _text(folder / "tls.crt")
+        if present and not authority.is_due(present, datetime.now(UTC)):
+            return
+        made = authority.pod(self.uid)
+        # The certificate comes last: it says that the key is there.
+        durable.write(folder / "tls.key", made.key, 0o600)
+        durable.write(folder / "tls.crt", made.certificate, 0o600)
+
+    def drop_credential(self) -> None:
+        """Remove the key of a pod whose job has ended."""
+        rmtree(self.path / "credential", ignore_errors=True)
+
+    def logs(self, container: str) -> list[list[Path]]:
+        """Return the files of a container's runs, oldest first: each its log, and before it the rotated part."""
+        runs = [path for path in (self.path / "logs" / container).glob("*.log") if path.stem.isdecimal()]
+        parts = [[path.with_name(f"{path.name}.1"), path] for path in sorted(runs, key=lambda path: int(path.stem))]
+        return [[path for path in files if path.exists()] for files in parts]
+
+    def remove(self) -> None:
+        """Remove everything; job.json last but the folder, so that a crash half-way leaves a known job."""
+        for _ in range(_REMOVALS):
+            if not self.path.exists():
+                return
+            # A file may go by itself meanwhile, such as one that is just being written; the others stay to be removed.
+            with suppress(FileNotFoundError):
+                for path in self.path.iterdir():
+                    if path.name != "job.json":
+                        rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+                rmtree(self.path)
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        text = _text(self.path / name)
+        try:
+            known = json.loads(text) if text else None
+        except (ValueError, RecursionError):
+            return None
+        return known if isinstance(known, dict) else None
+
+    def _write(self, name: str, content: dict[str, Any]) -> None:
+        durable.write(self.path / name, json.dumps(content), 0o600)
+
+
+class Store:
+    """All pods' folders.
+
+    Args:
+        path: ~/.isthmus/pods; made when missing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # A home that is read-only for a while keeps no kubelet from starting.
+        if stat.S_IMODE(path.stat().st_mode) != 0o700:
+            path.chmod(0o700)
+
+    def folder(self, uid: str) -> PodFolder:
+        """Return a pod's folder, which need not exist.
+
+        Raises:
+            ValueError: that is no UID, and might lead elsewhere.
+        """
+        if not _UID.fullmatch(uid):
+            raise ValueError(f"{uid!r} is no UID")
+        return PodFolder(self.path / uid)
+
+    def folders(self) -> list[PodFolder]:
+        """Return the folders of all pods."""
+        return [PodFolder(path) for path in self.path.iterdir() if _UID.fullmatch(path.name) and path.is_dir()]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return ""

@@ -1,0 +1,118 @@
+"""A pod's Slurm job: the options of sbatch.
+
+What the pod says comes first, what its annotation asks for wins over it; `refusals` has refused before what an
+annotation may not ask for. Each option is one word, so that no text of a user is ever read by a shell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from isthmus.kubelet.slurm import flags
+from isthmus.kubelet.slurm.placing import place
+from isthmus.kubelet.translate.resources import demand
+from isthmus.model.network import Driver
+from isthmus.model.pod_inputs import Object, Settings
+from isthmus.model.pod_job import Job
+
+# Slurm's own, sbatch(1): the largest --nice, and the seconds from SIGTERM to SIGKILL at the end of the time (KillWait).
+_NICE_MAX = 2**31 - 3
+_KILL_WAIT_S = 30
+_SIGNAL_MAX_S = 65535
+# An option that says the same in other words.
+_INSTEAD = {"mem": ("mem-per-cpu", "mem-per-gpu"), "gres": ("gpus", "gpus-per-node", "gpus-per-task")}
+_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def job(pod: Object, settings: Settings, namespace: Object | None = None, volumes: Iterable[Object] = ()) -> Job:
+    """Return the job of a pod.
+
+    Args:
+        pod: the pod.
+        settings: of the cluster.
+        namespace: the pod's Namespace, whose annotations may name account and partition.
+        volumes: PersistentVolumes of the pod's claims.
+    """
+    uid = pod["metadata"]["uid"]
+    folder = f"{settings.pods}/{uid}"
+    asked = flags.sbatch(pod).options
+    options: dict[str, str | None] = {
+        "job-name": pod["metadata"]["name"],
+        "comment": uid,
+        "output": f"{folder}/slurm.log".replace("%", "%%"),
+        # Nothing of who submits; the script sets what the supervisor needs.
+        "export": "NIL",
+        "no-requeue": None,
+        "chdir": settings.home,
+        **_network(pod, settings),
+        **_needs(pod, settings),
+        **_owner(pod, settings, namespace),
+        **_time(pod),
+        **_rank(pod, settings),
+        **_placed(pod, settings, volumes),
+    }
+    replaced = {name for name, others in _INSTEAD.items() if any(other in asked for other in others)}
+    kept = {name: value for name, value in options.items() if name not in replaced}
+    words = flags.Parsed({**kept, **asked}).words()
+    return Job(uid, folder, words, settings.python, (("HOME", settings.home), ("PATH", _PATH)))
+
+
+def _network(pod: Object, settings: Settings) -> dict[str, str | None]:
+    if settings.driver == Driver.NONE:
+        return {}
+    return {"pod-network": Driver.NONE if pod["spec"].get("hostNetwork") else settings.driver}
+
+
+def _needs(pod: Object, settings: Settings) -> dict[str, str | None]:
+    needs = demand(pod, settings)
+    gres = ",".join(f"{name}:{count}" for name, count in sorted(needs.gres.items()))
+    found: dict[str, str | None] = {"cpus-per-task": str(needs.cpus), "mem": f"{needs.job_mib}M"}
+    return {**found, "gres": gres} if gres else found
+
+
+def _owner(pod: Object, settings: Settings, namespace: Object | None) -> dict[str, str | None]:
+    holders = [pod, namespace] if namespace else [pod]
+    found: dict[str, str | None] = {}
+    for option, annotation, default in (
+        ("account", flags.ACCOUNT, settings.account),
+        ("partition", flags.PARTITION, settings.partition),
+    ):
+        said = ((holder["metadata"].get("annotations") or {}).get(annotation) for holder in holders)
+        if value := next((text for text in said if text), default):
+            found[option] = value
+    return found
+
+
+def _time(pod: Object) -> dict[str, str | None]:
+    """Give Slurm whole minutes, as it counts; to the second the kubelet looks itself."""
+    spec = pod["spec"]
+    found: dict[str, str | None] = {}
+    if deadline_s := spec.get("activeDeadlineSeconds"):
+        found["time"] = str(math.ceil(deadline_s / 60))
+    grace_s = spec.get("terminationGracePeriodSeconds") or 0
+    if grace_s > _KILL_WAIT_S:
+        found["signal"] = f"B:TERM@{min(grace_s, _SIGNAL_MAX_S)}"
+    return found
+
+
+def _rank(pod: Object, settings: Settings) -> dict[str, str | None]:
+    spec = pod["spec"]
+    if spec.get("priorityClassName") in settings.qos:
+        return {"qos": spec["priorityClassName"]}
+    # Users cannot raise a job; to lower it is what nice is for.
+    priority = spec.get("priority") or 0
+    return {"nice": str(min(-priority, _NICE_MAX))} if priority < 0 else {}
+
+
+def _placed(pod: Object, settings: Settings, volumes: Iterable[Object]) -> dict[str, str | None]:
+    found = place(pod, settings, volumes)
+    options: dict[str, str | None] = {}
+    if found.features:
+        options["constraint"] = "&".join(f"({one})" if "|" in one else one for one in found.features)
+    if found.nodes:
+        allowed = frozenset.intersection(*found.nodes)
+        # A list of several would mean all of them; any of them is all but the others.
+        one = len(allowed) == 1
+        options["nodelist" if one else "exclude"] = ",".join(sorted(allowed if one else settings.slurm_nodes - allowed))
+    return options

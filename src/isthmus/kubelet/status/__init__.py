@@ -1,0 +1,1 @@
+"""What the API server is told of a pod: phase, conditions, statuses of containers, events."""

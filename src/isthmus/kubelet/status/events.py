@@ -1,0 +1,149 @@
+"""Events of a pod, from how its status changed: what `kubectl describe` shows at its end.
+
+Comparing statuses needs no memory: after a crash the status in the API server is the one events were made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from isthmus.kubelet.pods.unready import Unready
+from isthmus.kubelet.pods.verdict import DEADLINE_EXCEEDED
+from isthmus.kubelet.status.containers import named, state_of
+from isthmus.model.pod_inputs import Object
+from isthmus.model.pod_job import SlurmJob
+
+_LISTS = {
+    "initContainerStatuses": "initContainers",
+    "containerStatuses": "containers",
+    "ephemeralContainerStatuses": "ephemeralContainers",
+}
+# Why a container waits -> reason of the event, and the words before the message.
+_WAITS = {
+    "ErrImagePull": ("Failed", "Failed to pull image: "),
+    "ImagePullBackOff": ("BackOff", ""),
+    "ErrImageNeverPull": ("ErrImageNeverPull", ""),
+    "InvalidImageName": ("InspectFailed", ""),
+    "CreateContainerConfigError": ("Failed", "Error: "),
+}
+_ENDS = {
+    "StartError": "Failed",
+    "ContainerCannotRun": "Failed",
+    "PostStartHookError": "FailedPostStartHook",
+    "OOMKilled": "OOMKilling",
+}
+
+
+class Kind(StrEnum):
+    """Whether somebody should look."""
+
+    NORMAL = "Normal"
+    WARNING = "Warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event.
+
+    Attributes:
+        kind: see Kind.
+        reason: one word.
+        message: a sentence.
+        place: the part of the pod, e.g. `spec.containers{app}`; empty for the whole.
+    """
+
+    kind: Kind
+    reason: str
+    message: str
+    place: str = ""
+
+
+def changes(old: Object, new: Object, job: SlurmJob | None = None, pod: str = "") -> list[Event]:
+    """Return what happened between two statuses of a pod.
+
+    Args:
+        old: the status in the API server.
+        new: the one that shall be there.
+        job: the pod's job.
+        pod: its name, as Kubernetes writes it in messages.
+    """
+    return [*_placing(old, new, job), *_containers(old, new, pod), *_end(old, new)]
+
+
+def probes(pod: Object, old: Object | None, new: Object) -> list[Event]:
+    """Return what probes found between two reports of a pod's supervisor, in the official kubelet's words."""
+    before = (old or {}).get("containers") or {}
+    found: list[Event] = []
+    for field in _LISTS.values():
+        for one in pod["spec"].get(field) or ():
+            told, was = (part.get(one["name"]) or {} for part in (new.get("containers") or {}, before))
+            place = f"spec.{field}{{{one['name']}}}"
+            found += [Event(Kind.WARNING, "Unhealthy", text, place) for text in _failures(was, told)]
+            if told.get("killing") and told["killing"] != was.get("killing"):
+                found.append(Event(Kind.NORMAL, "Killing", told["killing"], place))
+    return found
+
+
+def full_name(pod: Object) -> str:
+    """Return a pod's name with namespace and UID, as the official kubelet writes it."""
+    meta = pod["metadata"]
+    return f"{meta['name']}_{meta.get('namespace') or 'default'}({meta['uid']})"
+
+
+def _failures(old: Object, new: Object) -> Iterator[str]:
+    before = old.get("failures") or {}
+    for kind, failure in (new.get("failures") or {}).items():
+        if failure["times"] != before.get(kind, {}).get("times"):
+            yield f"{kind.capitalize()} probe failed: {failure['message']}"
+
+
+def _placing(old: Object, new: Object, job: SlurmJob | None) -> Iterator[Event]:
+    before, after = (_condition(status, "PodScheduled") for status in (old, new))
+    waits = after.get("status") == "False"
+    if waits and job and (before.get("status"), before.get("reason")) != ("False", after.get("reason")):
+        yield Event(Kind.NORMAL, "Queued", after.get("message", ""))
+    elif after.get("status") == "True" and before.get("status") != "True" and job and job.nodes:
+        yield Event(Kind.NORMAL, "Scheduled", f"Slurm job {job.id} got {job.nodes}")
+
+
+def _containers(old: Object, new: Object, pod: str) -> Iterator[Event]:
+    for field, kind in _LISTS.items():
+        before = named(old.get(field) or ())
+        for status in new.get(field) or ():
+            for event in _container(before.get(status["name"], {}), status, pod):
+                yield Event(event.kind, event.reason, event.message, f"spec.{kind}{{{status['name']}}}")
+
+
+def _container(old: Object, new: Object, pod: str) -> Iterator[Event]:
+    name, started = new["name"], new.get("containerID")
+    state, fields = state_of(new)
+    was, fields_before = state_of(old)
+    if started and started != old.get("containerID"):
+        yield Event(Kind.NORMAL, "Created", "Container created")
+        yield Event(Kind.NORMAL, "Started", "Container started")
+    if (state, fields.get("reason")) == (was, fields_before.get("reason")):
+        return
+    if state == "waiting" and fields.get("reason") == "CrashLoopBackOff":
+        yield Event(Kind.WARNING, "BackOff", f"Back-off restarting failed container {name} in pod {pod}")
+    if state == "waiting" and fields.get("reason") in _WAITS:
+        reason, words = _WAITS[fields["reason"]]
+        yield Event(Kind.WARNING, reason, f"{words}{fields.get('message', name)}")
+    if state == "terminated" and fields.get("reason") in _ENDS:
+        yield Event(Kind.WARNING, _ENDS[fields["reason"]], f"Container {name}: {fields.get('message') or 'killed'}")
+
+
+def _end(old: Object, new: Object) -> Iterator[Event]:
+    told = (new.get("reason"), new.get("message"))
+    if not new.get("reason") or told == (old.get("reason"), old.get("message")):
+        return
+    failed = new.get("phase") == "Failed"
+    if failed or new["reason"] in (DEADLINE_EXCEEDED, *Unready):
+        words = "Failed to create pod sandbox: " if new["reason"] == Unready.SANDBOX else ""
+        yield Event(Kind.WARNING, str(new["reason"]), f"{words}{new.get('message', '')}")
+
+
+def _condition(status: Object, kind: str) -> Object:
+    found = (one for one in status.get("conditions") or () if one["type"] == kind)
+    return next(found, {})

@@ -1,0 +1,189 @@
+"""A pod's status, from what its supervisor reported and what Slurm says.
+
+    report (how its containers are) + job (whether anything can run) -> containers -> phase -> conditions
+
+While the job waits for nodes there are no containers, as with a pod that Kubernetes has not placed: the reason is
+Slurm's. Before that they wait for images and for what the pod names.
+Once a status is final it stays: a later word of Slurm never brings a pod back, nor turns success into failure.
+Equal inputs give equal statuses, times included, so that nothing is written when nothing changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from isthmus.kubelet.pods import verdict
+from isthmus.kubelet.pods.unready import UnreadyError
+from isthmus.kubelet.pods.verdict import Verdict
+from isthmus.kubelet.status import conditions
+from isthmus.kubelet.status.containers import last_finish, statuses, write_time
+from isthmus.kubelet.status.phase import Phase, phase
+from isthmus.model.pod_inputs import ImageState, Object
+from isthmus.model.pod_job import SlurmJob
+
+Status = dict[str, Any]
+_KEPT = ("qosClass", "nominatedNodeName", "resourceClaimStatuses", "resize")
+_KINDS = {
+    "initContainers": "initContainerStatuses",
+    "containers": "containerStatuses",
+    "ephemeralContainers": "ephemeralContainerStatuses",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What is known of a pod.
+
+    Attributes:
+        waiting: why it has no nodes yet.
+        over: why nothing runs any more.
+        final: nothing runs any more.
+        end: when the job, or the last container, ended; else now.
+    """
+
+    waiting: Verdict | None
+    over: Verdict | None
+    final: bool
+    end: datetime
+
+
+def pod_status(
+    pod: Object, report: Object | None, slurm_job: SlurmJob | None, images: Mapping[str, ImageState], now: datetime
+) -> Status:
+    """Return v1.PodStatus as JSON.
+
+    Args:
+        pod: with the status written last, whose times are kept.
+        report: the supervisor's last; None before its first.
+        slurm_job: what Slurm says; None before the job is submitted.
+        images: name of a container -> where its image stands.
+        now: with a time zone.
+    """
+    seen = _seen(pod, report, slurm_job, now)
+    lists: dict[str, list[Status]] = {kind: [] for kind in _KINDS}
+    if seen.waiting in (None, verdict.NOT_SUBMITTED):
+        over = seen.over or (verdict.LOST if seen.final else None)
+        lists = {kind: statuses(pod, kind, report, images, over, seen.end) for kind in _KINDS}
+    found = _phase(pod, lists, seen)
+    told = seen.over if seen.over and found != Phase.SUCCEEDED else seen.waiting or _error(report)
+    told = None if told is verdict.NOT_SUBMITTED else told
+    return {
+        **_base(pod, now),
+        "phase": found.value,
+        **({"reason": told.reason, "message": told.message} if told else {}),
+        "conditions": _conditions(pod, report, lists, found, seen, now),
+        **_addresses(report),
+        **{field: lists[kind] for kind, field in _KINDS.items() if lists[kind]},
+    }
+
+
+def refused(pod: Object, problems: Sequence[str], now: datetime, reason: str = "UnsupportedPod") -> Status:
+    """Return the status of a pod that can never run here: no job was, or will be, submitted.
+
+    Args:
+        pod: the pod.
+        problems: what is wrong, see refusals; also sbatch's own answer.
+        now: with a time zone.
+        reason: one word.
+    """
+    told = Verdict(reason, "; ".join(problems), True)
+    return {
+        **_base(pod, now),
+        "phase": Phase.FAILED.value,
+        "reason": told.reason,
+        "message": told.message,
+        "conditions": conditions.settled([conditions.scheduled(told)], pod, now),
+    }
+
+
+def unready(pod: Object, error: UnreadyError, images: Mapping[str, ImageState], now: datetime) -> Status:
+    """Return the status of a pod that waits for something it names.
+
+    Args:
+        pod: the pod.
+        error: what is missing.
+        images: name of a container -> where its image stands.
+        now: with a time zone.
+    """
+    whose = [error.container] if error.container else []
+    told = {name: ImageState(error.reason, error.message, images.get(name, ImageState()).id) for name in whose}
+    status = pod_status(pod, None, None, {**images, **told}, now)
+    return status if whose else {**status, "reason": error.reason.value, "message": error.message}
+
+
+def _seen(pod: Object, report: Object | None, job: SlurmJob | None, now: datetime) -> _Seen:
+    told = (report or {}).get("phase") == "ended"
+    finish = last_finish(report) if told else None
+    broken = _error(report) if told else None
+    if job is None:
+        return _Seen(None if report else verdict.NOT_SUBMITTED, broken, told, finish or now)
+    if job.state.waiting and report is None:
+        return _Seen(verdict.waiting(job), None, False, now)
+    end = finish or (job.ended if job.state.ended else None) or now
+    over = verdict.ended(pod, report, job) if job.state.ended else None
+    over = over or broken
+    final = told or job.state.ended
+    late = verdict.overdue(pod, job, end)
+    if late and (over is None or over.failed):
+        # While containers are being stopped they still run.
+        over = late if final else Verdict(late.reason, late.message)
+    return _Seen(None, over, final, end)
+
+
+def _phase(pod: Object, lists: Mapping[str, Sequence[Object]], seen: _Seen) -> Phase:
+    old = (pod.get("status") or {}).get("phase")
+    if old in (Phase.SUCCEEDED, Phase.FAILED):
+        return Phase(old)
+    if seen.over and seen.over.failed:
+        return Phase.FAILED
+    return phase(pod["spec"], lists["initContainers"], lists["containers"], seen.final)
+
+
+def _conditions(
+    pod: Object,
+    report: Object | None,
+    lists: Mapping[str, Sequence[Object]],
+    found: Phase,
+    seen: _Seen,
+    now: datetime,
+) -> list[dict[str, Any]]:
+    spec, init, main = pod["spec"], lists["initContainers"], lists["containers"]
+    all_ready = conditions.containers_ready(spec, init, main, found)
+    own = [
+        conditions.startable(report is not None and not seen.final and not report.get("error")),
+        conditions.initialized(spec, init, main, found),
+        conditions.ready(spec, all_ready, (pod.get("status") or {}).get("conditions") or ()),
+        all_ready,
+        conditions.scheduled(seen.waiting),
+    ]
+    if seen.over and seen.over.disruption and found == Phase.FAILED:
+        own.append(verdict.condition(seen.over))
+    return conditions.settled(own, pod, now)
+
+
+def _error(report: Object | None) -> Verdict | None:
+    error = (report or {}).get("error")
+    if not error:
+        return None
+    reason = error.get("reason") or "Error"
+    return Verdict(reason, error.get("message") or "", (report or {}).get("phase") == "ended", reason)
+
+
+def _base(pod: Object, now: datetime) -> Status:
+    old = pod.get("status") or {}
+    generation = pod["metadata"].get("generation")
+    return {
+        **{field: old[field] for field in _KEPT if old.get(field)},
+        **({"observedGeneration": generation} if generation else {}),
+        "startTime": old.get("startTime") or write_time(now),
+    }
+
+
+def _addresses(report: Object | None) -> Status:
+    report = report or {}
+    host, pods = report.get("host_address"), report.get("addresses") or ()
+    found: Status = {"hostIP": host, "hostIPs": [{"ip": host}]} if host else {}
+    return {**found, "podIP": pods[0], "podIPs": [{"ip": each} for each in pods]} if pods else found

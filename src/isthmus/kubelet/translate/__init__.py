@@ -1,0 +1,1 @@
+"""From a pod's text to the plan its supervisor runs; pure."""

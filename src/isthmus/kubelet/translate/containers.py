@@ -1,0 +1,109 @@
+"""A container of a pod, as its supervisor runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.slurm import flags
+from isthmus.kubelet.translate import actions, identity
+from isthmus.kubelet.translate.environment import environment
+from isthmus.kubelet.translate.expansion import escape, expand, settled
+from isthmus.kubelet.translate.resources import Demand, is_sidecar, memory_limit_mib
+from isthmus.model.plan import Container, Mount
+from isthmus.model.pod_inputs import Image, Object, Resolved
+
+_TERMINATION = "/dev/termination-log"
+
+
+def container(pod: Object, text: Object, demand: Demand, resolved: Resolved, hostname: str) -> Container:
+    """Return a container of any kind.
+
+    Args:
+        pod: whose it is.
+        text: the container, as the pod has it.
+        demand: of the pod.
+        resolved: what the pod names.
+        hostname: of the pod.
+
+    Raises:
+        UnreadyError: something it names is missing, or its image is not ready.
+    """
+    image = resolved.images.get(text.get("image", ""))
+    if image is None:
+        raise UnreadyError(Unready.CONFIG, f"image {text.get('image')!r} is not ready; wait for it", text["name"])
+    found = environment(pod, text, demand, resolved, hostname)
+    limit_mib = memory_limit_mib(text)
+    mpi = flags.mpi(pod) if text in (pod["spec"].get("containers") or ()) else None
+    return Container(
+        name=text["name"],
+        image=image.path,
+        image_id=image.id,
+        image_name=text.get("image"),
+        argv=_argv(text, image, found.known),
+        env=found.variables,
+        cwd=text.get("workingDir") or image.workdir or None,
+        user=identity.user(pod, text, image),
+        read_only=bool(identity.security(pod, text).get("readOnlyRootFilesystem")),
+        tty=bool(text.get("tty")),
+        stdin=bool(text.get("stdin")),
+        stdin_once=bool(text.get("stdinOnce")),
+        mounts=_mounts(pod, text, found.known),
+        startup=actions.probe(text, "startupProbe"),
+        liveness=actions.probe(text, "livenessProbe"),
+        readiness=actions.probe(text, "readinessProbe"),
+        post_start=actions.hook(text, "postStart"),
+        pre_stop=actions.hook(text, "preStop"),
+        termination_path=text.get("terminationMessagePath") or _TERMINATION,
+        termination_policy=text.get("terminationMessagePolicy") or "File",
+        sidecar=is_sidecar(text),
+        memory_mib=None if limit_mib is None or limit_mib >= demand.memory_mib else limit_mib,
+        mpi=mpi is not None,
+        mpi_flags=mpi or (),
+        mpi_home=flags.mpi_home(pod),
+        capabilities=identity.capabilities(text),
+        escalates=identity.security(pod, text).get("allowPrivilegeEscalation") is not False,
+        seccomp=identity.seccomp(pod, text, resolved.settings.home),
+    )
+
+
+def _argv(text: Object, image: Image, known: Mapping[str, str]) -> tuple[str, ...]:
+    """Merge the image's entrypoint and command with the pod's (tasks/inject-data-application/define-command...)."""
+    command = [expand(word, known) for word in text.get("command") or ()]
+    words = [expand(word, known) for word in text.get("args") or ()]
+    if not command:
+        command = [escape(word) for word in image.entrypoint]
+        words = words or [escape(word) for word in image.cmd]
+    if not (command or words):
+        message = "no command specified: the image has none; set command in the pod"
+        raise UnreadyError(Unready.CONFIG, message, text["name"])
+    return (*command, *words)
+
+
+def _mounts(pod: Object, text: Object, known: Mapping[str, str]) -> tuple[Mount, ...]:
+    claims = {
+        volume["name"]: bool(volume["persistentVolumeClaim"].get("readOnly"))
+        for volume in pod["spec"].get("volumes") or ()
+        if volume.get("persistentVolumeClaim")
+    }
+    found = [
+        Mount(
+            mount["name"],
+            mount["mountPath"],
+            _sub_path(text, mount, known),
+            bool(mount.get("readOnly")) or claims.get(mount["name"], False),
+        )
+        for mount in text.get("volumeMounts") or ()
+    ]
+    return tuple(sorted(found, key=lambda mount: len(PurePosixPath(mount.path).parts)))
+
+
+def _sub_path(text: Object, mount: Object, known: Mapping[str, str]) -> str | None:
+    if not mount.get("subPathExpr"):
+        return mount.get("subPath") or None
+    path = settled(expand(mount["subPathExpr"], known))
+    if path is None or "$(" in path or path.startswith("/") or ".." in path.split("/"):
+        message = f"subPathExpr {mount['subPathExpr']!r} names no folder of the volume; use known variables only"
+        raise UnreadyError(Unready.CONFIG, message, text["name"])
+    return path

@@ -1,0 +1,143 @@
+"""Who a container's processes are: user, groups, capabilities.
+
+All numbers are those of the user's own subordinate ids: root in a container is no root outside, and capabilities
+count in the container's user namespace only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.model.image_accounts import Account
+from isthmus.model.plan import Capabilities, User
+from isthmus.model.pod_inputs import Image, Object
+
+ALL = "ALL"
+# The profile that podman and its kin bring (Debian: golang-github-containers-common), and where a user puts his own.
+DEFAULT_PROFILE = "/usr/share/containers/seccomp.json"
+PROFILES = ".isthmus/seccomp"
+# What Docker and containerd give a container, and SYS_PTRACE, which `kubectl debug` asks for and which is about the
+# pod's own processes; who names another means the node, where nobody here has it.
+CAPABILITIES = frozenset(
+    {
+        "AUDIT_WRITE",
+        "CHOWN",
+        "DAC_OVERRIDE",
+        "FOWNER",
+        "FSETID",
+        "KILL",
+        "MKNOD",
+        "NET_BIND_SERVICE",
+        "NET_RAW",
+        "SETFCAP",
+        "SETGID",
+        "SETPCAP",
+        "SETUID",
+        "SYS_CHROOT",
+        "SYS_PTRACE",
+    }
+)
+
+
+def security(pod: Object, container: Object) -> dict[str, Any]:
+    """Return what holds for a container: the pod's settings under its own."""
+    own = {key: value for key, value in (container.get("securityContext") or {}).items() if value is not None}
+    return {**(pod["spec"].get("securityContext") or {}), **own}
+
+
+def user(pod: Object, container: Object, image: Image) -> User | None:
+    """Return who a container runs as; None where nobody says.
+
+    Group and further groups are those of the image's /etc/passwd and /etc/group, as container runtimes have them,
+    unless the pod names others (Kubernetes, "Configure a Security Context").
+
+    Raises:
+        UnreadyError: it must not be root and is, or may be; or the image names a user or group it does not have.
+    """
+    context = security(pod, container)
+    account, gid, groups = _account(context, image, container["name"]), context.get("runAsGroup"), _groups(pod)
+    if context.get("runAsNonRoot") and (account is None or account.uid == 0):
+        who = "the pod's runAsUser" if context.get("runAsUser") is not None else "its image"
+        message = f"container has runAsNonRoot and {who} is root; set runAsUser to a number above 0"
+        raise UnreadyError(Unready.CONFIG, message, container["name"])
+    if account is None and gid is None and not groups:
+        return None
+    who_runs = account or Account("", 0, 0, "")
+    is_strict = (pod["spec"].get("securityContext") or {}).get("supplementalGroupsPolicy") == "Strict"
+    listed = () if is_strict else image.accounts.members.get(who_runs.name, ())
+    return User(who_runs.uid, _number(gid, who_runs.gid), tuple(dict.fromkeys((*groups, *listed))))
+
+
+def home(pod: Object, container: Object, image: Image) -> str:
+    """Return the home of who a container runs as, as the image's /etc/passwd has it; "" where it has none."""
+    account = _account(security(pod, container), image, container["name"]) or image.accounts.numbered(0)
+    return account.home if account else ""
+
+
+def capabilities(container: Object) -> Capabilities:
+    """Return what is added and dropped, without the prefix and sorted; a privileged container has all there are."""
+    if is_privileged(container):
+        return Capabilities(add=(ALL,))
+    asked = (container.get("securityContext") or {}).get("capabilities") or {}
+    return Capabilities(capability_names(asked.get("add")), capability_names(asked.get("drop")))
+
+
+def is_privileged(container: Object) -> bool:
+    """Tell whether a container asks for all rights; it gets those that the pod's own user namespace has."""
+    return bool((container.get("securityContext") or {}).get("privileged"))
+
+
+def seccomp(pod: Object, container: Object, home: str) -> str | None:
+    """Return the path of a container's seccomp profile; None where it has none, as one that is privileged.
+
+    Args:
+        pod: the pod.
+        container: one of its containers.
+        home: of the user; his own profiles lie in it.
+    """
+    told = security(pod, container).get("seccompProfile") or {}
+    if is_privileged(container):
+        return None
+    return {"RuntimeDefault": DEFAULT_PROFILE, "Localhost": f"{home}/{PROFILES}/{told.get('localhostProfile')}"}.get(
+        told.get("type", "Unconfined")
+    )
+
+
+def capability_names(names: list[str] | None) -> tuple[str, ...]:
+    """Write capabilities as the kernel's manual does, without `CAP_`."""
+    return tuple(sorted({name.upper().removeprefix("CAP_") for name in names or ()}))
+
+
+def _groups(pod: Object) -> tuple[int, ...]:
+    context = pod["spec"].get("securityContext") or {}
+    listed = [*(context.get("supplementalGroups") or ()), context.get("fsGroup")]
+    return tuple(dict.fromkeys(number for number in listed if number is not None))
+
+
+def _account(context: dict[str, Any], image: Image, container: str) -> Account | None:
+    """Return the account that the pod or the image names; None where neither does."""
+    if (uid := context.get("runAsUser")) is not None:
+        return image.accounts.numbered(uid) or Account("", uid, 0, "")
+    name, _, group = image.user.partition(":")
+    if not name:
+        return None
+    known = image.accounts.named(name)
+    if known is None and name.isdecimal():
+        known = image.accounts.numbered(int(name)) or Account("", int(name), 0, "")
+    if known is None:
+        raise _unknown("user", name, "/etc/passwd; set runAsUser", container)
+    if group and not group.isdecimal() and group not in image.accounts.groups:
+        raise _unknown("group", group, "/etc/group; set runAsGroup", container)
+    if not group:
+        return known
+    return replace(known, gid=image.accounts.groups[group] if group in image.accounts.groups else int(group))
+
+
+def _unknown(what: str, name: str, where: str, container: str) -> UnreadyError:
+    return UnreadyError(Unready.CONFIG, f"the image's {what} {name!r} is not in its {where} to a number", container)
+
+
+def _number(stated: object, fallback: int) -> int:
+    return stated if isinstance(stated, int) else fallback

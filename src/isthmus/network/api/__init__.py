@@ -1,0 +1,1 @@
+"""The daemon's sockets: who asks for what, within which limits, and what is done about it."""

@@ -1,0 +1,439 @@
+"""What the daemon does when it is asked: every operation of the protocol, and who may have it.
+
+A job's addresses are taken by its first node, the others wait for them: of a hundred nodes that begin a job at once
+one writes to etcd. Where the first node is slow, or dead, each of the others takes them after a moment; etcd lets
+one win.
+"""
+
+from __future__ import annotations
+
+import logging
+import pwd
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from functools import partial
+from threading import Lock, Thread
+from typing import Any
+
+from isthmus.clients import conntrack
+from isthmus.clients.etcd.store import EtcdError
+from isthmus.clients.nftables import NftError
+from isthmus.model.network import Driver, Job, State
+from isthmus.network.api import limits, messages, protocol
+from isthmus.network.api.messages import ErrorCode, JobState
+from isthmus.network.api.protocol import RequestError
+from isthmus.network.drivers.table import ECHO_S, Network
+from isthmus.network.node import plan, rules
+from isthmus.network.node.converge import Converger
+from isthmus.network.node.plugin import Watcher
+from isthmus.network.services.apply import PodServices
+from isthmus.network.state import ipam
+from isthmus.network.state.keys import StoredError
+from isthmus.network.state.store import Store, StoreError
+from isthmus.network.state.underway import Underway
+from isthmus.network.state.view import View
+from isthmus.network.trace import points
+from isthmus.network.trace import way as trace
+from isthmus.network.trace.services import PodTable, ToService
+
+# How long a node waits for a job's first node to take the addresses.
+FIRST_NODE_S = 1.0
+# Failures are told again to whoever asks for the job; so many are kept.
+FAILURES_MAX = 1000
+
+_FORESEEN = (RequestError, ipam.AllocationError, EtcdError, StoredError, StoreError)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What operations work with.
+
+    Attributes:
+        node: this node's name.
+        store: etcd.
+        view: the newest snapshot.
+        converger: the kernel and all that follows from it.
+        networks: those that jobs can have here.
+        rules: what the packet filter is made of.
+        domain: of pods' names.
+        services: of pods.
+        plugin: looks whether slurmd has ours.
+    """
+
+    node: str
+    store: Store
+    view: View
+    converger: Converger
+    networks: Mapping[Driver, Network]
+    rules: rules.Settings
+    domain: str
+    services: PodServices
+    plugin: Watcher
+
+
+class Operations:
+    """Answers lines; may be used by several threads."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        # Job -> whose it was, and why it has no network here.
+        self._failures: OrderedDict[int, tuple[int, str]] = OrderedDict()
+        self._underway = Underway()
+        self._writes = limits.Buckets(limits.WRITES_PER_S, limits.WRITES_AT_ONCE)
+        # Users' requests are read one at a time: reading takes the interpreter, which root's requests need too.
+        self._reading = Lock()
+
+    def admit(self, beginning: bytes, peer: int) -> bytes | None:
+        """Return a refusal of a user's long request, of which only the beginning was read; None where it may be."""
+        try:
+            self._permit(protocol.long_job(beginning), peer)
+        except RequestError as error:
+            return protocol.refuse(error.code, str(error))
+        return None
+
+    def answer(self, line: bytes, peer: int) -> bytes:
+        """Return the reply to a request; never raises."""
+        try:
+            permit = partial(self._permit, peer=peer)
+            with self._reading if peer else nullcontext():
+                request = protocol.parse_request(line, permit)
+            return protocol.accept(self._do(request, peer))
+        except RequestError as error:
+            return protocol.refuse(error.code, str(error))
+        except ipam.AllocationError as error:
+            return protocol.refuse(ErrorCode.FULL, str(error))
+        except (EtcdError, StoredError, StoreError) as error:
+            return protocol.refuse(ErrorCode.UNAVAILABLE, str(error))
+        except Exception:
+            _log.exception("a request of uid %d ended in an error nobody foresaw", peer)
+            return protocol.refuse(ErrorCode.INTERNAL, "the daemon failed; an admin finds why in its log")
+
+    def _permit(self, job: int, peer: int) -> None:
+        owner = self._owner(job)
+        protocol.authorise(messages.JobServices(job, {}), peer, owner)
+        if peer and owner is None:
+            raise self._no_pod(job)
+
+    def _no_pod(self, job: int) -> RequestError:
+        why = f"job {job} has no private network on {self._parts.node}; Services are for pods with one"
+        return RequestError(ErrorCode.NOT_FOUND, why)
+
+    def _owner(self, job: int) -> int | None:
+        """Return whose a job is; of one that etcd has no more, the pod or the failure here tells."""
+        parts = self._parts
+        if known := parts.view.snapshot.state.jobs.get(job):
+            return known.uid
+        for network in parts.networks.values():
+            if (uid := network.owner(job)) is not None:
+                return uid
+        return self._failures[job][0] if job in self._failures else None
+
+    def _do(self, request: messages.Request, peer: int) -> Mapping[str, Any]:
+        owner = self._owner(request.job) if isinstance(request, messages.JobGet | messages.JobServices) else None
+        uid = protocol.authorise(request, peer, owner)
+        match request:
+            case messages.JobPrepare():
+                return self._prepare(request)
+            case messages.JobGet(job):
+                # What is of nobody that is known here is nobody's to be told of, but root's.
+                return self._get(job) if uid in (None, owner) else {"state": JobState.ABSENT}
+            case messages.JobRelease(job):
+                return self._release(job)
+            case messages.JobServices():
+                return self._services(request, uid)
+            case messages.Status():
+                return self._status(uid)
+            case messages.List():
+                return self._list(uid)
+            case messages.NodeForget(node):
+                return self._forget(node)
+            case messages.Trace():
+                return self._trace(request, uid)
+        if peer:
+            self._spend_write(peer)
+        return self._of_user(request, uid)
+
+    def _spend_write(self, uid: int) -> None:
+        """Refuse a user who writes to etcd again and again: all of it is kept there for a while."""
+        wait_s = self._writes.take(uid)
+        if wait_s:
+            why = f"more than {limits.WRITES_AT_ONCE:g} changes at once, and {limits.WRITES_PER_S:g} a second"
+            raise RequestError(ErrorCode.UNAVAILABLE, f"{why}; try again in {wait_s:.0f} s or later")
+
+    def _of_user(self, request: messages.Request, uid: int | None) -> Mapping[str, Any]:
+        assert uid is not None  # noqa: S101 -- authorise names one for each of these
+        parts = self._parts
+        match request:
+            case messages.LeaseTake():
+                return self._lease(uid)
+            case messages.LeaseDrop():
+                return {"dropped": parts.store.drop_lease(uid, parts.node)}
+            case messages.Reserve(name):
+                return {"address": parts.store.reserve(uid, _login(uid), name)}
+            case messages.Unreserve(name):
+                return {"dropped": parts.store.unreserve(uid, name)}
+        raise RequestError(ErrorCode.UNKNOWN_OP, f"{type(request).__name__} is not done here")
+
+    def _prepare(self, request: messages.JobPrepare) -> Mapping[str, Any]:
+        # Here and not in the thread: who is told that it is being made may ask, or release it, before that one runs.
+        begun = self._underway.begin(request.job, 0)
+        if request.answer_s is None:
+            return self._finish(request, begun)
+        ending: Future[Mapping[str, Any]] = Future()
+        work = partial(self._finish, request, begun)
+        Thread(target=_settle, args=(ending, work, request.job), name=f"job {request.job}", daemon=True).start()
+        if not wait([ending], request.answer_s).done:
+            return {"state": JobState.PREPARING}
+        return ending.result()
+
+    def _finish(self, request: messages.JobPrepare, begun: bool) -> Mapping[str, Any]:
+        """Make it, after what is still made for the job's stay before, and keep why that failed for who asks later."""
+        job, deadline = request.job, time.monotonic() + request.timeout_s
+        if not begun and not self._underway.begin(job, request.timeout_s):
+            raise RequestError(ErrorCode.UNAVAILABLE, f"job {job} is still being prepared as it was before")
+        self._failures.pop(job, None)
+        why = "the daemon failed; an admin finds why in its log"
+        try:
+            made = self._make(request, deadline)
+            why = ""
+            return made
+        except _FORESEEN as error:
+            why = str(error)
+            raise
+        finally:
+            if why:
+                self._failures[job] = request.uid, why
+            while len(self._failures) > FAILURES_MAX:
+                self._failures.popitem(last=False)
+            while not self._underway.end(job):
+                self._undo(job)
+
+    def _make(self, request: messages.JobPrepare, deadline: float) -> Mapping[str, Any]:
+        if request.driver not in self._parts.networks:
+            there = " or ".join(self._parts.networks)
+            raise RequestError(ErrorCode.INVALID, f"this cluster has no pod network {request.driver}; use {there}")
+        if self._parts.node not in request.nodes:
+            raise RequestError(ErrorCode.INVALID, f"node {self._parts.node} is none of the job's")
+        self._take(request, deadline)
+        return self._made(request.job, request.driver)
+
+    def _take(self, request: messages.JobPrepare, deadline: float) -> None:
+        parts = self._parts
+        has_it = _is_taken(request)
+        first = request.nodes[0] == parts.node
+        if not first:
+            parts.view.wait(has_it, FIRST_NODE_S)
+        if not has_it(parts.view.snapshot.state):
+            wanted = ipam.Request(
+                request.job,
+                request.uid,
+                request.user,
+                request.name,
+                request.nodes,
+                request.reservation,
+                request.driver,
+            )
+            self._claim(wanted, deadline)
+            if not parts.view.wait(has_it, max(ECHO_S, deadline - time.monotonic())):
+                raise RequestError(ErrorCode.UNAVAILABLE, "etcd took the job's network and does not tell of it")
+        parts.view.keep(request.job)
+
+    def _claim(self, wanted: ipam.Request, deadline: float) -> None:
+        """Take the addresses; a reserved one may still be that of a job which ended a moment ago."""
+        view = self._parts.view
+        while True:
+            seen = view.snapshot
+            try:
+                self._parts.store.take(wanted, seen)
+                return
+            except ipam.ReservationBusyError:
+                left_s = deadline - time.monotonic() - ECHO_S
+                if not view.wait(_is_after(seen.state.revision), max(0, left_s)):
+                    raise
+
+    def _made(self, job: int, driver: Driver) -> Mapping[str, Any]:
+        network = self._parts.networks[driver]
+        network.make(job)
+        found = network.ready(job)
+        if found is None:
+            raise RequestError(ErrorCode.FAILED, _why(job, self._errors()))
+        return found
+
+    def _get(self, job: int) -> Mapping[str, Any]:
+        for network in self._parts.networks.values():
+            if found := network.ready(job):
+                return {"state": JobState.READY, **found}
+        if self._underway.has(job):
+            return {"state": JobState.PREPARING}
+        if job in self._failures:
+            return {"state": JobState.FAILED, "error": self._failures[job][1]}
+        if self._parts.node in _nodes(self._parts.view.state().jobs.get(job)):
+            return {"state": JobState.PREPARING}
+        return {"state": JobState.ABSENT}
+
+    def _release(self, job: int) -> Mapping[str, Any]:
+        self._underway.release(job)
+        self._undo(job)
+        return {}
+
+    def _undo(self, job: int) -> None:
+        self._failures.pop(job, None)
+        self._parts.view.release(job)
+
+    def _services(self, request: messages.JobServices, uid: int | None) -> Mapping[str, Any]:
+        pod = self._parts.converger.last.plan.pods.get(request.job)
+        # A job that etcd has no more may still have its pod, and no owner to compare with before.
+        if pod is None or uid not in (None, pod.uid):
+            raise self._no_pod(request.job)
+        self._parts.services.set(pod.namespace, pod.uid, request.services)
+        return {}
+
+    def _lease(self, uid: int) -> Mapping[str, Any]:
+        parts = self._parts
+        name = _login(uid)
+        address = parts.store.lease(uid, name, parts.node, int(time.time()), parts.view.snapshot)
+        if not parts.view.wait(lambda state: (uid, parts.node) in state.leases, ECHO_S):
+            raise RequestError(ErrorCode.UNAVAILABLE, "etcd took the lease and does not tell of it")
+        outcome = parts.converger.run(parts.view.state)
+        for leg in outcome.plan.legs.values():
+            if leg.uid == uid and leg.name not in outcome.errors:
+                return {"leg": leg.name, "address": address}
+        raise RequestError(ErrorCode.FAILED, f"the network of {name} could not be made here: {dict(outcome.errors)}")
+
+    def _trace(self, request: messages.Trace, uid: int | None) -> Mapping[str, Any]:
+        parts = self._parts
+        state = points.visible(parts.view.snapshot.state, uid)
+        addresses = parts.services.addresses
+        find = points.Finder(state, parts.rules, parts.domain, uid, lambda name: pwd.getpwnam(name).pw_uid, addresses)
+        probe = trace.Probe(rules.Protocol(request.protocol), request.port)
+        try:
+            source, target = find.source(request.source), find.target(request.target)
+            if target.kind is points.Kind.SERVICE:
+                to_service = ToService(state, parts.rules, lambda address: find.target(str(address)))
+                steps = to_service.trace(source, target, probe, self._services_of(source))
+            else:
+                steps = trace.trace(state, parts.rules, source, target, probe)
+        except (points.PointError, plan.PlanError) as error:
+            raise RequestError(ErrorCode.NOT_FOUND, str(error)) from error
+        steps = [*trace.failures(parts.node, parts.converger.last.errors, steps, tell_all=uid is None), *steps]
+        return {
+            "source": source.text,
+            "target": target.text,
+            "verdict": trace.verdict(steps),
+            "steps": [asdict(step) for step in steps],
+        }
+
+    def _services_of(self, source: points.Point) -> PodTable:
+        """Return what this node knows of a pod's Services: of its own pods, what their rules say."""
+        pod = self._parts.converger.last.plan.pods.get(source.job)
+        if source.node != self._parts.node or pod is None or pod.uid != source.uid:
+            return PodTable(is_known=False)
+        try:
+            return PodTable(is_known=True, table=self._parts.services.table(pod.namespace, pod.uid))
+        except NftError as error:
+            _log.warning("services of %s: %s", pod.namespace, error)
+            return PodTable(is_known=False)
+
+    def _forget(self, node: str) -> Mapping[str, Any]:
+        if node == self._parts.node:
+            raise RequestError(ErrorCode.INVALID, f"{node} is this very node, whose daemon runs; ask on the controller")
+        return {"forgotten": self._parts.store.forget(node)}
+
+    def _status(self, uid: int | None) -> Mapping[str, Any]:
+        outcome = self._parts.converger.last
+        mine = [leg for leg in outcome.plan.legs.values() if uid in (None, leg.uid)]
+        tracked = conntrack.table()
+        return {
+            "node": self._parts.node,
+            "revision": self._parts.view.snapshot.state.revision,
+            "legs": len(mine),
+            "pods": sum(1 for each in self._parts.networks.values() for owner in each.owners() if uid in (None, owner)),
+            "plugin": self._parts.plugin.state(),
+            **({} if tracked is None else {"connections": str(tracked)}),
+            "errors": {**self._errors(), **_full(tracked)} if uid is None else {},
+        }
+
+    def _errors(self) -> dict[str, str]:
+        problem = self._parts.store.problem
+        told = {name: why for each in self._parts.networks.values() for name, why in each.errors().items()}
+        return {**({"etcd": problem} if problem else {}), **told}
+
+    def _list(self, uid: int | None) -> Mapping[str, Any]:
+        state = self._parts.view.snapshot.state
+        users = [user for user in state.users.values() if uid in (None, user.uid)]
+        return {
+            "jobs": [_job(job, state) for _, job in sorted(state.jobs.items()) if uid in (None, job.uid)],
+            "users": [
+                {"uid": user.uid, "user": user.name, "vni": user.vni, "blocks": list(map(str, user.blocks))}
+                for user in users
+            ],
+            "reserved": [
+                {"user": user.name, "name": name, "address": str(address)}
+                for user in users
+                for name, address in sorted(user.reserved.items())
+            ],
+        }
+
+
+def _full(tracked: conntrack.Table | None) -> Mapping[str, str]:
+    return {"connections": tracked.problem} if tracked and tracked.problem else {}
+
+
+def _settle(ending: Future[Mapping[str, Any]], work: Callable[[], Mapping[str, Any]], job: int) -> None:
+    # Whoever still waits raises what it ends in; the job's steps are told anyway.
+    try:
+        ending.set_result(work())
+    except Exception as error:
+        unforeseen = None if isinstance(error, _FORESEEN) else error
+        _log.warning("job %d has no network here: %s", job, error, exc_info=unforeseen)
+        ending.set_exception(error)
+
+
+def _is_taken(request: messages.JobPrepare) -> Callable[[State], bool]:
+    """Return whether a state has a job as it is asked for."""
+    wanted = (request.uid, request.nodes, request.driver, request.reservation)
+
+    def told(state: State) -> bool:
+        job = state.jobs.get(request.job)
+        return job is not None and (job.uid, job.nodes, job.driver, job.reservation) == wanted
+
+    return told
+
+
+def _is_after(revision: int) -> Callable[[State], bool]:
+    return lambda state: state.revision > revision
+
+
+def _why(job: int, errors: Mapping[str, str]) -> str:
+    reasons = "; ".join(f"{subject}: {reason}" for subject, reason in errors.items())
+    return f"the network of job {job} could not be made here: {reasons or 'nobody knows it'}"
+
+
+def _nodes(job: Job | None) -> tuple[str, ...]:
+    return job.nodes if job else ()
+
+
+def _job(job: Job, state: State) -> Mapping[str, Any]:
+    user = state.users.get(job.uid)
+    return {
+        "id": job.id,
+        "uid": job.uid,
+        "user": user.name if user else str(job.uid),
+        "name": job.name,
+        "driver": job.driver,
+        "nodes": list(job.nodes),
+        "addresses": [str(address or "") for address in state.addresses(job)],
+    }
+
+
+def _login(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError as error:
+        raise RequestError(ErrorCode.NOT_FOUND, f"there is no user with uid {uid} on this host") from error

@@ -1,0 +1,1 @@
+"""The networks that a job can have."""

@@ -1,0 +1,176 @@
+"""Makes the node's kernel, packet filter and DNS as etcd's state wants them; the only place that changes any.
+
+One pass at a time, under a lock; a request that comes meanwhile waits and then mostly finds its work done. A pass
+computes what should be, compares it with what the last pass left, and carries out the difference; it looks at the
+kernel itself at the start, after any failure, and now and then, for what others may have changed. The filter comes
+first: what it does not know of is refused, so nothing is open before its rules are. A step that fails leaves the
+others alone; it is told to whoever waits for that job, and tried again by the next pass.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from threading import Lock
+from typing import Protocol
+
+from isthmus.clients.netlink.networks import Kernel, NetlinkError
+from isthmus.model.network import State
+from isthmus.model.node_network import NAMESPACE, FlannelPod, NodePlan
+from isthmus.network.node.attempts import Attempts
+from isthmus.network.node.plan import PlanError, Planner
+from isthmus.network.node.steps import (
+    AddLeg,
+    AddPod,
+    ChangeLeg,
+    ChangePod,
+    RemoveBroken,
+    RemoveLeg,
+    RemovePod,
+    Step,
+    difference,
+)
+
+# How often the kernel is looked at although nothing failed.
+LOOK_S = 60.0
+
+_log = logging.getLogger(__name__)
+
+
+class Filter(Protocol):
+    """The node's packet filter."""
+
+    def follow(self, wanted: NodePlan, state: State) -> None:
+        """Make the rules' sets as wanted; raises OSError's or its own kind of error."""
+
+
+class Names(Protocol):
+    """The node's DNS."""
+
+    def follow(self, wanted: NodePlan, state: State) -> None:
+        """Write what is told of pods on this node, and tell the server when it must look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a pass left.
+
+    Attributes:
+        plan: what the node has now, as far as it is known.
+        errors: subject (an interface's or namespace's name, `state`, `filter`, `names`) -> why it is not as wanted.
+    """
+
+    plan: NodePlan = field(default_factory=NodePlan)
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+
+class Converger:
+    """Carries out plans on this node.
+
+    Args:
+        node: this node's name.
+        kernel: of the thread's network namespace.
+        packet_filter: see Filter.
+        names: see Names.
+        flannel: tells the pods of Flannel's network that exist; rules and names follow them.
+        clock: seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        kernel: Kernel,
+        packet_filter: Filter,
+        names: Names,
+        clock: Callable[[], float] = time.monotonic,
+        flannel: Callable[[], Mapping[int, FlannelPod]] = dict,
+    ) -> None:
+        self._planner = Planner(node)
+        self._kernel = kernel
+        self._filter = packet_filter
+        self._names = names
+        self._clock = clock
+        self._flannel = flannel
+        self._lock = Lock()
+        self._found: NodePlan | None = None
+        self._looked_s = 0.0
+        self._lost: tuple[int, ...] = ()
+        self.last = Outcome()
+
+    def run(self, read: Callable[[], State]) -> Outcome:
+        """Make the node as the state wants it.
+
+        Args:
+            read: gives the newest state; asked once the pass has begun.
+        """
+        with self._lock:
+            attempts = Attempts(NetlinkError, OSError)
+            try:
+                state = read()
+                wanted = replace(self._planner.plan(state), flannel=self._flannel())
+            except PlanError as error:
+                _log.error("nothing is changed: %s", error)
+                self.last = Outcome(self.last.plan, {"state": str(error)})
+                return self.last
+            lost = self._unconnected()
+            # Without its rules nothing new may be reached.
+            if attempts.make("filter", self._filter.follow, wanted, state):
+                self._change(wanted, attempts)
+            attempts.make("names", self._names.follow, wanted, state)
+            self.last = Outcome(wanted, {**lost, **attempts.errors})
+            return self.last
+
+    def _unconnected(self) -> dict[str, str]:
+        """Tell of jobs here that no plan can hold, each time others are so."""
+        lost = self._planner.unconnected
+        why = "etcd has no leg of its user on this node; end the job, or restore etcd from a backup"
+        if lost != self._lost:
+            for job in lost:
+                _log.error("job %d has no network here: %s", job, why)
+        self._lost = lost
+        return {f"{NAMESPACE}{job}": why for job in lost}
+
+    def _change(self, wanted: NodePlan, attempts: Attempts) -> None:
+        found = self._look()
+        for step in difference(found, wanted):
+            attempts.make(subject(step), self._carry_out, step, found)
+        self._found = None if attempts.errors else replace(wanted, broken=frozenset())
+
+    def _carry_out(self, step: Step, found: NodePlan) -> None:
+        match step:
+            case RemoveBroken(name):
+                self._kernel.remove_broken(name)
+            case RemovePod(pod):
+                self._kernel.remove_pod(pod.job)
+            case RemoveLeg(leg):
+                self._kernel.remove_leg(leg.vni)
+            case AddLeg(leg):
+                self._kernel.add_leg(leg)
+            case ChangeLeg(leg):
+                self._kernel.change_leg(found.legs[leg.vni], leg)
+            case AddPod(pod):
+                self._kernel.add_pod(pod)
+            case ChangePod(pod, attach=attach):
+                had = found.pods[pod.job]
+                # A leg made anew has the number of the old one, and none of its ports.
+                self._kernel.change_pod(replace(had, vni=0) if attach else had, pod)
+
+    def _look(self) -> NodePlan:
+        now = self._clock()
+        if self._found is None or now - self._looked_s >= LOOK_S:
+            self._found = self._kernel.observe()
+            self._looked_s = now
+        return self._found
+
+
+def subject(step: Step) -> str:
+    """Return the name of what a step is about: an interface, or a pod's namespace."""
+    match step:
+        case RemoveBroken(name):
+            return name
+        case RemovePod(pod) | AddPod(pod) | ChangePod(pod):
+            return pod.namespace
+        case RemoveLeg(leg) | AddLeg(leg) | ChangeLeg(leg):
+            return leg.name

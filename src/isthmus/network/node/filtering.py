@@ -1,0 +1,126 @@
+"""Keeps the node's packet filter as plans want it: our tables laid down once, then only elements that changed.
+
+Laid down anew are they by each daemon that starts, and when users got other subordinate ids, in one transaction with
+all elements: no moment is without rules. What the kernel counts of each account begins again then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+from isthmus.clients import conntrack, nftables
+from isthmus.clients.nftables import NftError
+from isthmus.model.network import State
+from isthmus.model.node_network import NodePlan
+from isthmus.model.subids import Range, parse
+from isthmus.network.drivers.flannel_rules import Flannel
+from isthmus.network.node import rules
+from isthmus.network.node.rules_bounds import Bounds
+
+# Closed connections are not counted, and need not be remembered as long as Linux does (120).
+_TIME_WAIT_S = 30
+
+
+class NodeFilter:
+    """The packet filter of a node.
+
+    Args:
+        node: its name.
+        settings: what the admin decides.
+        subordinate: the file of subordinate ids.
+    """
+
+    def __init__(self, node: str, settings: rules.Settings, subordinate: Path = Path("/etc/subuid")) -> None:
+        self._node = node
+        self._settings = settings
+        self._subordinate = subordinate
+        self._read: tuple[int, ...] = ()
+        self._ranges: list[Range] = []
+        self._have: rules.Elements | None = None
+
+    def follow(self, wanted: NodePlan, state: State) -> None:
+        """Make the sets as wanted.
+
+        Raises:
+            OSError: nft refused; nothing was changed, and the next call lays all down anew.
+        """
+        want = rules.elements(wanted, state, self._node, self._settings)
+        self._follow_ranges()
+        text = rules.change(self._have, want) if self._have is not None else self._whole(want)
+        try:
+            nftables.apply(text)
+        except NftError as error:
+            self._have = None
+            raise OSError(str(error)) from error
+        self._have = want
+
+    def _follow_ranges(self) -> None:
+        """Read the subordinate ids when their file has changed; all is laid down anew then."""
+        with suppress(OSError):
+            found = self._subordinate.stat()
+            seen = found.st_ino, found.st_mtime_ns, found.st_size
+            if seen == self._read:
+                return
+            self._ranges = parse(self._subordinate.read_text(encoding="utf-8", errors="replace"))
+            self._read, self._have = seen, None
+
+    def _whole(self, want: rules.Elements) -> str:
+        return rules.base(self._settings, self._ranges) + rules.change({}, want)
+
+
+def size_tracking(told: Mapping[str, Any]) -> None:
+    """Give the kernel's table of connections room for all accounts, and have it forget what nobody uses.
+
+    Args:
+        told: the daemon's settings of the filter.
+    """
+    conntrack.at_least("max", told["bounds"]["table"])
+    conntrack.at_most("tcp_timeout_established", told["bounds"]["established_s"])
+    conntrack.at_most("tcp_timeout_time_wait", _TIME_WAIT_S)
+
+
+def read_rules(pods: IPv4Network, told: Mapping[str, Any], flannel: Flannel | None = None) -> rules.Settings:
+    """Read the filter's part of the daemon's settings.
+
+    Args:
+        pods: the range of private networks.
+        told: the rest.
+        flannel: the network that all users share, if there is one.
+
+    Raises:
+        KeyError: a field is missing.
+        ValueError: a field has no value that can be.
+    """
+    return rules.Settings(
+        pods=pods,
+        admins=frozenset(told["admins"]),
+        slurm=tuple(_ports(each) for each in told["slurm"]),
+        services=tuple(
+            rules.Service(rules.Protocol(each["protocol"]), _ports(each["port"])) for each in told["services"]
+        ),
+        hosts=tuple(map(IPv4Network, told["hosts"])),
+        servers=tuple(map(IPv4Network, told["servers"])),
+        egress=tuple(_egress(each) for each in told["egress"]),
+        default=rules.Action(told["default"]),
+        flannel=flannel,
+        bounds=Bounds(told["bounds"]["flows"], told["bounds"]["rate"], told["bounds"]["dns"]),
+    )
+
+
+def _egress(told: Mapping[str, Any]) -> rules.Egress:
+    return rules.Egress(
+        rules.Action(told["action"]),
+        IPv4Network(told["to"]),
+        rules.Protocol(told["protocol"]) if told["protocol"] != "any" else None,
+        tuple(_ports(each) for each in told["ports"]),
+        told["uid"],
+    )
+
+
+def _ports(told: str | int) -> rules.Ports:
+    first, _, last = str(told).partition("-")
+    return rules.Ports(int(first), int(last or first))

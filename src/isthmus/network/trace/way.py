@@ -1,0 +1,311 @@
+"""Why A reaches B, or does not: each rule on the way, in order, up to the one that decides.
+
+Nothing is decided here. What a node has is what `plan` wants of it, its filter is the text of `rules` with the
+elements that follow from that plan; this only knows the way of a packet: from a pod over its leg, past the bridge,
+through VXLAN to another node, or into the node and out of it, and which hook sees it where. All nodes follow the same
+state and have the same settings, so any node can tell the whole way; what a node failed to carry out, only itself.
+
+It is the way of the first packet. Answers pass by connection tracking, which belongs to every way that is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from ipaddress import IPv4Address
+
+from isthmus.model.network import State
+from isthmus.model.node_network import FLOOD, VXLAN_PORT, Forward, Leg, NodePlan, mac
+from isthmus.network.node import plan, rules
+from isthmus.network.trace.points import Kind, Point
+from isthmus.network.trace.ruleset import POLICY, Fate, Met, Packet, Ruleset, Unknown, Value
+
+# The interface of a node to all that is no pod; its true name matters to no rule.
+UPLINK = "uplink"
+# Where programs send from that choose no port (RFC 6335, 6); a privileged one reaches less.
+EPHEMERAL = 49152
+_Packet = dict[str, Value]
+MARK = f"meta mark & {rules.MARK:#x}"
+
+
+class Verdict(StrEnum):
+    """What comes of it: of a step, or of all."""
+
+    PASSES = "passes"
+    REFUSED = "refused"
+    # Nothing forbids it, but something on the way is not there.
+    MISSING = "missing"
+    # On the port, or on what the listener is bound to.
+    DEPENDS = "depends"
+
+
+ENDS = (Verdict.REFUSED, Verdict.MISSING)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something on the way.
+
+    Attributes:
+        node: where.
+        check: what is asked: `member`, `leg`, `pod`, `forwarding`, `route`, or a chain of the filter.
+        verdict: what comes of it.
+        by: the rule, or what lacks.
+    """
+
+    node: str
+    check: str
+    verdict: Verdict
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What is sent.
+
+    Attributes:
+        protocol: its protocol.
+        port: of TCP and UDP; 0 for any.
+    """
+
+    protocol: rules.Protocol
+    port: int = 0
+
+    def packet(self, source: IPv4Address, target: IPv4Address) -> _Packet:
+        """Return the first packet from one address to another, without interfaces."""
+        seen: _Packet = {
+            "meta nfproto": "ipv4",
+            "meta l4proto": str(self.protocol),
+            "ip saddr": source,
+            "ip daddr": target,
+            "ct state": "new",
+            "ct direction": "original",
+            MARK: 0,
+        }
+        if self.protocol is rules.Protocol.ICMP:
+            return seen | {"icmp type": "echo-request"}
+        port: Value = self.port or Unknown.UNKNOWN
+        if self.protocol is rules.Protocol.TCP:
+            seen |= {"tcp flags & (fin | syn | rst | ack)": "syn"}
+        ports: _Packet = {f"{self.protocol} {way}": each for way, each in (("dport", port), ("sport", EPHEMERAL))}
+        return seen | ports | {"th dport": port, "th sport": EPHEMERAL, "socket wildcard": Unknown.UNKNOWN}
+
+
+def trace(state: State, settings: rules.Settings, source: Point, target: Point, probe: Probe) -> list[Step]:
+    """Return the steps from one point to another, up to the first that ends the way.
+
+    Args:
+        state: of etcd; what a user may not know is left out of it.
+        settings: the filter's, the same on all nodes.
+        source: where packets come from.
+        target: where they go to.
+        probe: what is sent.
+    """
+    steps = []
+    for step in _Way(state, settings, probe).steps(source, target):
+        steps.append(step)
+        if step.verdict in ENDS:
+            break
+    return steps
+
+
+def verdict(steps: Iterable[Step]) -> Verdict:
+    """Return what comes of all steps."""
+    seen = [step.verdict for step in steps]
+    worst = (Verdict.REFUSED, Verdict.MISSING, Verdict.DEPENDS)
+    return next((each for each in worst if each in seen), Verdict.PASSES)
+
+
+def failures(node: str, errors: Mapping[str, str], steps: Iterable[Step], *, tell_all: bool) -> list[Step]:
+    """Return what a node on the way failed to carry out: its rules may not be those of the trace.
+
+    Args:
+        node: the node that tells; of others it knows nothing.
+        errors: subject -> why, of its last pass.
+        steps: the way.
+        tell_all: whether the asker may read why, and of everybody's interfaces.
+    """
+    if not any(step.node == node for step in steps):
+        return []
+    told = errors if tell_all else dict.fromkeys(_EVERYBODYS & errors.keys(), "an admin finds why in the daemon's log")
+    return [Step(node, subject, Verdict.DEPENDS, f"not as wanted: {why}") for subject, why in told.items()]
+
+
+# Subjects of failures that concern all users of a node.
+_EVERYBODYS = frozenset({"state", "filter"})
+
+
+@dataclass(frozen=True)
+class _Way:
+    state: State
+    settings: rules.Settings
+    probe: Probe
+    plans: dict[str, NodePlan] = field(default_factory=dict)
+
+    @cached_property
+    def _tables(self) -> dict[str, dict[str, list[str]]]:
+        return rules.tables(self.settings)
+
+    def steps(self, source: Point, target: Point) -> Iterator[Step]:
+        """Yield the steps; some that come after one that ends the way cannot be computed."""
+        if source.kind is Kind.POD:
+            yield from self._from_pod(source, target)
+        elif source.node and target.address in self.settings.pods:
+            yield from self._from_host_to_pods(source, target)
+        elif source.node:
+            here = source.node == target.node
+            packet = self.probe.packet(source.address, target.address) | _sent("lo" if here else UPLINK, source.uid)
+            yield from self._hook(source.node, "output", packet)
+            if not here:
+                yield from self._arrives(target, source.address)
+        elif target.kind in (Kind.NOBODY, Kind.SERVICE, Kind.OUTSIDE):
+            yield Step("", "route", Verdict.MISSING, f"{target.text}: no way from outside leads over this cluster")
+        else:
+            yield from self._arrives(target, source.address)
+
+    def _from_pod(self, source: Point, target: Point) -> Iterator[Step]:
+        node = source.node
+        yield from self._has_pod(source)
+        leg, pod = self._leg(node, source.uid), self._plan(node).pods[source.job]
+        frame: Packet = {"iifname": pod.veth, "ether saddr": mac(pod.address), "ip saddr": pod.address}
+        yield from self._hook(node, "prerouting", frame, "bridge")
+        by_leg = dict(pod.peers).get(target.address)
+        packet = self.probe.packet(pod.address, target.address)
+        if by_leg is not None:
+            yield Step(node, "route", Verdict.PASSES, f"{target.address} by the user's leg there, {by_leg}")
+            yield from self._over(leg, node, replace(target, kind=Kind.LEG, address=by_leg, uid=source.uid), packet)
+        elif any(target.address in block for block in leg.blocks):
+            yield from self._over(leg, node, target, packet)
+        elif target.node == node and target.kind in (Kind.HOST, Kind.LEG):
+            yield from self._hook(node, "input", packet | {"iifname": leg.name})
+        else:
+            out = self._interface(node, target)
+            yield from self._hook(node, "forward", packet | {"iifname": leg.name, "oifname": out})
+            yield from self._arrives(target, self.state.nodes[node].address)
+
+    def _from_host_to_pods(self, source: Point, target: Point) -> Iterator[Step]:
+        node, uid = source.node, source.uid
+        yield from self._is_member(node)
+        leg = self._leg_for(node, target)
+        if leg is None and uid is not None and uid == target.uid:
+            yield Step(
+                node, "leg", Verdict.MISSING, "none of the user's; a job there or `isthmus network join` makes one"
+            )
+        local = target.kind is Kind.LEG and target.node == node
+        packet = self.probe.packet(leg.address if leg else source.address, target.address)
+        yield from self._hook(node, "output", packet | _sent("lo" if local else self._interface(node, target), uid))
+        if leg is None:
+            yield Step(node, "leg", Verdict.MISSING, f"no leg of the network that {target.address} is in")
+        elif local:
+            yield from self._hook(node, "input", packet | {"iifname": "lo"})
+        else:
+            yield from self._over(leg, node, target, packet, uid)
+
+    def _over(
+        self, leg: Leg, node: str, hop: Point, packet: dict[str, Value], uid: int | None = None
+    ) -> Iterator[Step]:
+        """Go over a leg's bridge to a pod or leg of the same network; by VXLAN where it is on another node."""
+        if not hop.node:
+            yield Step(node, "pod", Verdict.MISSING, f"{hop.text}: nobody answers")
+            return
+        if hop.node != node:
+            yield from self._tunnel(leg, node, hop, uid)
+        if hop.kind is Kind.LEG:
+            yield from self._has_leg(hop.node, hop.uid)
+            yield from self._hook(hop.node, "input", packet | {"iifname": leg.name})
+            return
+        yield from self._has_pod(hop)
+        if uid is None or hop.node != node:
+            yield from self._hook(hop.node, "forward", packet | {"iifname": leg.name, "oifname": leg.name})
+
+    def _tunnel(self, leg: Leg, node: str, hop: Point, uid: int | None) -> Iterator[Step]:
+        yield from self._is_member(hop.node)
+        peer = self.state.nodes[hop.node].address
+        wanted = (Forward(FLOOD, peer), Forward(mac(hop.address), peer))
+        lacking = [each.mac for each in wanted if each not in leg.forwards]
+        entry = f"{mac(hop.address)} at {peer} on {leg.vxlan}"
+        yield Step(node, "forwarding", *((Verdict.MISSING, f"no {entry}") if lacking else (Verdict.PASSES, entry)))
+        outer = Probe(rules.Protocol.UDP, VXLAN_PORT).packet(leg.underlay, peer)
+        # Marked by the inner packet's way out, or without a socket, as what a bridge forwards.
+        yield from self._hook(node, "output", outer | _sent(UPLINK, uid) | {MARK: rules.MARK}, about="VXLAN")
+        yield from self._hook(hop.node, "input", outer | {"iifname": UPLINK}, about="VXLAN")
+
+    def _arrives(self, target: Point, seen_as: IPv4Address) -> Iterator[Step]:
+        """Come to a node from its uplink."""
+        if not target.node:
+            return
+        yield from self._is_member(target.node)
+        packet = self.probe.packet(seen_as, target.address) | {"iifname": UPLINK}
+        if target.kind is Kind.POD:
+            out = self._interface(target.node, target)
+            yield from self._hook(target.node, "forward", packet | {"oifname": out})
+        else:
+            yield from self._hook(target.node, "input", packet)
+
+    def _is_member(self, node: str) -> Iterator[Step]:
+        if node not in self.state.nodes:
+            yield Step(node, "member", Verdict.MISSING, "unknown in etcd; restart isthmus-networkd there")
+
+    def _has_leg(self, node: str, uid: int | None) -> Iterator[Step]:
+        leg = next((each for each in self._plan(node).legs.values() if each.uid == uid), None)
+        if leg is None:
+            yield Step(node, "leg", Verdict.MISSING, f"none of uid {uid}; a job or a lease there makes one")
+        else:
+            yield Step(node, "leg", Verdict.PASSES, f"{leg.name}, {leg.address}")
+
+    def _has_pod(self, point: Point) -> Iterator[Step]:
+        yield from self._is_member(point.node)
+        yield from self._has_leg(point.node, point.uid)
+        pod = self._plan(point.node).pods.get(point.job)
+        if pod is None:
+            yield Step(point.node, "pod", Verdict.MISSING, f"job {point.job} has none")
+        else:
+            yield Step(point.node, "pod", Verdict.PASSES, f"{pod.namespace}, {pod.address}")
+
+    def _plan(self, node: str) -> NodePlan:
+        if node not in self.plans:
+            self.plans[node] = plan.desired(self.state, node)
+        return self.plans[node]
+
+    def _leg(self, node: str, uid: int | None) -> Leg:
+        return next(each for each in self._plan(node).legs.values() if each.uid == uid)
+
+    def _leg_for(self, node: str, target: Point) -> Leg | None:
+        """Return the leg by which a node would reach an address."""
+        legs = self._plan(node).legs.values()
+        return next((leg for leg in legs if any(target.address in block for block in leg.blocks)), None)
+
+    def _interface(self, node: str, target: Point) -> str:
+        leg = self._leg_for(node, target)
+        return leg.name if leg else UPLINK
+
+    def _hook(self, node: str, hook: str, packet: Packet, family: str = "inet", about: str = "") -> Iterator[Step]:
+        wanted = self._plan(node)
+        filtering = Ruleset(self._tables[family], rules.elements(wanted, self.state, node, self.settings))
+        told = False
+        for chain in filtering.at(hook):
+            *unsure, last = filtering.walk(chain, packet)
+            # That a further chain has no rule about a packet is not worth a word.
+            if not (told and last.rule == POLICY and not unsure):
+                yield from _steps(node, unsure, last, about)
+            told = True
+
+
+def _steps(node: str, unsure: Iterable[Met], last: Met, about: str) -> Iterator[Step]:
+    differing = [met for met in unsure if (met.fate is Fate.ACCEPT) != (last.fate is Fate.ACCEPT)]
+    for met in differing:
+        yield Step(node, met.chain, Verdict.DEPENDS, _told(met, about))
+    if not differing:
+        passes = Verdict.PASSES if last.fate is Fate.ACCEPT else Verdict.REFUSED
+        yield Step(node, last.chain, passes, _told(last, about))
+
+
+def _sent(interface: str, uid: int | None) -> _Packet:
+    """Return what a packet has that leaves a node; a bridged one has no socket."""
+    return {"oifname": interface} if uid is None else {"oifname": interface, "meta skuid": uid}
+
+
+def _told(met: Met, about: str) -> str:
+    return ": ".join(filter(None, (about, met.why, met.rule)))

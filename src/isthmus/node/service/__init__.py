@@ -1,0 +1,1 @@
+"""The controller's service isthmus-joind: who may join, and what a node is answered."""

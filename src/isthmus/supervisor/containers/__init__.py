@@ -1,0 +1,1 @@
+"""Containers of the pod through all their starts: probes, logs, streams, figures."""

@@ -1,0 +1,1 @@
+"""Namespaces, processes and Apptainer: what a container is to the kernel."""

@@ -1,0 +1,345 @@
+"""One container as Apptainer makes it: its root, mounts and processes' namespace, held open by `pause`.
+
+Apptainer runs as the root of the pod's user namespace, so it needs neither a setuid starter nor a user namespace per
+container. What the pod wants to run in it is then started beside `pause` by `processes`: the program, the words of
+`kubectl exec`, probes and hooks all the same way. A start of a container is a new sandbox: what it wrote to its root is
+gone, and so are its processes.
+
+Apptainer itself sees the node as the user does, so no container may see Apptainer: each has a process namespace of its
+own, below the pod's, in which only `pause` is Apptainer's. Containers that share processes have their programs started
+in another one, with a /proc of it over the first: the pod's (`shareProcessNamespace`, see `sharing`) or their target's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from isthmus.supervisor.containers import outputs, sharing
+from isthmus.supervisor.plan import Container, Plan
+from isthmus.supervisor.runtime import linux, namespaces, pause
+from isthmus.supervisor.runtime.namespaces import PodNamespaces
+from isthmus.supervisor.runtime.processes import (
+    PATH,
+    Identity,
+    Place,
+    Process,
+    Processes,
+    Program,
+    StartError,
+    read_all,
+)
+from isthmus.supervisor.volumes import mounts as volumes
+from isthmus.supervisor.volumes import paths
+from isthmus.supervisor.volumes.mounts import Folders
+
+PAUSE = "/.isthmus/pause"
+FUSE = "/dev/fuse"
+# Apptainer makes this folder afresh: nothing can be mounted in it, all can be made in it.
+_STAGED = "/dev/"
+START_S = 120.0
+STOP_S = 5.0
+# A process that forks may be a step ahead.
+_KILLS, _KILL_S = 50, 0.02
+# What containers have in a usual cluster (containerd).
+USUAL = frozenset(
+    {
+        "CHOWN",
+        "DAC_OVERRIDE",
+        "FSETID",
+        "FOWNER",
+        "MKNOD",
+        "NET_RAW",
+        "SETGID",
+        "SETUID",
+        "SETFCAP",
+        "SETPCAP",
+        "NET_BIND_SERVICE",
+        "SYS_CHROOT",
+        "KILL",
+        "AUDIT_WRITE",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Pod:
+    """What all containers of a pod share; `processes_of` is the process namespace of those that share one."""
+
+    plan: Plan
+    spaces: PodNamespaces
+    folders: Folders
+    processes: Processes
+    facts: dict[str, str]
+    processes_of: int | None = None
+
+    async def inside(self, action: Callable[[], object]) -> object:
+        """Run a function among the pod's files, as its root.
+
+        Raises:
+            StartError: what it raised.
+        """
+        place = self.spaces.files
+        try:
+            return await self.processes.call(action, place)
+        finally:
+            place.close()
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """A container that is open.
+
+    Attributes:
+        holder: Apptainer.
+        place: its namespaces and root.
+        complaint: what Apptainer says, complete when it has ended.
+        keepers: the processes that hold it open: `pause` and its parent.
+    """
+
+    holder: Process
+    place: Place
+    complaint: asyncio.Future[bytes]
+    keepers: frozenset[int]
+
+    @property
+    def mounts(self) -> int:
+        """The descriptor of its mount namespace."""
+        return self.place.namespaces[1][0]
+
+    def kill(self, spared: frozenset[int] = frozenset()) -> bool:
+        """Kill what runs in it; return whether there was anything."""
+        found = [pid for pid in namespaces.members(self.mounts) if pid != self.holder.pid and pid not in spared]
+        for pid in found:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return bool(found)
+
+    async def close(self) -> None:
+        """End everything in it, itself too."""
+        for _ in range(_KILLS):
+            if not self.kill():
+                break
+            await asyncio.sleep(_KILL_S)
+        # Its mounts end with the last descriptor, and Apptainer waits two seconds for those it mounted by FUSE.
+        self.place.close()
+        if not await self.holder.ended(STOP_S):
+            self.holder.kill(signal.SIGKILL)
+            await self.holder.ended(STOP_S)
+        self.complaint.cancel()
+
+
+def identity(container: Container) -> Identity:
+    """Return whom a container's program runs as."""
+    user = container["user"] or {"uid": 0, "gid": 0, "groups": []}
+    words = {kind: {_bare(name) for name in container["capabilities"][kind]} for kind in ("add", "drop")}
+    kept = set(linux.CAPABILITIES if "ALL" in words["add"] else USUAL)
+    kept = set() if "ALL" in words["drop"] else kept - words["drop"]
+    capabilities = frozenset((kept | words["add"]) - {"ALL"})
+    return Identity(user["uid"], user["gid"], tuple(user["groups"]), capabilities, container["escalates"])
+
+
+def _bare(name: str) -> str:
+    return name[4:] if name.startswith("CAP_") else name
+
+
+def bind(source: str, target: str, *, read_only: bool, part: str = "") -> str:
+    """Return the value of `--mount`: a line of CSV, so that a path may hold anything but a line's end.
+
+    `part`: the source is an image, and this place in it is what is mounted.
+    """
+    line = io.StringIO()
+    fields = ["type=bind", f"source={source}", f"destination={target}", *(["ro"] if read_only else [])]
+    fields += [f"image-src={part}"] if part else []
+    csv.writer(line, lineterminator="").writerow(fields)
+    return line.getvalue()
+
+
+def is_mounted(container: Container, place: str) -> bool:
+    """Tell whether a volume of the container's own lies exactly there."""
+    return any(os.path.normpath(mount["path"]) == place for mount in container["mounts"])
+
+
+def command(container: Container, folders: Folders, root: str, mounts: list[str]) -> list[str]:
+    """Return Apptainer's command line; nothing in it is secret.
+
+    Args:
+        container: which of the pod's containers.
+        folders: the pod's.
+        root: the folder that takes what is written to the root; empty for a root that cannot be written.
+        mounts: of volumes, from `bind`.
+    """
+    message = container["termination_path"]
+    usual = {"/dev/shm": folders.shm, "/etc/hosts": folders.hosts}  # noqa: S108
+    own = [bind(str(path), place, read_only=False) for place, path in usual.items() if not is_mounted(container, place)]
+    own.append(bind(str(folders.pause), PAUSE, read_only=True))
+    # Who is privileged has the devices that a user has, too.
+    if "ALL" in container["capabilities"]["add"] and os.path.exists(FUSE) and not is_mounted(container, FUSE):
+        own.append(bind(FUSE, FUSE, read_only=False))
+    if not message.startswith(_STAGED):
+        own.append(bind(str(folders.termination(container["name"])), message, read_only=False))
+    return [
+        *("apptainer", "--quiet", "exec", "--contain", "--cleanenv", "--no-home", "--pid"),
+        *("--no-mount", "home,tmp,hostfs,bind-paths,cwd"),
+        *gpus(),
+        *(["--overlay", root] if root else []),
+        *(word for mount in (*own, *mounts) for word in ("--mount", mount)),
+        container["image"],
+        PAUSE,
+    ]
+
+
+def gpus() -> list[str]:
+    """Return Apptainer's words for the GPUs that Slurm gave the job."""
+    return ["--nv"] if os.environ.get("SLURM_JOB_GPUS") and Path("/dev/nvidiactl").exists() else []
+
+
+def environment(folders: Folders) -> dict[str, str]:
+    """Return what Apptainer itself sees."""
+    places = {
+        name: str(folders.tmp) for name in ("HOME", "APPTAINER_CONFIGDIR", "APPTAINER_TMPDIR", "APPTAINER_CACHEDIR")
+    }
+    return {"PATH": f"{folders.shields}:{os.environ.get('PATH', PATH)}", "LANG": "C.UTF-8", **places}
+
+
+async def open_sandbox(pod: Pod, container: Container, target: Sandbox | None = None) -> Sandbox:
+    """Have Apptainer make a container, and wait until it is there.
+
+    Args:
+        pod: the pod.
+        container: which of its containers.
+        target: one whose processes it shares, instead of having its own.
+
+    Raises:
+        StartError: it cannot be; the message is Apptainer's.
+    """
+    root, mounts = await _prepare(pod, container)
+    argv = command(container, pod.folders, root, mounts)
+    pipes = outputs.pipes(stdin=False)
+    _, told, errors = pipes.ours
+    place = pod.spaces.place()
+    try:
+        holder = await pod.processes.start(Program(argv, environment(pod.folders)), place, pipes.theirs)
+    finally:
+        place.close()
+        pipes.close_theirs()
+    complaint = asyncio.ensure_future(read_all(errors or 0))
+    sandbox = None
+    try:
+        await asyncio.wait_for(_ready(told), START_S)
+        pid = _find_pause(holder.pid)
+        keepers = frozenset((pid, namespaces.parent(pid)))
+        sandbox = Sandbox(holder, namespaces.opened(pid, root=True), complaint, keepers)
+        shared = pod.processes_of if target is None else target.place.processes
+        if shared is not None:
+            sandbox = replace(sandbox, place=sandbox.place.among(shared))
+        await _finish(pod, container, sandbox, fresh_proc=shared is not None)
+    except (StartError, OSError, asyncio.TimeoutError) as error:
+        why = await _refusal(holder, sandbox, complaint) or str(error) or "Apptainer did not answer"
+        raise StartError(why) from error
+    finally:
+        os.close(told)
+    return sandbox
+
+
+async def _refusal(holder: Process, sandbox: Sandbox | None, complaint: asyncio.Future[bytes]) -> str:
+    """End a container that could not be opened; return what Apptainer says to it, if anything."""
+    if sandbox is not None:
+        await sandbox.close()
+        return ""
+    holder.kill(signal.SIGKILL)
+    await holder.ended(STOP_S)
+    why = (await complaint).decode(errors="replace").strip().splitlines()
+    return _plain(why[-1]) if why else ""
+
+
+async def _prepare(pod: Pod, container: Container) -> tuple[str, list[str]]:
+    known = {volume["name"]: volume for volume in pod.plan["volumes"]}
+
+    def make() -> tuple[str, list[str]]:
+        volumes.fresh_termination(pod.folders, container["name"])
+        parts = volumes.fresh_parts(pod.folders, container["name"])
+        mounts = [
+            bind(
+                volumes.source(pod.folders, mount, known[mount["volume"]], parts / str(number)),
+                mount["path"],
+                read_only=mount["read_only"] or known[mount["volume"]]["kind"] in ("files", "image"),
+            )
+            for number, mount in enumerate(container["mounts"])
+        ]
+        return ("" if container["read_only"] else volumes.fresh_root(pod.folders, container["name"])), mounts
+
+    root, mounts = cast("tuple[str, list[str]]", await pod.inside(make))
+    return root, mounts
+
+
+async def _finish(pod: Pod, container: Container, sandbox: Sandbox, *, fresh_proc: bool) -> None:
+    # Apptainer brings the node's own resolv.conf, as a file of this container alone.
+    text = None if is_mounted(container, "/etc/resolv.conf") else podfile(pod.folders.resolv, pod)
+    message = container["termination_path"]
+    await pod.processes.call(partial(_complete, text, message if message.startswith(_STAGED) else ""), sandbox.place)
+    if fresh_proc:
+        await pod.processes.call(sharing.mount_proc, sandbox.place)
+
+
+def podfile(path: Path, pod: Pod) -> str:
+    """Read one of the pod's small files."""
+    return pod.spaces.seen(path).read_text(encoding="utf-8")
+
+
+def _complete(resolv: str | None, message: str) -> None:
+    if resolv is not None:
+        Path("/etc/resolv.conf").write_text(resolv, encoding="utf-8")
+    if message:
+        Path(message).touch()
+        Path(message).chmod(0o666)
+
+
+async def termination_message(pod: Pod, container: Container, sandbox: Sandbox, limit: int) -> str:
+    """Read what the program left as its last words."""
+    with suppress(StartError):
+        return str(await pod.processes.call(partial(_beginning, container["termination_path"], limit), sandbox.place))
+    return ""
+
+
+def _beginning(path: str, limit: int) -> str:
+    return paths.beginning(path, limit).decode(errors="replace")
+
+
+async def _ready(told: int) -> None:
+    loop = asyncio.get_running_loop()
+    first: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(told, first.set_result, None)
+    try:
+        await first
+    finally:
+        loop.remove_reader(told)
+    if os.read(told, 1) != pause.READY:
+        raise StartError("")
+
+
+def _find_pause(pid: int, proc: Path = Path("/proc")) -> int:
+    """Return the process below Apptainer that is `pause`."""
+    found = [pid]
+    for each in found:
+        with suppress(OSError):
+            if (proc / str(each) / "cmdline").read_bytes().split(b"\0")[0] == PAUSE.encode():
+                return each
+            for task in os.listdir(proc / str(each) / "task"):
+                # Apptainer's threads come and go.
+                with suppress(OSError):
+                    found += map(int, (proc / str(each) / "task" / task / "children").read_text().split())
+    raise StartError("the container ended at once")
+
+
+def _plain(line: str) -> str:
+    return line.removeprefix("FATAL:").strip()

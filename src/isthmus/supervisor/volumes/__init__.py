@@ -1,0 +1,1 @@
+"""The pod's volumes and small files, made inside its own mounts."""
