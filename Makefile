@@ -12,6 +12,8 @@ STATE := $(or $(XDG_STATE_HOME),$(HOME)/.local/state)/isthmus/$(NAME)
 PYTHON ?= /usr/bin/python3
 PYTEST := $(BIN)/python -m pytest
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# Not a word about other makers of sites.
+export NO_MKDOCS_2_WARNING := 1
 export ANSIBLE_FORCE_COLOR ?= $(if $(CI),0,1)
 
 # BUNDLE=file: nothing comes from outside but what the bundle holds.
@@ -23,7 +25,7 @@ export PIP_NO_INDEX := 1
 export PIP_FIND_LINKS := $(ISTHMUS_BUNDLE)/wheels
 endif
 
-.PHONY: help venv testbed teardown ssh lock format lint unit integration system attack attack-short fuzz molecule site-tests test shares test-full bench conformance verify artifacts bundle
+.PHONY: help venv testbed teardown ssh lock format lint unit integration system attack attack-short fuzz molecule site-tests test shares test-full bench conformance verify artifacts bundle docs
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +69,7 @@ lint: venv ## Everything that reads the code without running it
 	yamllint --strict .
 	ansible-lint --offline -q
 	git ls-files -z '*.sh' .ci/run | xargs -0 shellcheck
+	codespell
 
 .PHONY: test-packages
 test-packages: venv
@@ -101,7 +104,12 @@ site-tests: venv ## Second run, day-2 playbooks, faults
 test: venv ## All of the above but fuzz and the longer attacks; needs nothing done before
 	@$(BIN)/python -m tests.run artifacts testbed+lint,unit,integration system attack-short molecule+site-tests
 
-shares: venv ## Write the table of docs/testing.md, of the last `make test`
+docs: venv ## Build the documentation as a site in the folder site
+	codespell
+	$(BIN)/python -m mkdocs build --quiet
+	@echo 'Open site/index.html'
+
+shares: venv ## Write the table of docs/explanation/testing.md, of the last `make test`
 	$(BIN)/python -m tests.shares
 
 test-full: test ## Also the molecule scenarios that `make test` leaves out
@@ -110,7 +118,7 @@ test-full: test ## Also the molecule scenarios that `make test` leaves out
 	$(PYTEST) -m full tests/attack
 	$(PYTEST) -s tests/full
 
-bench: venv ## Take the figures in docs/testing.md (results/*.json)
+bench: venv ## Take the figures in docs/results (results/*.json)
 	$(BIN)/python -m tests.bench.mpi_starts
 	$(BIN)/python -m tests.bench.site_times
 	$(BIN)/python -m tests.bench.site_scale
@@ -132,7 +140,7 @@ conformance: venv ## Run Kubernetes' own conformance cases on the running test b
 	$(BIN)/python -m tests.conformance.main $(if $(FOCUS),--focus='$(FOCUS)') $(ARGS)
 
 lock: venv ## Resolve the lock files anew
-	for group in 'deployer pyproject.toml --group deployer --group test --group bench --group lock' 'runtime pyproject.toml --constraint locks/deployer.txt' 'build --group build'; do \
+	for group in 'deployer pyproject.toml --group deployer --group test --group bench --group docs --group lock' 'runtime pyproject.toml --constraint locks/deployer.txt' 'build --group build'; do \
 	  uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
 	    --no-emit-find-links $${group#* } --output-file locks/$${group%% *}.txt; done
 

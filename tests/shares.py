@@ -1,4 +1,4 @@
-"""What the stages of `make test` took, what they may take, and the table of it in docs/testing.md.
+"""What the stages of `make test` took, what they may take, and the table of it in docs/explanation/testing.md.
 
     make shares      write the table, of results/shares.json
 
@@ -19,7 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = ROOT / "results/shares.json"
 BUDGET = ROOT / "tests/budget.toml"
-PAGE = ROOT / "docs/testing.md"
+PAGE = ROOT / "docs/explanation/testing.md"
 TOTAL = "total"
 _TABLE = re.compile(r"(?<=<!-- shares -->\n).*?(?=<!-- end of shares -->)", re.DOTALL)
 
@@ -98,7 +98,7 @@ def written(page: str, text: str) -> str:
     found, count = _TABLE.subn(lambda _: text, page)
     if count != 1:
         raise SystemExit(
-            "docs/testing.md has no place for the table; put <!-- shares --> and <!-- end of shares --> in"
+            "docs/explanation/testing.md has no place for the table; put <!-- shares --> and <!-- end of shares --> in"
         )
     return found
 

@@ -1,7 +1,7 @@
 """What do the three ways of running MPI in containers cost, against native MPI on the same nodes?
 
 The ways are those of the paper "Applying cloud-native principles to scientific computations": fully containerized
-basic, fully containerized optimized, hybrid; docs/examples has a job of each. Every round runs each way once, so
+basic, fully containerized optimized, hybrid; docs/users/examples has a job of each. Every round runs each way once, so
 that what else the machine does falls on all of them; a way is compared with the native run of its own round.
 """
 
@@ -23,7 +23,7 @@ from tests.bench import testbed
 from tests.bench.results import RESULTS, save
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = ROOT / "docs/examples"
+EXAMPLES = ROOT / "docs/users/examples"
 SOURCE = ROOT / "roles/main_job/files/ring.c"
 FOLDER = "isthmus-bench"
 FIGURES = {"latency_us": "latency, 8 bytes", "bandwidth_mb_s": "bandwidth, 1 MiB"}
@@ -37,7 +37,7 @@ class Way:
 
     Attributes:
         name: as results call it.
-        script: the job in docs/examples; none is native.
+        script: the job in docs/users/examples; none is native.
         mpi: whose compiler made the program.
         image: the image's name in the registry.
         fakeroot: whether it is root inside.

@@ -1,4 +1,4 @@
-"""`make conformance`: the official cases against a user's own Kubernetes, and docs/conformance.md of what they say.
+"""`make conformance`: the official cases against a user's own Kubernetes, and a page, docs/results/conformance.md.
 
 One case is one run of the suite, so a case that hangs costs its time limit and nothing else, and results are kept
 from the first case on. `--report` writes the page anew without a run.
@@ -26,7 +26,7 @@ from tests.conformance.junit import Outcome, Verdict
 from tests.conformance.suite import Suite
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/conformance.md"
+PAGE = ROOT / "docs/results/conformance.md"
 FOCUS = r"^\[sig-node\]"
 
 
@@ -110,7 +110,7 @@ def _arguments() -> argparse.Namespace:
         "--at-once", type=int, default=3, help="cases at a time, most of which wait (default: %(default)s)"
     )
     parser.add_argument("--images", default="ctl:5000/conformance", help="where its images are (default: %(default)s)")
-    parser.add_argument("--report", action="store_true", help="only write docs/conformance.md anew")
+    parser.add_argument("--report", action="store_true", help="only write docs/results/conformance.md anew")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""docs/conformance.md, of the results alone: the same rows give the same page."""
+"""docs/results/conformance.md, of the results alone: the same rows give the same page."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def page(rows: Sequence[Row], kubernetes: str) -> str:
     span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     parts = [
         "# Conformance",
-        f"Kubernetes' own conformance cases, version {kubernetes}, run by `make conformance` as an ordinary user in the"
-        " Kubernetes that\n`isthmus up` gave him, several at a time. This page is generated from"
-        f" results/conformance.json; runs of {span}.\nHow: [testing.md](testing.md#conformance).",
+        f"This page has the results of Kubernetes' own conformance cases, version {kubernetes}, run by"
+        " `make conformance` as an ordinary\nuser in the Kubernetes of `isthmus up`, several at a time. It is generated"
+        f" from results/conformance.json; runs of {span}.\nHow: [Tests](../explanation/testing.md#conformance).",
         _table(("group", *Outcome), _counts(rows)),
         *_section("Failed", Outcome.FAILED, rows),
         *_section("Not applicable", Outcome.INAPPLICABLE, rows),

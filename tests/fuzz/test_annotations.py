@@ -64,8 +64,8 @@ def check_words(parsed, known):
 @example("--account=a\0b")
 @example("é " * 30_000)
 def test_annotation_becomes_allowed_options_or_problems(text):
-    check_words(flags.sbatch(annotated(**{flags.FLAGS: text})), flags._SBATCH)
-    check_words(flags.srun(annotated(**{flags.MPI_FLAGS: text})), flags._SRUN)
+    check_words(flags.sbatch(annotated(**{flags.FLAGS: text})), flags.SBATCH)
+    check_words(flags.srun(annotated(**{flags.MPI_FLAGS: text})), flags.SRUN)
 
 
 @given(TEXTS, st.one_of(st.none(), VALUES), st.one_of(st.none(), VALUES))
@@ -79,7 +79,7 @@ def test_job_is_the_pods_own_whatever_it_says(text, account, partition):
     made, plain = (translate.job(one, SETTINGS) for one in (asked, pod()))
     assert [word for word in made.options if own(word)] == [word for word in plain.options if own(word)]
     assert all(word.startswith("--") and word.isprintable() for word in made.options)
-    assert {word.partition("=")[0][2:] for word in made.options} <= {*OWN, "pod-network", *flags._SBATCH}
+    assert {word.partition("=")[0][2:] for word in made.options} <= {*OWN, "pod-network", *flags.SBATCH}
     assert script.text(made) == script.text(plain)
 
 

@@ -27,7 +27,6 @@ PLAYBOOKS = {
     "backup",
     "bundle",
     "conformance",
-    "data-on-node",
     "drain",
     "image",
     "join",
@@ -43,22 +42,21 @@ PLAYBOOKS = {
     "verify",
 }
 SCENARIOS = {"default", "alternative", "existing", "adopted"}
+# Pages of administrators that are about no layer.
 DOCS = {
-    "architecture",
+    "apptainer-unpack",
     "artifacts",
-    "conformance",
-    "data-on-node",
     "flannel",
     "growing",
-    "images",
+    "index",
+    "install",
     "joining",
-    "keys",
-    "kubelet",
+    "limits",
     "local",
-    "network-figures",
+    "node-images",
     "operations",
     "security",
-    "testing",
+    "supported-systems",
 }
 
 
@@ -72,7 +70,7 @@ def places():
         "playbook": tree.names("playbooks", "*.yml") - PLAYBOOKS,
         "molecule scenario": tree.names("molecule") - SCENARIOS,
         "system tests": {name for name in tree.names("tests/system") if name in LAYERS},
-        "docs page": tree.names("docs", "*.md") - DOCS,
+        "docs page": tree.names("docs/admins", "*.md") - DOCS,
         "inventory group": set(groups()) - set(HOST_GROUPS),
     }
 

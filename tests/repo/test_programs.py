@@ -1,4 +1,4 @@
-"""docs/artifacts.md says what a fresh machine obtains and how."""
+"""docs/admins/artifacts.md says what a fresh machine obtains and how."""
 
 import re
 
@@ -22,7 +22,7 @@ def promised():
 def test_table_has_every_program_and_how_it_is_obtained():
     rows = [
         found.groups()
-        for line in (tree.ROOT / "docs/artifacts.md").read_text().splitlines()
+        for line in (tree.ROOT / "docs/admins/artifacts.md").read_text().splitlines()
         if (found := ROW.match(line))
     ]
     assert {name: tuple(rest) for name, *rest in rows} == promised()

@@ -4,7 +4,7 @@ import re
 
 from tests.repo import tree
 
-PAGE = (tree.ROOT / "docs/security.md").read_text()
+PAGE = (tree.ROOT / "docs/admins/security.md").read_text()
 NAMED = sorted(set(re.findall(r"`(tests/[\w/.]+)::(\w+)`", PAGE)))
 
 

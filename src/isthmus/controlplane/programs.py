@@ -172,7 +172,7 @@ def apiserver(site: Site) -> list[str]:
             ("anonymous-auth", "false"),
             # Webhooks and aggregated APIs in pods: with headless Services there is no other way to them.
             ("enable-aggregator-routing", "true"),
-            # Root in the pod's own user namespace, which every user may have anyway; see docs/kubelet.md.
+            # Root in the pod's own user namespace, which every user may have anyway; see docs/users/pod-security.md.
             ("allow-privileged", "true"),
             ("event-ttl", "1h"),
             ("profiling", "false"),

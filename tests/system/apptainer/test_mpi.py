@@ -1,4 +1,4 @@
-"""The three ways of running MPI in containers, as docs/examples has them, each on two nodes."""
+"""The three ways of running MPI in containers, as docs/users/examples has them, each on two nodes."""
 
 import json
 
@@ -17,7 +17,7 @@ def way(request, login, user, references, work, two_computes):
     """The job of a way, in the user's folder, with its arguments: the program and the image."""
     compiler, image = WAYS[request.param]
     script, program = f"mpi-{request.param}.sh", f"ring.{compiler}"
-    for name, text in ((script, (ROOT / "docs/examples" / script).read_text()), ("ring.c", SOURCE.read_text())):
+    for name, text in ((script, (ROOT / "docs/users/examples" / script).read_text()), ("ring.c", SOURCE.read_text())):
         login.run_as(user, f"cat > {work}/{name} <<'END'\n{text}\nEND")
     login.run_as(user, f"cd {work} && mpicc.{compiler} -O2 -o {program} ring.c")
     return f"{script} ./{program} {login.run_as(user, f'isthmus pull {references[image]}')}"

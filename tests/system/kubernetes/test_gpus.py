@@ -16,7 +16,7 @@ def offered(controller):
     by_node = {line.split()[0]: line.split()[-1] for line in lines}
     count = sum(int(found) for gres in by_node.values() for found in GPUS.findall(gres))
     if not count:
-        pytest.skip("no node has Gres gpu; see slurm_node in docs/slurm.md")
+        pytest.skip("no node has Gres gpu; see slurm_node in docs/admins/slurm.md")
     return count
 
 

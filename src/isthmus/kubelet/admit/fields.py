@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from isthmus.model.pod_inputs import Object
 
-_SPEC = frozenset(
+SPEC = frozenset(
     {
         *("activeDeadlineSeconds", "affinity", "automountServiceAccountToken", "containers", "dnsConfig", "dnsPolicy"),
         *("enableServiceLinks", "ephemeralContainers", "hostAliases", "hostIPC", "hostNetwork", "hostPID", "hostUsers"),
@@ -20,7 +20,7 @@ _SPEC = frozenset(
         *("terminationGracePeriodSeconds", "tolerations", "topologySpreadConstraints", "volumes"),
     }
 )
-_CONTAINER = frozenset(
+CONTAINER = frozenset(
     {
         *("args", "command", "env", "envFrom", "image", "imagePullPolicy", "lifecycle", "livenessProbe", "name"),
         *("ports", "readinessProbe", "resizePolicy", "resources", "restartPolicy", "restartPolicyRules"),
@@ -28,13 +28,13 @@ _CONTAINER = frozenset(
         *("terminationMessagePolicy", "tty", "volumeDevices", "volumeMounts", "workingDir"),
     }
 )
-_VARIABLE = frozenset({"configMapKeyRef", "fieldRef", "resourceFieldRef", "secretKeyRef"})
+VARIABLE = frozenset({"configMapKeyRef", "fieldRef", "resourceFieldRef", "secretKeyRef"})
 
 
 def unknown(pod: Object) -> Iterator[str]:
     """Give the fields of a pod that nobody here knows, as problems."""
     spec = pod["spec"]
-    for name in _others(spec, _SPEC):
+    for name in _others(spec, SPEC):
         yield f"spec.{name} is not known here; remove it"
     for container in [*(spec.get("initContainers") or ()), *spec["containers"]]:
         for name in of_container(container):
@@ -43,11 +43,11 @@ def unknown(pod: Object) -> Iterator[str]:
 
 def of_container(container: Object) -> Iterator[str]:
     """Give the fields of a container that nobody here knows, as problems."""
-    for name in _others(container, _CONTAINER):
+    for name in _others(container, CONTAINER):
         yield f"{name} is not known here; remove it"
     for entry in container.get("env") or ():
-        for name in _others(entry.get("valueFrom") or {}, _VARIABLE):
-            yield f"variable {entry['name']} from {name} is not known here; use one of {', '.join(sorted(_VARIABLE))}"
+        for name in _others(entry.get("valueFrom") or {}, VARIABLE):
+            yield f"variable {entry['name']} from {name} is not known here; use one of {', '.join(sorted(VARIABLE))}"
 
 
 def _others(holder: Object, known: frozenset[str]) -> list[str]:

@@ -30,18 +30,18 @@ from isthmus.model.pod_inputs import Object, Settings
 
 _NODE = "it belongs to the node, which pods share with Slurm's other jobs"
 # Field of the spec -> which values are well, and why the others are not.
-_SPEC: dict[str, tuple[Callable[[Any], bool], str]] = {
+SPEC: dict[str, tuple[Callable[[Any], bool], str]] = {
     "hostPID": (lambda value: not value, f"{_NODE}; use shareProcessNamespace"),
     "hostIPC": (lambda value: not value, f"{_NODE}; containers of one pod share theirs"),
     "resourceClaims": (lambda value: not value, "devices come from Slurm; ask for them in resources.limits"),
     "os": (lambda value: (value or {}).get("name", "linux") == "linux", "nodes run Linux; remove it"),
 }
-_CONTEXT: dict[str, tuple[Callable[[Any], bool], str]] = {
+CONTEXT: dict[str, tuple[Callable[[Any], bool], str]] = {
     "seLinuxOptions": (lambda value: not value, "nodes label no containers; remove it"),
     "windowsOptions": (lambda value: not value, "nodes run Linux; remove it"),
     "sysctls": (lambda value: not value, "only root sets a pod network's sysctls; remove it"),
 }
-_IGNORED = {
+IGNORED = {
     "podAffinity": "podAffinity is ignored: Slurm places pods; use nodeSelector or --nodelist",
     "podAntiAffinity": "podAntiAffinity is ignored: Slurm places pods; use --exclusive or --exclude",
 }
@@ -58,8 +58,8 @@ def problems(pod: Object, settings: Settings, volumes: Iterable[Object] = ()) ->
     spec = pod["spec"]
     return [
         *fields.unknown(pod),
-        *_fields(spec, _SPEC, "spec"),
-        *_fields(spec.get("securityContext") or {}, _CONTEXT, "spec.securityContext"),
+        *_fields(spec, SPEC, "spec"),
+        *_fields(spec.get("securityContext") or {}, CONTEXT, "spec.securityContext"),
         *_names(pod, settings),
         *_resources(pod, settings),
         *refusals_containers.problems(pod, settings),
@@ -77,7 +77,7 @@ def ignored(pod: Object) -> list[str]:
     spec = pod["spec"]
     affinity = spec.get("affinity") or {}
     needed = "requiredDuringSchedulingIgnoredDuringExecution"
-    found = [text for kind, text in _IGNORED.items() if (affinity.get(kind) or {}).get(needed)]
+    found = [text for kind, text in IGNORED.items() if (affinity.get(kind) or {}).get(needed)]
     if spec.get("topologySpreadConstraints"):
         found.append("topologySpreadConstraints is ignored: Slurm places pods; use --spread-job or --exclude")
     if any(map(identity.is_privileged, [*(spec.get("initContainers") or ()), *spec["containers"]])):

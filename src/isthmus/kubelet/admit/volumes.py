@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from isthmus.kubelet.translate import downward
 from isthmus.model.pod_inputs import Object
 
-_KINDS = frozenset(
+KINDS = frozenset(
     {
         *("emptyDir", "hostPath", "configMap", "secret", "projected", "downwardAPI", "persistentVolumeClaim"),
         *("ephemeral", "image"),
     }
 )
-_SOURCES = frozenset({"configMap", "secret", "downwardAPI", "serviceAccountToken"})
+SOURCES = frozenset({"configMap", "secret", "downwardAPI", "serviceAccountToken"})
 _HOST_TYPES = frozenset(
     {"", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket", "CharDevice", "BlockDevice"}
 )
@@ -28,10 +28,10 @@ def problems(pod: Object) -> Iterator[str]:
 
 def _volume(volume: Object) -> Iterator[str]:
     kinds = {name for name, value in volume.items() if name != "name" and value is not None}
-    unknown = kinds - _KINDS
+    unknown = kinds - KINDS
     if unknown or not kinds:
         what = ", ".join(sorted(unknown)) or "nothing"
-        yield f"{what} is not offered; use one of {', '.join(sorted(_KINDS))}"
+        yield f"{what} is not offered; use one of {', '.join(sorted(KINDS))}"
     medium = (volume.get("emptyDir") or {}).get("medium") or ""
     if medium not in ("", "Memory"):
         yield f"medium {medium} is not offered: Slurm gives no huge pages; use Memory"
@@ -39,8 +39,8 @@ def _volume(volume: Object) -> Iterator[str]:
     if kind not in _HOST_TYPES:
         yield f"hostPath type {kind} is unknown; use one of {', '.join(sorted(_HOST_TYPES - {''}))}"
     for source in (volume.get("projected") or {}).get("sources") or ():
-        for name in sorted(name for name, value in source.items() if value is not None and name not in _SOURCES):
-            yield f"projected {name} is not offered; use one of {', '.join(sorted(_SOURCES))}"
+        for name in sorted(name for name, value in source.items() if value is not None and name not in SOURCES):
+            yield f"projected {name} is not offered; use one of {', '.join(sorted(SOURCES))}"
     yield from _fields(volume)
 
 

@@ -34,7 +34,7 @@ _STOPPED = frozenset(
         JobState.REVOKED,
     }
 )
-_TELLS = {
+TELLS = {
     JobState.CANCELLED: "was cancelled",
     JobState.TIMEOUT: "reached its time limit; ask for more by activeDeadlineSeconds or --time",
     JobState.DEADLINE: "could not end before its deadline",
@@ -138,7 +138,7 @@ def condition(verdict: Verdict) -> dict[str, Any]:
 
 
 def _message(job: SlurmJob) -> str:
-    parts = [f"Slurm job {job.id} {_TELLS.get(job.state, 'ended')}", f"state {job.state}"]
+    parts = [f"Slurm job {job.id} {TELLS.get(job.state, 'ended')}", f"state {job.state}"]
     if job.nodes:
         parts.append(f"on {job.nodes}")
     if job.user:

@@ -21,7 +21,7 @@ PARTITION = f"{PREFIX}/partition"
 
 # Option -> whether it takes a value: yes, no, or as one likes.
 YES, NO, MAYBE = "yes", "no", "maybe"
-_SBATCH = {
+SBATCH = {
     **dict.fromkeys(
         (
             *("account", "partition", "qos", "reservation", "wckey", "licenses"),
@@ -47,7 +47,7 @@ _SBATCH = {
     **dict.fromkeys(("exclusive",), MAYBE),
     **dict.fromkeys(("contiguous", "oversubscribe", "overcommit", "spread-job", "use-min-nodes"), NO),
 }
-_SRUN = {
+SRUN = {
     **dict.fromkeys(
         (
             *("mpi", "cpu-bind", "mem-bind", "gpu-bind", "gres-flags", "accel-bind", "distribution", "hint"),
@@ -67,7 +67,7 @@ _SHORT = {
     "o": "output", "e": "error", "i": "input", "J": "job-name", "D": "chdir", "a": "array", "M": "clusters",
     "H": "hold", "k": "no-kill", "Q": "quiet", "v": "verbose", "I": "immediate", "h": "help", "V": "version",
 }  # fmt: skip
-_REASONS = {
+REASONS = {
     **dict.fromkeys(("wrap", "script"), "a pod's job runs the pod"),
     **dict.fromkeys(("output", "error", "input", "open-mode"), "what containers write belongs to kubectl logs"),
     **dict.fromkeys(("uid", "gid"), "a pod runs as its owner"),
@@ -110,7 +110,7 @@ class Parsed:
 
 def sbatch(pod: Object) -> Parsed:
     """Return the sbatch options a pod asks for."""
-    return _parse(pod, FLAGS, _SBATCH)
+    return _parse(pod, FLAGS, SBATCH)
 
 
 def owner(holder: Object) -> list[str]:
@@ -125,7 +125,7 @@ def owner(holder: Object) -> list[str]:
 
 def srun(pod: Object) -> Parsed:
     """Return the srun options a pod asks for."""
-    return _parse(pod, MPI_FLAGS, _SRUN)
+    return _parse(pod, MPI_FLAGS, SRUN)
 
 
 def mpi(pod: Object) -> tuple[str, ...] | None:
@@ -178,8 +178,8 @@ def _split(word: str) -> tuple[str, str | None]:
 
 def _problem(word: str, name: str, value: str | None, takes: str | None) -> str:
     if takes is None:
-        if name in _REASONS:
-            return f"{word[:_WORD]!r} is not allowed: {_REASONS[name]}; remove it"
+        if name in REASONS:
+            return f"{word[:_WORD]!r} is not allowed: {REASONS[name]}; remove it"
         return f"{word[:_WORD]!r} is not an option a pod may set; remove it"
     if takes == YES and not value:
         return f"--{name} has no value; write --{name}=VALUE"
