@@ -6,7 +6,7 @@
 
 #include "problem.h"
 
-/* The protocol's limit of a line, its end included. */
+/* The limit of a line that this plugin sends or reads, its end included; the daemon takes longer ones of others. */
 enum { LINE_MAX_BYTES = 64 * 1024 };
 
 struct deadline {

@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-FENCE = re.compile(r"^```([a-z]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^ *```([a-z]*)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _RUN = re.compile(
     r"^<!-- run( until it fits)? -->\n```sh\n(.*?)^```\n(?:\n<!-- output -->\n```text\n(.*?)^```\n)?",
     re.MULTILINE | re.DOTALL,

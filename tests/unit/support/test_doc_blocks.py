@@ -60,6 +60,7 @@ def test_output_fits_loosely(printed, output, fitting):
             [["cat"], ["kubectl", "apply", "-f", "f"]],
         ),
         ("```yaml\nisthmus: up\n```", []),
+        ("1. On it:\n\n   ```sh\n   isthmus info\n   ```", [["isthmus", "info"]]),
     ],
 )
 def test_commands_of_blocks(block, found):

@@ -1,7 +1,7 @@
 """The networks a job can have, for operations: how each is made on this node, and what its steps are told of it.
 
-One object per driver that the cluster has; what etcd must hold for a driver is in `store.TAKES`, and nothing else asks
-which driver a job has.
+One object per driver that the cluster has; what etcd must hold for a driver is in `store.TAKES`. Plan, names, packet
+filter and trace ask a job's driver too.
 """
 
 from __future__ import annotations
