@@ -12,6 +12,10 @@ from tests.repo import tree
 PAGES = tree.files("*.md")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+# A path of this tree, in code or in prose; other paths begin elsewhere.
+PATH = re.compile(r"(?<![\w/.(~-])((?:build|docs|inventories|locks|molecule|playbooks|roles|src|tests)/[\w./*-]+)")
+# What a reader makes.
+READERS_OWN = {"inventories/existing", "inventories/existing/hosts.yml"}
 VARIABLE = re.compile(rf"`((?:{'|'.join(sorted({*tree.names('roles'), 'cluster'}))})_[a-z0-9_]+)`")
 
 
@@ -45,6 +49,12 @@ def test_make_targets_exist(page):
     targets = re.findall(r"^([a-z][a-z-]*):", (tree.ROOT / "Makefile").read_text(), re.MULTILINE)
     named = re.findall(r"\bmake ([a-z][a-z-]*)", " ".join(CODE.findall(page.read_text())))
     assert set(named) <= set(targets)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=tree.shown)
+def test_paths_exist(page):
+    named = {path.rstrip("./") for path in PATH.findall(page.read_text())}
+    assert not [path for path in named - READERS_OWN if not list(tree.ROOT.glob(path))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=tree.shown)

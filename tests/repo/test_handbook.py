@@ -99,6 +99,7 @@ def test_every_role_is_in_the_reference():
 def test_reference_of_pods_has_fields_annotations_and_refusals():
     text = pods.text(tree.ROOT)
     assert "| `hostPID` | no | it belongs to the node" in text
+    assert "| `os` | in part | nodes run Linux" in text
     assert "| `slurm-job.hpk.io/flags` |" in text
     assert "procMount {procMount} is not offered: /proc belongs to the node; remove it" in text
 
