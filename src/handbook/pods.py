@@ -113,8 +113,10 @@ def _fields(model: Any, known: frozenset[str], refused: Mapping[str, str]) -> st
 
 def _taken(name: str, why: str) -> str:
     """Tell whether a field may have a value; the operating system may be the one there is."""
-    well = refusals.SPEC[name][0] if name in refusals.SPEC else bool
-    return "yes" if not why else "in part" if well({"name": "linux"}) and name in refusals.SPEC else "no"
+    if not why:
+        return "yes"
+    well, _ = refusals.SPEC.get(name, (None, ""))
+    return "in part" if well and well({"name": "linux"}) else "no"
 
 
 def _names(model: Any) -> list[str]:
