@@ -8,7 +8,7 @@ from typing import Any
 
 from mkdocs.structure.files import File
 
-from handbook import commands, metrics, pods, reasons, variables
+from handbook import commands, metrics, packages, pods, reasons, variables
 from handbook.diagrams import fence
 
 ROOT = Path(__file__).parents[2]
@@ -19,6 +19,7 @@ GENERATED = {
     "reference/pods.md": pods.text,
     "reference/reasons.md": reasons.text,
     "reference/metrics.md": metrics.text,
+    "reference/packages.md": packages.text,
 }
 _LINK = re.compile(r"\[([^\]]*)\]\(([^)#\s:]+)\)")
 

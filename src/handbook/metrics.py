@@ -13,7 +13,7 @@ from typing import Any
 from handbook.markdown import code, page, table
 from handbook.source import constant, modules
 from isthmus.jobs import figures
-from isthmus.kubelet import stats
+from isthmus.kubelet.api import stats
 
 _SAMPLE = re.compile(r"^([a-z_]+)(?:\{([^}]*)\})? \S+$", re.MULTILINE)
 _LABEL = re.compile(r'([a-z]+)="')

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from handbook.markdown import code, page, table
 from handbook.source import constant, modules
-from isthmus.kubelet.verdict import TELLS
+from isthmus.kubelet.pods.verdict import TELLS
 
 _WORD = re.compile(r"(?=.*[a-z])[A-Z][A-Za-z]+")
 EVENTS = {
@@ -119,7 +119,7 @@ def states(root: Path) -> set[str]:
             found |= set(_given(node))
             if isinstance(node, ast.ClassDef) and node.name == "Unready":
                 found |= {constant(one.value) for one in node.body if isinstance(one, ast.Assign)}
-        found |= set(_constants(module)) if path.name != "node.py" else set()
+        found |= set(_constants(module)) if path.parent.name != "node" else set()
     return {word for word in found if _WORD.fullmatch(word)} - _OTHERS
 
 
@@ -166,7 +166,7 @@ def _values(held: ast.expr) -> set[str]:
 def _node(root: Path) -> Iterator[tuple[str, str, str]]:
     for path, module in modules(root, "kubelet"):
         for node in ast.walk(module):
-            if path.name.startswith("node") and isinstance(node, ast.Tuple) and len(node.elts) == 4:
+            if path.parent.name == "node" and isinstance(node, ast.Tuple) and len(node.elts) == 4:
                 kind, _, reason, message = node.elts
                 if constant(kind) and constant(message):
                     words = code(constant(reason)) or "`SlurmAnswers`, `SlurmDoesNotAnswer`"

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from pymdownx.superfences import SuperFencesException
 
-from handbook import commands, metrics, pods, reasons, variables
+from handbook import commands, metrics, packages, pods, reasons, variables
 from handbook.diagrams import fence
 from handbook.hooks import GENERATED
 from tests.repo import tree
@@ -69,10 +69,10 @@ def test_page_says_at_once_what_it_is_for(page):
 
 
 def test_architecture_names_every_package():
-    packages = {path.parent.name for path in tree.files("src/isthmus/*/__init__.py")}
+    found = {path.name for path in (tree.ROOT / "src/isthmus").iterdir() if (path / "__init__.py").is_file()}
     text = (DOCS / "explanation/architecture.md").read_text()
-    assert packages
-    assert not [name for name in packages if f"`isthmus.{name}`" not in text]
+    assert found
+    assert not [name for name in found if f"`isthmus.{name}`" not in text]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=tree.shown)
@@ -88,6 +88,14 @@ def test_every_command_is_in_the_reference():
     names = [name for name, _ in commands.commands()]
     assert "isthmus network trace" in names
     assert not [name for name in names if f"# {name}\n" not in text]
+
+
+def test_every_package_is_in_the_reference():
+    text = packages.text(tree.ROOT)
+    folders = {path.parent for path in tree.files("src/isthmus/*.py") if path.name != "__init__.py"}
+    names = [".".join(folder.relative_to(tree.ROOT / "src").parts) for folder in folders]
+    assert "isthmus.kubelet.admit" in names
+    assert not [name for name in names if f"## {name}\n" not in text]
 
 
 def test_every_role_is_in_the_reference():

@@ -1,7 +1,7 @@
 """Makes the node's kernel, packet filter and DNS as etcd's state wants them.
 
-Two things are changed elsewhere: pods of Flannel's network, by CNI plugins (`flannel`), and the rules for Services in a
-pod's own namespace (`services`).
+Two things are changed elsewhere: pods of Flannel's network, by CNI plugins (`network.drivers.flannel`), and the rules
+for Services in a pod's own namespace (`network.services`).
 
 One pass at a time, under a lock; a request that comes meanwhile waits and then mostly finds its work done. A pass
 computes what should be, compares it with what the last pass left, and carries out the difference; it looks at the
