@@ -1,7 +1,11 @@
 #!/bin/sh
 # Nothing was configured: names for busybox's programs, and what a container expects.
 set -eu
-root=$1
+root=${1:-}
+if [ ! -d "$root" ] || [ "$(realpath "$root")" = / ]; then
+    echo "usage: customize.sh FOLDER, the root of an image" >&2
+    exit 2
+fi
 
 for folder in proc root sys tmp usr/bin usr/sbin var/tmp; do
     mkdir -p "$root/$folder"

@@ -63,9 +63,10 @@ def recipe_key(program: Program, site: Site) -> str:
     told: dict[str, Any] = {"arch": site.arch, **asdict(replace(program, licence="", source=""))}
     del told["on_request"]
     if program.build:
-        # Programs that are no test binaries keep the keys that caches know them by.
-        if not program.build.test:
-            del told["build"]["test"]
+        # Other programs keep the keys that caches know them by.
+        for kind in ("test", "file"):
+            if not told["build"][kind]:
+                del told["build"][kind]
         folder = site.workshop.root / MODULES / program.build.module
         files = [folder / name for name in ("go.mod", "go.sum", "tools.go")]
         told["files"] = [file.read_text(encoding="utf-8") for file in (*files, site.workshop.root / "locks/build.txt")]

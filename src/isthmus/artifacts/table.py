@@ -76,7 +76,7 @@ def _programs(release: str, row: Mapping[str, Any], root: Path) -> Iterator[Prog
         raise InputError(f"{release} has the version {row['version']!r}", "name one released version, such as 1.2.3")
     check_keys(f"{release}'s upstream", row.get("upstream") or {}, ("url", "sha256"))
     for name, own in row["programs"].items():
-        check_keys(name, own, ("package", "member", "sha256", "test"))
+        check_keys(name, own, ("package", "member", "sha256", "test", "file"))
         upstream = _upstream(name, row.get("upstream"), own)
         build = _build(release, row, own, root) if "package" in own else None
         if not (upstream or build):
@@ -106,4 +106,5 @@ def _build(release: str, row: Mapping[str, Any], own: Mapping[str, Any], root: P
     for file in ("go.mod", "go.sum", "tools.go"):
         if not (root / MODULES / release / file).is_file():
             raise InputError(f"{root / MODULES / release / file} is missing", f"make the tool module of {release}")
-    return Build(release, own["package"], row.get("ldflags", ""), row.get("cgo", False), own.get("test", False))
+    told = (row.get("ldflags", ""), row.get("cgo", False), own.get("test", False), own.get("file", ""))
+    return Build(release, own["package"], *told)

@@ -121,13 +121,16 @@ class Workshop:
     limits: golang.Limits
 
     def get(self, program: Program, arch: Arch, path: Path) -> None:
-        """Build the program."""
+        """Build the program, or take the file out of its module."""
         plan = program.build
         if not plan:
             raise WayError("no Go module is known")
         try:
             go = golang.Go(golang.find(self.root / "locks" / "build.txt", self.cache), self.cache, self.limits)
             module = self.root / MODULES / plan.module
-            go.build(plan, module, path, version=program.version, arch=arch)
+            if plan.file:
+                go.copy(plan, module, path)
+            else:
+                go.build(plan, module, path, version=program.version, arch=arch)
         except ProcessError as error:
             raise WayError(str(error)) from error

@@ -55,6 +55,7 @@ class Build:
         ldflags: flags of the linker besides `-s -w`; `{version}` stands for itself.
         cgo: whether C is part of it; it is then linked statically.
         test: whether the program is the package's test binary.
+        file: path of a file of the module `package`, which is taken as it is; empty for a program.
     """
 
     module: str
@@ -62,6 +63,7 @@ class Build:
     ldflags: str = ""
     cgo: bool = False
     test: bool = False
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

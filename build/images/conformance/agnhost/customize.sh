@@ -1,7 +1,11 @@
 #!/bin/sh
 # Tests look for these: a second name of the program, a folder to write to, and a user of a group of the image's own.
 set -eu
-root=$1
+root=${1:-}
+if [ ! -d "$root" ] || [ "$(realpath "$root")" = / ]; then
+    echo "usage: customize.sh FOLDER, the root of an image" >&2
+    exit 2
+fi
 
 ln -s agnhost "$root/agnhost-2"
 # Tests call `nc -v -t` by their shell: busybox's nc knows neither, and its sh takes its own programs first.

@@ -1,3 +1,9 @@
 #!/bin/sh
 set -eu
-ln -sf bash-static "$1/usr/bin/sh"
+root=${1:-}
+if [ ! -d "$root" ] || [ "$(realpath "$root")" = / ]; then
+    echo "usage: customize.sh FOLDER, the root of an image" >&2
+    exit 2
+fi
+
+ln -sf bash-static "$root/usr/bin/sh"

@@ -1,3 +1,9 @@
 #!/bin/sh
 set -eu
-printf '{\n  "image": "nautilus.jpg"\n}\n' >"$1/data.json"
+root=${1:-}
+if [ ! -d "$root" ] || [ "$(realpath "$root")" = / ]; then
+    echo "usage: customize.sh FOLDER, the root of an image" >&2
+    exit 2
+fi
+
+printf '{\n  "image": "nautilus.jpg"\n}\n' >"$root/data.json"

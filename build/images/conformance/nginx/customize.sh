@@ -1,7 +1,11 @@
 #!/bin/sh
 # No package was configured: where the dynamic linker lies, and the user of nginx's workers.
 set -eu
-root=$1
+root=${1:-}
+if [ ! -d "$root" ] || [ "$(realpath "$root")" = / ]; then
+    echo "usage: customize.sh FOLDER, the root of an image" >&2
+    exit 2
+fi
 
 for name in lib lib64; do
     if [ -e "$root/usr/$name" ] && [ ! -e "$root/$name" ]; then

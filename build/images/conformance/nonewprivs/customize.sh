@@ -1,3 +1,9 @@
 #!/bin/sh
 set -eu
-chmod u+s "$1/agnhost"
+root=${1:-}
+if [ ! -d "$root" ] || [ "$(realpath "$root")" = / ]; then
+    echo "usage: customize.sh FOLDER, the root of an image" >&2
+    exit 2
+fi
+
+chmod u+s "$root/agnhost"

@@ -96,6 +96,20 @@ class Go:
         verb = ["test", "-c", "-vet=off"] if plan.test else ["build"]
         process.run([self.program, *verb, *flags, *what], cwd=module, environment=environment)
 
+    def copy(self, plan: Build, module: Path, output: Path) -> None:
+        """Copy a file of a module of the exact version in go.mod, whose hash is that in go.sum.
+
+        Raises:
+            isthmus.clients.process.ProcessError: with what Go said, or the module has no such file.
+        """
+        environment = _FIXED | self._caches()
+        # `go list` does not look at go.sum; what it names afterwards is what was checked here.
+        process.run([self.program, "mod", "download", plan.package], cwd=module, environment=environment)
+        listing = [self.program, "list", "-m", "-mod=readonly", "-f", "{{.Dir}}", plan.package]
+        folder = Path(process.run(listing, cwd=module, environment=environment).stdout.strip())
+        # cp's mode is its own: the module's files are read-only, and the store's are not.
+        process.run(["cp", "--no-preserve=mode", "--", folder / plan.file, output])
+
     @property
     def root(self) -> Path:
         """The folder that holds all of this Go."""

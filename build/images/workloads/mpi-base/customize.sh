@@ -1,0 +1,51 @@
+#!/bin/bash
+# What pods of MPIJobs share: sshd for root and for the user mpiuser, each with the job's own key; ssh that waits.
+set -eu
+root=${1:-}
+if [ ! -d "$root" ] || [ "$(realpath "$root")" = / ]; then
+    echo "usage: customize.sh FOLDER, the root of an image" >&2
+    exit 2
+fi
+home=/home/mpiuser
+
+# No two clusters shall have the same keys; nobody can log in but by a job's key.
+rm -f "$root"/etc/ssh/ssh_host_*
+echo "mpiuser:x:1000:1000::$home:/bin/bash" >>"$root/etc/passwd"
+echo 'mpiuser:*:20000:0:99999:7:::' >>"$root/etc/shadow"
+echo mpiuser:x:1000: >>"$root/etc/group"
+install -d -o 1000 -g 1000 -m 755 "$root$home"
+mkdir -p "$root/run/sshd"
+
+# The operator mounts the key with owners and modes that sshd calls too open.
+settings() {
+    printf '%s\n' 'Port 2222' "HostKey $1/.ssh/id_rsa" "AuthorizedKeysFile $1/.ssh/authorized_keys" \
+        'StrictModes no' 'PasswordAuthentication no' 'KbdInteractiveAuthentication no' 'UsePAM no' 'PidFile none'
+}
+settings /root >"$root/etc/ssh/sshd_config.d/mpi.conf"
+settings "$home" >"$root$home/.sshd_config"
+cat >"$root/etc/ssh/ssh_config.d/mpi.conf" <<'SETTINGS'
+Host *
+    Port 2222
+    StrictHostKeyChecking no
+    UserKnownHostsFile /dev/null
+    LogLevel ERROR
+Match exec "/usr/local/bin/await-mpi-host %h %p"
+SETTINGS
+
+cat >"$root/usr/local/bin/await-mpi-host" <<'SCRIPT'
+#!/bin/bash
+# ssh runs it before it connects: workers start one after the other, and DNS has the names of those that are ready.
+host=$1 port=$2 limit_s=${MPI_WAIT_S:-300}
+# Hydra's workers ask for the launcher by its name.
+if [ -n "${HYDRA_HOST_FILE:-}${I_MPI_HYDRA_HOST_FILE:-}" ]; then
+    until getent -s dns hosts "$HOSTNAME" >/dev/null || ((SECONDS >= 15)); do sleep 0.3; done
+fi
+until timeout 5 bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$host" "$port" 2>/dev/null; do
+    if ((SECONDS >= limit_s)); then
+        echo "no sshd answers at $host:$port after $limit_s s (MPI_WAIT_S); \`kubectl get pods\` shows how that worker is" >&2
+        exit 1
+    fi
+    sleep 0.3
+done
+SCRIPT
+chmod 755 "$root/usr/local/bin/await-mpi-host"

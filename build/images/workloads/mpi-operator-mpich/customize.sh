@@ -1,0 +1,1 @@
+../mpi-operator-openmpi/customize.sh
