@@ -16,6 +16,9 @@
 /* A UNIX socket whose queue of callers is full says EAGAIN, and no poll tells when there is room. */
 enum { QUEUE_FULL_PAUSE_MS = 20 };
 
+/* A daemon that is restarted has no socket, or nobody behind it, for a second or two. */
+enum { RESTART_S = 5, RESTART_PAUSE_MS = 50 };
+
 static int64_t now_ms(void)
 {
     struct timespec now;
@@ -62,22 +65,38 @@ static bool wait_until(int fd, short events, const char *path, const struct dead
     return count > 0 || failed(problem, path, why);
 }
 
+/* Whether a refused call is worth another one, after a pause. */
+static bool dial_again(int refusal, const struct deadline *restarted, const struct deadline *deadline)
+{
+    switch (refusal) {
+    case EAGAIN:
+    case EINTR:
+        return deadline_pause(deadline, QUEUE_FULL_PAUSE_MS);
+    case ECONNREFUSED:
+    case ENOENT:
+        return deadline_pause(restarted, RESTART_PAUSE_MS) && left_ms(deadline) > 0;
+    default:
+        return false;
+    }
+}
+
 static bool dial(int fd, const char *path, const struct deadline *deadline, struct problem *problem)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int rc;
+    struct deadline restarted = deadline_in(deadline->limit_s / 3 < RESTART_S ? deadline->limit_s / 3 : RESTART_S);
+    int refusal;
 
     (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
     do {
-        rc = connect(fd, (struct sockaddr *)&address, sizeof(address));
-    } while (rc < 0 && (errno == EAGAIN || errno == EINTR) && deadline_pause(deadline, QUEUE_FULL_PAUSE_MS));
-    if (rc < 0) {
+        refusal = connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? errno : 0;
+    } while (refusal && dial_again(refusal, &restarted, deadline));
+    if (refusal) {
         char why[128];
 
-        (void)snprintf(why, sizeof(why), "cannot be reached (%s)", errno == EAGAIN ? "it takes no calls" : strerror(errno));
+        (void)snprintf(why, sizeof(why), "cannot be reached (%s)", refusal == EAGAIN ? "it takes no calls" : strerror(refusal));
         (void)failed(problem, path, why);
     }
-    return rc == 0;
+    return !refusal;
 }
 
 static bool send_line(int fd, const char *line, size_t length, const char *path, const struct deadline *deadline,

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import threading
 import time
 
 import pytest
@@ -87,10 +88,30 @@ def test_daemon_that_hangs_up_is_told(plugin, daemon):
     assert "closed the connection unanswered" in failure(plugin)
 
 
+@ONE_BUILD
+@pytest.mark.parametrize("is_left_over", [False, True], ids=["no socket", "nobody behind it"])
+def test_daemon_that_is_being_restarted_is_waited_for(plugin, daemon, is_left_over):
+    if is_left_over:
+        with socket.socket(socket.AF_UNIX) as left_over:
+            left_over.bind(str(plugin.socket))
+
+    def restart():
+        plugin.socket.unlink(missing_ok=True)
+        daemon(job_get=READY)
+
+    later = threading.Timer(0.5, restart)
+    later.start()
+    told = plugin.run("step", "timeout_s=30", HOST_OPTION="")
+    later.join()
+    assert "task=0" in told.told
+
+
+@ONE_BUILD
 def test_missing_socket_is_told(plugin):
     assert f"the network daemon at {plugin.socket} cannot be reached (No such file or directory)" in failure(plugin)
 
 
+@ONE_BUILD
 def test_left_over_socket_is_told(plugin):
     with socket.socket(socket.AF_UNIX) as left_over:
         left_over.bind(str(plugin.socket))
