@@ -123,7 +123,7 @@ def test_program_that_was_not_obtained_is_refused(folder):
 
 def test_recipes_for_conformance_are_right():
     names = [path.parent.name for path in tree.files("build/images/conformance/*/recipe.yml")]
-    programs = {"agnhost": {"path": "/x", "sha256": "1"}}
+    programs = {name: {"path": "/x", "sha256": "1"} for name in ("agnhost", "agnhost.crt", "agnhost.key")}
     found = recipes.registry_recipes(str(tree.ROOT / "build/images/conformance"), names, DATE, "/cache", programs)
     assert sorted(names) == tree.load(tree.ROOT / "roles/registry/vars/main.yml")["_registry_conformance"]
     assert all(len(recipe["tags"]) > 2 for recipe in found)

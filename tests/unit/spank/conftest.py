@@ -55,9 +55,9 @@ class Plugin:
         """Where the daemon listens, or would."""
         return self.folder / "networkd.sock"
 
-    def run(self, program: str, *words: str, **environment: str) -> Result:
+    def run(self, program: str, *words: str, limit_s: int = LIMIT_S, **environment: str) -> Result:
         """Run one of Slurm's programs, with HOST_... and SLURM_... variables; a sanitizer's finding fails."""
-        command = [self.host, self.library, program, f"socket={self.socket}", f"timeout_s={LIMIT_S}", *words]
+        command = [self.host, self.library, program, f"socket={self.socket}", f"timeout_s={limit_s}", *words]
         variables = {"PATH": os.environ["PATH"], "HOST_FAKE": "1"} | environment
         done = subprocess.run(command, env=variables, capture_output=True, errors="backslashreplace", timeout=HANGS_S)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -101,7 +101,7 @@ def test_daemon_that_is_being_restarted_is_waited_for(plugin, daemon, is_left_ov
 
     later = threading.Timer(0.5, restart)
     later.start()
-    told = plugin.run("step", "timeout_s=30", HOST_OPTION="")
+    told = plugin.run("step", limit_s=30, HOST_OPTION="")
     later.join()
     assert "task=0" in told.told
 
