@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.images.errors import UnknownImageError
-from isthmus.images.pull import Place
+from isthmus.images.place import Place
 from isthmus.kubelet.main import Kubelet
 from isthmus.kubelet.pods.parts import Pauses
 from isthmus.kubelet.settings import Told

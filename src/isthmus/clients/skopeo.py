@@ -6,7 +6,7 @@ An OCI archive is a tar that skopeo unpacks through whatever links lie in it, so
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -58,6 +58,37 @@ def copy(image: Reference, folder: Path, authfile: Path | None, unwanted: Callab
     patience = process.Patience(STALL_S, LEAST_BYTES, lambda: process.folder_bytes(folder), unwanted)
     verb = ["copy", "--quiet", "--dest-decompress"]
     _run(verb, image, authfile, folder.parent, patience, f"dir:{folder}")
+
+
+def layout(
+    image: Reference,
+    folder: Path,
+    there: Iterable[str],
+    authfile: Path | None,
+    unwanted: Callable[[], bool] = process.never,
+) -> None:
+    """Copy an image into a new OCI layout, its layers as they come.
+
+    Args:
+        image: which one.
+        folder: the layout, without a colon in its name.
+        there: digests of layers that are not downloaded; their blobs are empty.
+        authfile: credentials.
+        unwanted: tells that nobody wants the image any more.
+
+    Raises:
+        StalledError: the registry sends next to nothing, or nobody wants the image any more.
+        ProcessError: skopeo could not.
+    """
+    blobs = folder / "blobs/sha256"
+    blobs.mkdir(parents=True)
+    for digest in there:
+        # skopeo takes what has a blob's name for the blob, and leaves it alone.
+        (blobs / digest.partition(":")[2]).touch()
+    patience = process.Patience(STALL_S, LEAST_BYTES, lambda: process.folder_bytes(folder), unwanted)
+    # Otherwise it compresses what comes uncompressed, and calls it by another digest.
+    verb = ["copy", "--quiet", "--dest-oci-accept-uncompressed-layers"]
+    _run(verb, image, authfile, folder.parent, patience, f"oci:{folder}:image")
 
 
 def _inspect(image: Reference, options: list[str], authfile: Path | None, scratch: Path) -> str:

@@ -17,7 +17,7 @@ from isthmus.clients import process
 from isthmus.clients.process import ProcessError, StalledError
 from isthmus.images import errors
 from isthmus.images.errors import ImageError
-from isthmus.images.pull import Place, Tell
+from isthmus.images.place import Place, Tell
 from isthmus.images.pull import pull as pull_here
 from isthmus.model.images import Pulled, Reference, parse
 

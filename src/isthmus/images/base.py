@@ -10,12 +10,17 @@ import hashlib
 import json
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from isthmus.clients import apptainer
+from isthmus.images import layers
+from isthmus.images.archive import Entry
+from isthmus.images.errors import unpacking
+from isthmus.images.place import Place, Tell
 from isthmus.images.tree import Inode, Kind, Source, Tree, TreeError
+from isthmus.model.images import Reference
 
 _OWN = (".singularity.d", ".exec", ".run", ".shell", ".test", "environment", "singularity")
 # Everybody's, as in every distribution; Apptainer makes them for one user.
@@ -56,6 +61,30 @@ def make(config: dict[str, Any], arch: str, scratch: Path, unwanted: Callable[[]
     (layout / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
     apptainer.unpack(layout, root, unwanted)
     return root
+
+
+def completed(
+    image: Reference, entries: Iterable[Iterable[Entry]], made: Callable[[], Path], place: Place, tell: Tell
+) -> Tree:
+    """Return the files of an image, with what Apptainer needs.
+
+    Args:
+        image: for messages.
+        entries: of each layer, the lowest first.
+        made: returns what `make` did.
+        place: for whom.
+        tell: takes a word on what is being done.
+
+    Raises:
+        ImageError: a layer is none, or Apptainer could not.
+        OSError: a layer cannot be read.
+    """
+    merged = layers.merge(image, entries, place.check, root_alone=place.root_alone)
+    if merged.strangers:
+        tell(f"giving to nobody, for a pod has ids up to 65535 only, {merged.strangers} files of")
+    with unpacking(image, f"{place.cache} or {place.scratch}"):
+        add(merged.tree, made())
+    return merged.tree
 
 
 def add(tree: Tree, root: Path) -> None:

@@ -47,7 +47,7 @@ _SIGNS: tuple[tuple[type[ImageError], tuple[str, ...]], ...] = (
     ),
     (UnknownImageError, ("manifest unknown", "name unknown", "no such file", "not found")),
 )
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # The end of skopeo's last line, without the names that are known already.
 _CAUSE = re.compile(r'(?:.*Get \\"[^"]*\\": |.*?msg=")(?P<cause>.*)"\s*$', re.DOTALL)
 
@@ -92,7 +92,7 @@ def told(image: Reference, places: str, authfile: str) -> Iterator[None]:
             ) from error
         raise kind(_message(kind, image, places, authfile, error)) from error
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in FULL:
             raise NoSpaceError(_no_space(places)) from error
         raise ImageError(f"{error.filename or places}: {error.strerror}; it must be yours to write") from error
 

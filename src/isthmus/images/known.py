@@ -16,7 +16,7 @@ from typing import Any
 from isthmus.clients import skopeo
 from isthmus.images import manifests
 from isthmus.images.errors import told
-from isthmus.images.pull import Place
+from isthmus.images.place import Place
 from isthmus.model.images import Reference, file_name
 from isthmus.support import durable
 

@@ -73,18 +73,35 @@ def parts(image: Reference, folder: Path) -> Parts:
     Raises:
         HostileImageError: it is none that an honest builder writes.
     """
-    known = _read(image, (folder / "manifest.json").read_text(errors="replace"))
-    layers = _layers(image, known)
-    return Parts([_blob(image, folder, each) for each in layers], _blob(image, folder, known.get("config")))
+    return _parts(image, (folder / "manifest.json").read_text(errors="replace"), folder)
 
 
-def check_layers(image: Reference, text: str) -> None:
-    """Look at a manifest's layers.
+def layout(image: Reference, folder: Path) -> Parts:
+    """Read the manifest of an image that was copied into an OCI layout (OCI image specification, image-layout.md).
 
     Raises:
-        HostileImageError: they are too many, or lie elsewhere.
+        HostileImageError: it is none that an honest builder writes.
     """
-    _layers(image, _read(image, text))
+    blobs = folder / "blobs/sha256"
+    index = _read(image, (folder / "index.json").read_text(errors="replace"))
+    (top,) = _objects(image, index.get("manifests"))
+    return _parts(image, _blob(image, blobs, top).read_text(errors="replace"), blobs)
+
+
+def layers(image: Reference, text: str) -> list[str]:
+    """Return the digests of a manifest's layers, the lowest first; none for an index.
+
+    Raises:
+        HostileImageError: they are too many, lie elsewhere, or are none.
+    """
+    known = _read(image, text)
+    return [_digest(image, each) for each in _layers(image, known)] if "layers" in known else []
+
+
+def _parts(image: Reference, text: str, blobs: Path) -> Parts:
+    known = _read(image, text)
+    found = [_blob(image, blobs, each) for each in _layers(image, known)]
+    return Parts(found, _blob(image, blobs, known.get("config")))
 
 
 def _layers(image: Reference, known: dict[str, Any]) -> list[dict[str, Any]]:
@@ -97,10 +114,14 @@ def _layers(image: Reference, known: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _blob(image: Reference, folder: Path, described: object) -> Path:
+    return folder / _digest(image, described).partition(":")[2]
+
+
+def _digest(image: Reference, described: object) -> str:
     name = described.get("digest") if isinstance(described, dict) else None
     if not isinstance(name, str) or not is_digest(name):
         raise _nonsense(image)
-    return folder / name.partition(":")[2]
+    return name
 
 
 def config(image: Reference, text: str) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
+from isthmus.images.squashfs.blocks import Blocks
+
 # As the kernel follows (path_resolution(7)).
 _MOST_LINKS = 40
 
@@ -48,7 +50,8 @@ class Inode:
         gid: its group, in the container.
         mtime_s: since 1970.
         target: of a link.
-        source: of a file.
+        source: of a file: its plain content.
+        blocks: of a file: its content as a squashfs has it, in place of a source.
         layer: which layer it is of, or was changed by last.
         children: of a folder.
     """
@@ -60,6 +63,7 @@ class Inode:
     mtime_s: int = 0
     target: str = ""
     source: Source | None = None
+    blocks: Blocks | None = None
     layer: int = 0
     children: dict[str, Inode] = field(default_factory=dict)
 

@@ -32,7 +32,7 @@ from isthmus.clients.process import ProcessError, run
 from isthmus.clients.slurm.offer import offer
 from isthmus.clients.slurm.pod_jobs import PodJobs
 from isthmus.images import ids, manifests
-from isthmus.images.pull import Place
+from isthmus.images.place import Place
 from isthmus.kubelet import renewal, settings
 from isthmus.kubelet.api import server
 from isthmus.kubelet.api.access import Access

@@ -10,7 +10,7 @@ import pytest
 
 from isthmus.clients import squashfs
 from isthmus.images.errors import DeniedError, NoSpaceError
-from isthmus.images.pull import Place
+from isthmus.images.place import Place
 from isthmus.kubelet.images import manager as images
 from isthmus.kubelet.images import policy as pulling
 from isthmus.kubelet.images.manager import Images, ImageWaitError

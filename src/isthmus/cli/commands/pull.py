@@ -18,7 +18,8 @@ from rich.console import Console
 from isthmus.cli.errors import CommandError
 from isthmus.images import ids, manifests
 from isthmus.images.errors import ImageError
-from isthmus.images.pull import Place, Tell, pull
+from isthmus.images.place import Place, Tell
+from isthmus.images.pull import pull
 from isthmus.model import images
 from isthmus.support import private
 

@@ -27,7 +27,7 @@ from isthmus.images import apart
 from isthmus.images.cache import Cache
 from isthmus.images.errors import ImageError, NoSpaceError
 from isthmus.images.known import Known
-from isthmus.images.pull import Place
+from isthmus.images.place import Place
 from isthmus.kubelet.images import policy
 from isthmus.kubelet.images.policy import Pull as Order
 from isthmus.model import image_accounts
