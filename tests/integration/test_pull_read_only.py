@@ -44,11 +44,11 @@ print(*(path.name for path in place.cache.glob("*.squashfs")))
 subprocess.run(["umount", home], check=True)
 moment = "never"
 pulled = pull.pull(images.parse(reference), place, lambda word: None)
-print(pulled.path.read_text(), *(path.suffix for path in place.cache.iterdir()))
+print(pulled.path.read_bytes()[:4].decode(), *(path.suffix for path in place.cache.iterdir() if path.suffix))
 """
 
 
-@pytest.mark.parametrize("moment", ["copy", "mksquashfs"])
+@pytest.mark.parametrize("moment", ["copy", "apptainer"])
 def test_home_that_turns_read_only_leaves_no_half_image(tmp_path, moment):
     (tmp_path / "scratch").mkdir()
     home = tmp_path / "home"
@@ -67,4 +67,4 @@ def test_home_that_turns_read_only_leaves_no_half_image(tmp_path, moment):
     assert "ead-only file system" in told
     assert "; " in told
     assert left == ""
-    assert sorted(again.split()) == [".lock", ".squashfs", "whole"]
+    assert sorted(again.split()) == [".lock", ".squashfs", "hsqs"]

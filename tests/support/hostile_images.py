@@ -13,6 +13,7 @@ import json
 import sys
 import tarfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 Entry = tuple[str, str, str]
@@ -90,7 +91,7 @@ ARCHIVES: dict[str, list[Entry]] = {
 
 
 def make(layout: Path, layers: Layers, target: str, **config: Any) -> Path:
-    """Write a layout with one image.
+    """Write a layout with one image; of blobs that have a file already skopeo writes none, and neither does this.
 
     Args:
         layout: a new folder.
@@ -98,7 +99,7 @@ def make(layout: Path, layers: Layers, target: str, **config: Any) -> Path:
         target: replaces TARGET.
         config: parts of the image's configuration.
     """
-    (layout / "blobs/sha256").mkdir(parents=True)
+    (layout / "blobs/sha256").mkdir(parents=True, exist_ok=True)
     packed = [_tar(layer, target) for layer in layers]
     unpacked = ["sha256:" + hashlib.sha256(tar).hexdigest() for tar in packed]
     image = {
@@ -118,6 +119,14 @@ def make(layout: Path, layers: Layers, target: str, **config: Any) -> Path:
     (layout / "index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": [top]}))
     (layout / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
     return layout
+
+
+def manifest(layers: Layers) -> str:
+    """Return the manifest of a layout with such an image."""
+    with TemporaryDirectory() as folder:
+        layout = make(Path(folder), layers, "/none")
+        index = json.loads((layout / "index.json").read_text())
+        return (layout / "blobs/sha256" / index["manifests"][0]["digest"].partition(":")[2]).read_text()
 
 
 def copied(folder: Path, layers: Layers, target: str, **config: Any) -> Path:
@@ -170,7 +179,9 @@ def _aimed(name: str, target: str) -> str:
 
 def _blob(layout: Path, kind: str, content: bytes) -> dict[str, Any]:
     digest = hashlib.sha256(content).hexdigest()
-    (layout / "blobs/sha256" / digest).write_bytes(content)
+    blob = layout / "blobs/sha256" / digest
+    if not blob.exists():
+        blob.write_bytes(content)
     return {"mediaType": f"application/vnd.oci.{kind}", "digest": f"sha256:{digest}", "size": len(content)}
 
 

@@ -6,7 +6,6 @@ REFUSALS holds what a user may do wrong. The same cases run against these fakes 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +16,9 @@ from isthmus.clients.process import Finished, ProcessError
 from tests.support import hostile_images
 
 REGISTRY = "ctl:5000"
-MANIFEST = json.dumps({"schemaVersion": 2, "layers": []})
+BASE = [hostile_images.file("bin/sh", "base"), hostile_images.file("etc/gone")]
+TOP = [hostile_images.file("bin/true"), hostile_images.file("etc/.wh.gone", "")]
+MANIFEST = hostile_images.manifest([BASE, TOP])
 DIGEST = f"sha256:{hashlib.sha256(MANIFEST.encode()).hexdigest()}"
 
 
@@ -48,12 +49,16 @@ class FakeTools:
     Attributes:
         full: program names that find no space.
         calls: the words of each program that was started.
-        while_packing: called when mksquashfs runs.
+        while_making: called when Apptainer runs.
+        downloaded: the digests of blobs that skopeo wrote.
+        layers: of the image.
     """
 
     full: set[str] = field(default_factory=set)
     calls: list[list[str]] = field(default_factory=list)
-    while_packing: Callable[[], object] = lambda: None
+    while_making: Callable[[], object] = lambda: None
+    downloaded: list[str] = field(default_factory=list)
+    layers: hostile_images.Layers = field(default_factory=lambda: [BASE, TOP])
 
     def stand_in(self, monkeypatch: Any) -> None:
         """Take the place of the programs, of those that take long too."""
@@ -77,7 +82,7 @@ class FakeTools:
         if tuple(words[:2]) not in known:
             raise AssertionError(f"nobody expects {words}")
         known[words[0], words[1]](words)
-        return Finished(MANIFEST if words[1] == "inspect" else "", "")
+        return Finished(hostile_images.manifest(self.layers) if words[1] == "inspect" else "", "")
 
     def count(self, program: str, verb: str = "") -> int:
         """Count how often a program was started, with this verb if there is one."""
@@ -95,11 +100,19 @@ class FakeTools:
             raise _failed(words, _SKOPEO.format(_UNKNOWN))
 
     def _copy(self, words: list[str]) -> None:
-        assert words[-2].endswith(f"@{DIGEST}"), "what was resolved is what is copied"
-        assert "--dest-decompress" in words
-        folder = Path(words[-1].removeprefix("dir:"))
+        digest = hashlib.sha256(hostile_images.manifest(self.layers).encode()).hexdigest()
+        assert words[-2].endswith(f"@sha256:{digest}"), "what was resolved is what is copied"
         self._fail_when_full(words, "writing blob: write blob: no space left on device")
-        hostile_images.copied(folder, [[hostile_images.file("bin/true")]], "/none")
+        kind, _, path = words[-1].partition(":")
+        if kind == "dir":
+            assert "--dest-decompress" in words
+            hostile_images.copied(Path(path), self.layers, "/none")
+            return
+        assert "--dest-oci-accept-uncompressed-layers" in words
+        blobs = Path(path.removesuffix(":image"), "blobs/sha256")
+        there = set(blobs.iterdir())
+        hostile_images.make(blobs.parent.parent, self.layers, "/none")
+        self.downloaded += sorted(path.name for path in set(blobs.iterdir()) - there)
 
     def _unpack(self, words: list[str]) -> None:
         assert Path(words[-1].removeprefix("oci:")).is_dir()
@@ -107,13 +120,13 @@ class FakeTools:
         (folder / ".singularity.d").mkdir(parents=True)
         (folder / ".singularity.d/runscript").touch()
         (folder / "tmp").mkdir()
+        self.while_making()
         self._fail_when_full(words, "FATAL: error writing layer: no space left on device")
 
     def _pack(self, words: list[str]) -> None:
         assert (words[1], words[3]) == ("-", "-tar"), "what is packed comes as a stream"
         assert not Path(words[2]).exists(), "mksquashfs would append"
         Path(words[2]).write_text("half")
-        self.while_packing()
         self._fail_when_full(words, "Write failed because No space left on device")
         Path(words[2]).write_text("whole")
 

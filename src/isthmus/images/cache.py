@@ -125,8 +125,17 @@ class Cache:
         # Other nodes may be without locks where this one has them.
         for path in self.folder.glob(self._partial(digest, "*").name):
             with suppress(FileNotFoundError):
-                if path.stat().st_mtime < time() - _LEFT_S:
+                if not is_being_written(path):
                     path.unlink()
+
+
+def is_being_written(partial: Path) -> bool:
+    """Tell whether a file that is not whole may yet be.
+
+    Raises:
+        FileNotFoundError: it is no more.
+    """
+    return partial.stat().st_mtime >= time() - _LEFT_S
 
 
 def check_credentials(authfile: Path | None) -> None:

@@ -24,6 +24,8 @@ _OPAQUE = f"{HIDDEN}{HIDDEN}.opq"
 _LONGEST_NAME, _LONGEST_PATH = 255, 4095
 # Whatever its characters are.
 _SURELY_SHORT = _LONGEST_NAME // 4
+# Characters of a name in a message.
+_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +129,13 @@ class _Reader:
 
 def _check(entry: Entry) -> None:
     """Refuse what no file system of Linux can have (limits.h; path_resolution(7))."""
+    shown = repr(entry.name[:_SHOWN])
     if "\0" in entry.name + entry.target:
-        raise TreeError(f"{entry.name!r} has a NUL in its name or target")
+        raise TreeError(f"{shown} has a NUL in its name or target")
     if len(entry.name) > _SURELY_SHORT and max(map(len, _bytes(entry.name).split(b"/"))) > _LONGEST_NAME:
-        raise TreeError(f"{entry.name!r} is longer than {_LONGEST_NAME} bytes")
+        raise TreeError(f"{shown} has a name of more than {_LONGEST_NAME} bytes")
     if entry.kind is Kind.LINK and not 0 < len(_bytes(entry.target)) <= _LONGEST_PATH:
-        raise TreeError(f"{entry.name!r} leads to a path of none or more than {_LONGEST_PATH} bytes")
+        raise TreeError(f"{shown} leads nowhere, or to a path of more than {_LONGEST_PATH} bytes")
 
 
 def _bytes(name: str) -> bytes:

@@ -56,7 +56,7 @@ def child(monkeypatch):
 def test_answer_is_that_of_a_pull(child, place):
     words = []
     pulled = apart.pull(IMAGE, place, words.append)
-    assert (pulled.digest, pulled.cached, pulled.path.read_text()) == (DIGEST, False, "whole")
+    assert (pulled.digest, pulled.cached, pulled.path.read_bytes()[:4]) == (DIGEST, False, b"hsqs")
     assert words == ["asking for", "downloading", "unpacking", "packing"]
     assert apart.pull(IMAGE, place, words.append).cached
 

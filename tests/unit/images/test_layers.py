@@ -4,7 +4,7 @@ import tarfile
 
 import pytest
 
-from isthmus.images import layers
+from isthmus.images import archive, layers
 from isthmus.images.errors import HostileImageError
 from isthmus.images.tree import Kind, TreeError
 from isthmus.model import images
@@ -13,11 +13,15 @@ from tests.support.layers import entry, write
 IMAGE = images.parse("registry:5000/app")
 
 
+def put(*files, wanted=lambda: None, **how):
+    return layers.merge(IMAGE, map(archive.entries, files), wanted, **how)
+
+
 @pytest.fixture
 def merge(tmp_path):
     def call(*each, form=tarfile.PAX_FORMAT):
         files = [write(tmp_path / f"{number}.tar", entries, form) for number, entries in enumerate(each)]
-        return layers.merge(IMAGE, files, lambda: None)
+        return put(*files)
 
     return call
 
@@ -117,6 +121,11 @@ def test_no_name_leads_out_of_the_image(merge, name):
         ([entry("a", "link", "b"), entry("b", "link", "a"), entry("a/c")], "'a/c' leads through too many links"),
         ([entry("a", "hard", "none")], "'none' is not there"),
         ([entry("a", "folder"), entry("b", "hard", "a")], "'b' is a hard link to a folder"),
+        ([entry("a", "link", "")], "'a' leads nowhere, or to a path of more than 4095 bytes"),
+        ([entry("a", "link", "x" * 4096)], "'a' leads nowhere, or to a path of more than 4095 bytes"),
+        ([entry("a/" + "x" * 256)], "'a/x{98}' has a name of more than 255 bytes"),
+        ([entry("\u20ac" * 86 + "/a")], ".* has a name of more than 255 bytes"),
+        ([entry("a", pax_headers={"path": "b\0c"})], ".* has a NUL in its name or target"),
     ],
 )
 def test_name_that_leads_nowhere_is_refused(merge, entries, why):
@@ -138,7 +147,7 @@ def test_ids_that_a_pod_does_not_have_are_nobodys(merge):
 
 def test_all_is_roots_for_containers_that_know_nobody_else(tmp_path):
     path = write(tmp_path / "layer", [entry("a", uid=1000, gid=50, mode=0o4755), entry("b", uid=70000)])
-    merged = layers.merge(IMAGE, [path], lambda: None, root_alone=True)
+    merged = put(path, root_alone=True)
     assert {(inode.uid, inode.gid) for _, inode in merged.tree.files()} == {(0, 0)}
     assert merged.strangers == 0
 
@@ -152,6 +161,12 @@ def test_devices_are_left_out_and_fifos_are_not(merge):
     assert names(merge([entry("dev/null", "device"), entry("run/pipe", "fifo")])) == ["run", "run/pipe"]
 
 
+def test_longest_names_and_links_are_taken(merge):
+    name = "\u20ac" * 85
+    merged = merge([entry(name, "link", "x" * 4095), entry(f"d/{name}/{name}")])
+    assert {name, f"d/{name}/{name}"} <= set(names(merged))
+
+
 def test_long_and_strange_names(merge):
     long = "/".join(["x" * 200] * 5)
     merged = merge([entry(long), entry("new\nline"), entry("not utf-8 \udcff")], form=tarfile.GNU_FORMAT)
@@ -163,10 +178,10 @@ def test_what_is_no_archive_is_refused(tmp_path, content):
     path = tmp_path / "layer"
     path.write_bytes(content)
     if content.startswith(b"\0"):
-        assert names(layers.merge(IMAGE, [path], lambda: None)) == []
+        assert names(put(path)) == []
         return
     with pytest.raises(HostileImageError, match="in layer 1, it is no archive"):
-        layers.merge(IMAGE, [path], lambda: None)
+        put(path)
 
 
 def test_garbage_between_entries_is_refused(tmp_path):
@@ -175,20 +190,20 @@ def test_garbage_between_entries_is_refused(tmp_path):
     content[1024:1536] = b"y" * 512
     path.write_bytes(content)
     with pytest.raises(HostileImageError, match="what is at 1024 is no header"):
-        layers.merge(IMAGE, [path], lambda: None)
+        put(path)
 
 
 @pytest.mark.parametrize("content", [b"", bytes(1024)])
 def test_layer_may_be_empty(tmp_path, content):
     (tmp_path / "layer").write_bytes(content)
-    assert names(layers.merge(IMAGE, [tmp_path / "layer"], lambda: None)) == []
+    assert names(put(tmp_path / "layer")) == []
 
 
 def test_file_longer_than_its_layer_is_refused(tmp_path):
     path = write(tmp_path / "layer", [entry("a", value="x" * 5000)])
     path.write_bytes(path.read_bytes()[:2048])
     with pytest.raises(HostileImageError, match=r"in layer 1, "):
-        layers.merge(IMAGE, [path], lambda: None)
+        put(path)
 
 
 def test_header_without_end_is_not_read(tmp_path):
@@ -196,7 +211,7 @@ def test_header_without_end_is_not_read(tmp_path):
     info.type, info.size = tarfile.XHDTYPE, 1 << 32
     (tmp_path / "layer").write_bytes(info.tobuf() + bytes(4096))
     with pytest.raises(HostileImageError, match="a header of"):
-        layers.merge(IMAGE, [tmp_path / "layer"], lambda: None)
+        put(tmp_path / "layer")
 
 
 def test_too_many_files_are_refused(merge, monkeypatch):
@@ -212,7 +227,7 @@ def test_reading_ends_when_nobody_waits(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        layers.merge(IMAGE, [path], gone)
+        put(path, wanted=gone)
 
 
 def test_tree_error_is_for_the_caller(merge):

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from isthmus.clients import squashfs
-from isthmus.images import layers, stream
+from isthmus.images import archive, layers, stream
 from isthmus.images.tree import Tree
 from isthmus.model import images
 from tests.support.layers import entry, write
@@ -30,9 +30,13 @@ ENTRIES = [
 ]
 
 
+def merged(path):
+    return layers.merge(IMAGE, [archive.entries(write(path, ENTRIES, tarfile.GNU_FORMAT))], lambda: None).tree
+
+
 @pytest.fixture
 def tree(tmp_path):
-    return layers.merge(IMAGE, [write(tmp_path / "layer.tar", ENTRIES, tarfile.GNU_FORMAT)], lambda: None).tree
+    return merged(tmp_path / "layer.tar")
 
 
 def streamed(tree: Tree) -> bytes:
@@ -66,7 +70,7 @@ def test_stream_holds_the_tree(tree):
 
 
 def test_equal_trees_give_equal_streams(tree, tmp_path):
-    other = layers.merge(IMAGE, [write(tmp_path / "other.tar", ENTRIES, tarfile.GNU_FORMAT)], lambda: None).tree
+    other = merged(tmp_path / "other.tar")
     assert streamed(tree) == streamed(other)
 
 

@@ -26,7 +26,8 @@ from isthmus.support import private
 SCHEMA = 1
 DESCRIPTION = """Images in ~/.isthmus/images, of `isthmus pull` and of pods. What a pod uses stays.
 
-The kubelet removes what it pulled when the site's time is over, or no room is left; the rest is yours to remove."""
+The kubelet removes what it pulled when the site's time is over, or no room is left; the rest is yours to remove.
+Layers of images stay beside them, so that the next image on the same base is there soon; they go as images do."""
 EPILOG = """examples:
   isthmus images list                          what is there, how large, and when it was last used
   isthmus images remove ctl:5000/me/tool 1f2e  by name, or by the first digits of the digest
@@ -69,13 +70,16 @@ def _verb(verbs: Any, name: str, help_text: str, run: Any) -> Any:
 
 
 def _list(options: argparse.Namespace) -> None:
-    images = keep.listed(_cache(), _pods())
+    images, layers = keep.listed(_cache(), _pods()), keep.layers(_cache())
     if options.json:
-        print(_json(images))
-    elif images:
+        print(_json([*images, *layers]))
+        return
+    if images:
         Console().print(_table(images))
     else:
         print(f"no image in {_cache()}; `isthmus pull` and pods bring some")
+    if layers:
+        print(f"and, for pulls to come, {_summary(layers)}")
 
 
 def _remove(options: argparse.Namespace) -> None:
@@ -90,19 +94,21 @@ def _remove(options: argparse.Namespace) -> None:
 def _prune(options: argparse.Namespace) -> None:
     days = 30.0 if options.unused_days is None and options.max_gib is None else options.unused_days
     size = None if options.max_gib is None else int(options.max_gib * (1 << 30))
-    images = keep.listed(_cache(), _pods())
+    images = [*keep.listed(_cache(), _pods()), *keep.layers(_cache())]
     unused_s = None if days is None else days * _DAY_S
     _go(keep.surplus(images, time.time(), unused_s=unused_s, size_bytes=size), options.json, dry=options.dry_run)
 
 
 def _go(images: Sequence[Kept], as_json: bool, *, dry: bool) -> None:
-    size = sum(each.size_bytes for each in images) if dry else keep.remove(_cache(), images)
+    if not dry:
+        keep.remove(_cache(), images)
     if as_json:
         print(_json(images))
         return
     for each in images:
-        print(_name(each))
-    print(f"{len(images)} image{'' if len(images) == 1 else 's'}, {_size(size)}, {'would go' if dry else 'removed'}")
+        if not each.is_layer:
+            print(_name(each))
+    print(f"{_summary(images)}, {'would go' if dry else 'removed'}")
 
 
 def _found(word: str, images: Sequence[Kept]) -> list[Kept]:
@@ -137,15 +143,28 @@ def _table(images: Sequence[Kept]) -> Table:
     return table
 
 
-def _json(images: Sequence[Kept]) -> str:
+def _json(kept: Sequence[Kept]) -> str:
     told = [
         asdict(each) | {"used": datetime.fromtimestamp(each.used_s, UTC).isoformat(timespec="seconds")}
-        for each in images
+        for each in kept
+        if not each.is_layer
     ]
     for each in told:
-        del each["used_s"]
-    size = sum(each.size_bytes for each in images)
-    return json.dumps({"schema": SCHEMA, "size_bytes": size, "images": told}, default=str)
+        del each["used_s"], each["is_layer"]
+    layers = [each.size_bytes for each in kept if each.is_layer]
+    size = sum(each.size_bytes for each in kept)
+    of_layers = {"count": len(layers), "size_bytes": sum(layers)}
+    return json.dumps({"schema": SCHEMA, "size_bytes": size, "images": told, "layers": of_layers}, default=str)
+
+
+def _summary(kept: Sequence[Kept]) -> str:
+    """Return how many there are, and their size."""
+    layers = sum(each.is_layer for each in kept)
+    counts = {"image": len(kept) - layers, "layer": layers}
+    # Who has neither has no image.
+    shown = {name: count for name, count in counts.items() if count} or {"image": 0}
+    words = [f"{count} {name}{'' if count == 1 else 's'}" for name, count in shown.items()]
+    return f"{' and '.join(words)}, {_size(sum(each.size_bytes for each in kept))}"
 
 
 def _name(image: Kept) -> str:

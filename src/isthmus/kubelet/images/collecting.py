@@ -1,6 +1,7 @@
 """What of the image cache goes by itself: what the kubelet pulled, nobody uses, and the site keeps no longer.
 
-An image that the user pulled, perhaps from a file that is no more, is his to remove (`isthmus images`).
+An image that the user pulled, perhaps from a file that is no more, is his to remove (`isthmus images`). Layers only
+save time, whoever pulled them.
 """
 
 from __future__ import annotations
@@ -51,10 +52,10 @@ class Collecting:
             OSError: the home cannot be read, or written.
         """
         unused_s = 0.0 if all_unused else self.unused_days * _DAY_S or None
-        images, now_s = keep.listed(self.cache, self.pods), time.time()
+        images, now_s = [*keep.listed(self.cache, self.pods), *keep.layers(self.cache)], time.time()
         gone = keep.surplus(images, now_s, unused_s=unused_s, size_bytes=self.gib << 30 or None)
-        gone = [one for one in gone if one.names or one.is_old]
-        for image in gone:
+        gone = [one for one in gone if one.names or one.is_old or one.is_layer]
+        for image in (one for one in gone if not one.is_layer):
             _log.info("image %s goes, unused for %d h", " ".join(image.names) or image.digest, _hours(image, now_s))
         return keep.remove(self.cache, gone)
 
