@@ -48,7 +48,7 @@ print(pulled.path.read_bytes()[:4].decode(), *(path.suffix for path in place.cac
 """
 
 
-@pytest.mark.parametrize("moment", ["copy", "apptainer"])
+@pytest.mark.parametrize("moment", ["inspect", "copy"])
 def test_home_that_turns_read_only_leaves_no_half_image(tmp_path, moment):
     (tmp_path / "scratch").mkdir()
     home = tmp_path / "home"

@@ -100,8 +100,8 @@ def make(layout: Path, layers: Layers, target: str, **config: Any) -> Path:
         config: parts of the image's configuration.
     """
     (layout / "blobs/sha256").mkdir(parents=True, exist_ok=True)
-    packed = [_tar(layer, target) for layer in layers]
-    unpacked = ["sha256:" + hashlib.sha256(tar).hexdigest() for tar in packed]
+    plain = [_tar(layer, target) for layer in layers]
+    unpacked = ["sha256:" + hashlib.sha256(tar).hexdigest() for tar in plain]
     image = {
         "architecture": "amd64",
         "os": "linux",
@@ -112,13 +112,18 @@ def make(layout: Path, layers: Layers, target: str, **config: Any) -> Path:
         "schemaVersion": 2,
         "mediaType": "application/vnd.oci.image.manifest.v1+json",
         "config": _blob(layout, "image.config.v1+json", json.dumps(image).encode()),
-        "layers": [_blob(layout, "image.layer.v1.tar+gzip", gzip.compress(tar, 1, mtime=0)) for tar in packed],
+        "layers": [_blob(layout, "image.layer.v1.tar+gzip", packed(tar)) for tar in plain],
     }
     top = _blob(layout, "image.manifest.v1+json", json.dumps(manifest).encode())
     top["annotations"] = {"org.opencontainers.image.ref.name": "image"}
     (layout / "index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": [top]}))
     (layout / "oci-layout").write_text('{"imageLayoutVersion": "1.0.0"}')
     return layout
+
+
+def packed(tar: bytes) -> bytes:
+    """Return a layer as a registry has it; equal ones are equal."""
+    return gzip.compress(tar, 1, mtime=0)
 
 
 def manifest(layers: Layers) -> str:

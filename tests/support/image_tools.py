@@ -51,14 +51,16 @@ class FakeTools:
         calls: the words of each program that was started.
         while_making: called when Apptainer runs.
         downloaded: the digests of blobs that skopeo wrote.
-        layers: of the image.
+        layers: of each image.
+        while_copying: called when skopeo runs.
     """
 
     full: set[str] = field(default_factory=set)
     calls: list[list[str]] = field(default_factory=list)
     while_making: Callable[[], object] = lambda: None
     downloaded: list[str] = field(default_factory=list)
-    layers: hostile_images.Layers = field(default_factory=lambda: [BASE, TOP])
+    layers: dict[str, hostile_images.Layers] = field(default_factory=lambda: {"busybox": [BASE, TOP]})
+    while_copying: Callable[[], object] = lambda: None
 
     def stand_in(self, monkeypatch: Any) -> None:
         """Take the place of the programs, of those that take long too."""
@@ -82,7 +84,7 @@ class FakeTools:
         if tuple(words[:2]) not in known:
             raise AssertionError(f"nobody expects {words}")
         known[words[0], words[1]](words)
-        return Finished(hostile_images.manifest(self.layers) if words[1] == "inspect" else "", "")
+        return Finished(hostile_images.manifest(self._image(words[-1])) if words[1] == "inspect" else "", "")
 
     def count(self, program: str, verb: str = "") -> int:
         """Count how often a program was started, with this verb if there is one."""
@@ -96,22 +98,28 @@ class FakeTools:
             raise _failed(words, _SKOPEO.format('archive file not found: \\"none.tar\\"'))
         if not image.startswith(f"docker://{REGISTRY}/"):
             raise _failed(words, _SKOPEO.format('Get \\"https://ctl:1/v2/\\": dial tcp: connect: connection refused'))
-        if "/busybox" not in image or image.endswith(":none"):
+        if not self._image(image) or image.endswith(":none"):
             raise _failed(words, _SKOPEO.format(_UNKNOWN))
 
+    def _image(self, reference: str) -> hostile_images.Layers:
+        name = reference.rpartition("/")[2].partition("@")[0].partition(":")[0]
+        return self.layers.get(name, [])
+
     def _copy(self, words: list[str]) -> None:
-        digest = hashlib.sha256(hostile_images.manifest(self.layers).encode()).hexdigest()
+        self.while_copying()
+        layers = self._image(words[-2])
+        digest = hashlib.sha256(hostile_images.manifest(layers).encode()).hexdigest()
         assert words[-2].endswith(f"@sha256:{digest}"), "what was resolved is what is copied"
         self._fail_when_full(words, "writing blob: write blob: no space left on device")
         kind, _, path = words[-1].partition(":")
         if kind == "dir":
             assert "--dest-decompress" in words
-            hostile_images.copied(Path(path), self.layers, "/none")
+            hostile_images.copied(Path(path), layers, "/none")
             return
         assert "--dest-oci-accept-uncompressed-layers" in words
         blobs = Path(path.removesuffix(":image"), "blobs/sha256")
         there = set(blobs.iterdir())
-        hostile_images.make(blobs.parent.parent, self.layers, "/none")
+        hostile_images.make(blobs.parent.parent, layers, "/none")
         self.downloaded += sorted(path.name for path in set(blobs.iterdir()) - there)
 
     def _unpack(self, words: list[str]) -> None:

@@ -25,7 +25,7 @@ from backports import zstd
 
 from isthmus.clients import skopeo
 from isthmus.images import archive, base, manifests
-from isthmus.images.errors import FULL
+from isthmus.images.errors import FULL, HostileImageError
 from isthmus.images.layers import reading
 from isthmus.images.place import Place, Tell
 from isthmus.images.squashfs import writing
@@ -79,7 +79,10 @@ def make(image: Reference, digests: Sequence[str], target: Path, folder: Path, p
         tell("packing")
         origins = {number: layer.origin for number, layer in used.items()}
         with layers.room(), target.open("xb") as out:
-            writing.write(tree, origins, out, place.check)
+            try:
+                writing.write(tree, origins, out, place.check)
+            except writing.TooManyIdsError as error:
+                raise HostileImageError(f"{image} is refused: {error}; ask whoever made the image") from error
 
 
 class _Layers:

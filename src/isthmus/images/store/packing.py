@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import os
+import stat
 import struct
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -156,15 +157,18 @@ def _read(descriptor: int) -> tuple[bytes, bytes]:
     Raises:
         DamagedError: it is not.
     """
-    end = os.fstat(descriptor).st_size - _FOOTER.size
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        raise DamagedError("it is no file")
+    end = found.st_size - _FOOTER.size
     footer = os.pread(descriptor, _FOOTER.size, max(end, 0))
     if end < 0 or not footer.startswith(_MAGIC):
         raise DamagedError("it has no footer")
     _, fragments_at, index_at, digest = _FOOTER.unpack(footer)
-    found, position = hashlib.sha256(), 0
+    summed, position = hashlib.sha256(), 0
     while content := os.pread(descriptor, min(_CHUNK, end - position), position):
-        found.update(content)
+        summed.update(content)
         position += len(content)
-    if found.digest() != digest:
+    if summed.digest() != digest:
         raise DamagedError("it has another checksum")
     return os.pread(descriptor, index_at - fragments_at, fragments_at), os.pread(descriptor, end - index_at, index_at)
