@@ -68,14 +68,14 @@ def test_configuration_can_be_started_or_is_refused(text):
 @example(json.dumps({"layers": [[]]}))
 def test_layers_are_looked_at_or_refused(text):
     with suppress(ImageError):
-        manifests.check_layers(IMAGE, text)
+        manifests.layers(IMAGE, text)
 
 
 @pytest.mark.parametrize(
     ("check", "document", "told"),
     [
-        (manifests.check_layers, {"layers": [{}] * 513}, "more than 512"),
-        (manifests.check_layers, {"layers": [{"urls": ["http://169.254.169.254/"]}]}, "an address of its own"),
+        (manifests.layers, {"layers": [{}] * 513}, "more than 512"),
+        (manifests.layers, {"layers": [{"urls": ["http://169.254.169.254/"]}]}, "an address of its own"),
         (manifests.config, {"config": {"Env": ["A=" + "x" * (1 << 20)]}}, "more than 1048576 bytes"),
         (manifests.config, {"config": {"Cmd": ["a\0b"]}}, "makes no sense; ask"),
     ],

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.clients import squashfs
-from isthmus.images import base, layers, stream
+from isthmus.images import archive, base, layers
+from isthmus.images.squashfs import writing
 from isthmus.model import images
 from tests.support import set_id
 from tests.support.layers import entry, write
@@ -61,10 +61,11 @@ def built(host, tmp_path_factory):
     host.run("python3", "-c", BARE, json.dumps({"Env": ["GREETING=hello"], "Cmd": ["sh"]}), made, user="alice")
 
     def make(**how):
-        tree = layers.merge(IMAGE, found, lambda: None, **how).tree
+        tree = layers.merge(IMAGE, map(archive.entries, found), lambda: None, **how).tree
         base.add(tree, Path(made, "root"))
         path = host.shared / f"owners{len(how)}.squashfs"
-        squashfs.pack(lambda pipe: stream.write(tree, pipe, lambda: None), tree.root.mode, path)
+        with path.open("xb") as out:
+            writing.write(tree, {}, out, lambda: None)
         path.chmod(0o644)
         return str(path)
 

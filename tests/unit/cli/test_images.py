@@ -9,6 +9,7 @@ import pytest
 from isthmus.cli.main import main
 from isthmus.images.cache import Cache
 from isthmus.images.known import Known
+from isthmus.images.store.keeping import Store
 from isthmus.model.images import parse
 
 DAY_S = 86400
@@ -58,6 +59,30 @@ def test_prune_says_and_removes(cache, capsys):
     assert main(["images", "prune", "--unused-days", "0", "--json"]) == 0
     assert [each["digest"] for each in json.loads(capsys.readouterr().out)["images"]] == [OLD]
     assert left(cache) == {"sha256-13"}
+
+
+@pytest.fixture
+def layer(cache):
+    """An old layer."""
+    path = Store(cache).path(f"sha256:{'a' * 64}")
+    path.write_bytes(bytes(1 << 20))
+    os.utime(path, (time.time() - 40 * DAY_S,) * 2)
+    return path
+
+
+def test_layers_are_told_in_one_line(layer, capsys):
+    assert main(["images", "list"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "and, for pulls to come, 1 layer, 1 MiB"
+    assert main(["images", "list", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["layers"], told["size_bytes"]) == ({"count": 1, "size_bytes": 1 << 20}, 7 << 20)
+    assert len(told["images"]) == 2
+
+
+def test_layers_are_pruned_with_images(layer, capsys):
+    assert main(["images", "prune"]) == 0
+    assert capsys.readouterr().out == f"{OLD}\n1 image and 1 layer, 4 MiB, removed\n"
+    assert not layer.exists()
 
 
 def test_prune_to_a_size(cache):

@@ -105,6 +105,51 @@ def test_nothing_of_a_removed_image_is_remembered(place):
     assert known.names() == {}
 
 
+def layer(place, name, unused_s=0, size=10):
+    folder = place[0] / ".layers"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_bytes(b"x" * size)
+    os.utime(path, (NOW_S - unused_s,) * 2)
+    return path
+
+
+def layer_name(number, kind=1):
+    return f"sha256-{number:064x}.{kind}.layer"
+
+
+def test_layers_go_with_images_by_age_and_size_whenever_they_were_used(place):
+    image(place, 1, 2 * HOUR_S)
+    image(place, 2, 5 * DAY_S)
+    layer(place, layer_name(3), 1)
+    layer(place, layer_name(4), 3 * DAY_S)
+    kept = [*keep.listed(*place), *keep.layers(place[0])]
+
+    def gone(**limits):
+        return [int(one.digest[7:], 16) for one in keep.surplus(kept, NOW_S, **limits)]
+
+    assert gone() == []
+    assert gone(unused_s=4 * DAY_S) == [2]
+    assert gone(size_bytes=20) == [2, 4]
+    assert gone(unused_s=0) == [2, 4, 1, 3]
+    assert keep.remove(place[0], [one for one in kept if one.is_layer]) == 20
+    assert keep.layers(place[0]) == []
+    assert len(keep.listed(*place)) == 2
+
+
+def test_what_killed_pulls_and_earlier_releases_left_of_layers_goes(place):
+    place[0].parent.mkdir()
+    old, whole = layer(place, layer_name(1, kind=0)), layer(place, layer_name(2))
+    half = layer(place, f".{layer_name(3)}.part")
+    other = layer(place, f".{layer_name(4)}.0123456789abcdef.part")
+    layer(place, ".sha256-x.lock")
+    os.utime(half, (1, 1))
+    os.utime(other, None)
+    found = keep.layers(place[0])
+    assert {one.path for one in found} == {old, whole, half}
+    assert {one.path for one in found if one.is_old} == {old, half}
+
+
 def test_use_is_noted(place):
     path = image(place, 1)
     os.utime(path, (1, 1))

@@ -5,6 +5,7 @@ import time
 
 from isthmus.images.cache import Cache
 from isthmus.images.known import Known
+from isthmus.images.store.keeping import Store
 from isthmus.kubelet.images.collecting import Collecting
 from isthmus.model.images import parse
 
@@ -18,6 +19,19 @@ def image(cache, digit, unused_days, name=None):
     if name:
         Known(cache).remember(parse(name), f"sha256:{digit * 64}")
     return path
+
+
+def test_layers_go_whoever_pulled_them(tmp_path):
+    cache = tmp_path / "isthmus/images"
+    (tmp_path / "isthmus").mkdir()
+    store = Store(Cache(cache).folder)
+    path = store.path(f"sha256:{'1' * 64}")
+    path.write_bytes(b"1234567")
+    collecting = Collecting(cache, tmp_path / "isthmus/pods")
+    assert collecting.collect() == 0
+    # Where there is no room, even one that was used just now.
+    assert collecting.collect(all_unused=True) == 7
+    assert not path.exists()
 
 
 def test_only_what_the_kubelet_pulled_goes(tmp_path):
