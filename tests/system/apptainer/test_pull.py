@@ -23,8 +23,9 @@ def pull(home, image, authfile=CREDENTIALS):
 
 
 def left(login, user, home):
-    """What lies in the cache and where images are unpacked, but for locks."""
-    return login.run_as(user, f"cd {home}; find .isthmus/images tmp -mindepth 1 ! -name '*.lock'").split()
+    """What lies in the cache and where images are unpacked, but for locks and layers."""
+    found = "find .isthmus/images tmp -mindepth 1 -name .layers -prune -o ! -name '*.lock' -print"
+    return login.run_as(user, f"cd {home}; {found}").split()
 
 
 def full(node, path):
