@@ -105,10 +105,10 @@ class Go:
         environment = _FIXED | self._caches()
         # `go list` does not look at go.sum; what it names afterwards is what was checked here.
         process.run([self.program, "mod", "download", plan.package], cwd=module, environment=environment)
-        listing = [self.program, "list", "-m", "-mod=readonly", "-f", "{{.Dir}}", plan.package]
+        listing: list[str | Path] = [self.program, "list", "-m", "-mod=readonly", "-f", "{{.Dir}}", plan.package]
         folder = Path(process.run(listing, cwd=module, environment=environment).stdout.strip())
         # cp's mode is its own: the module's files are read-only, and the store's are not.
-        process.run(["cp", "--no-preserve=mode", "--", folder / plan.file, output])
+        process.run(["cp", "--no-preserve=mode", "--", str(folder / plan.file), str(output)])
 
     @property
     def root(self) -> Path:
