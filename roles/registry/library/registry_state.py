@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 
-PROGRAMS = (Path("/usr/bin/docker-registry"), Path("/usr/bin/skopeo"))
+PROGRAMS = (Path("/usr/bin/docker-registry"), Path("/usr/bin/skopeo"), Path("/usr/sbin/nginx"))
+NGINX_RUNS = Path("/run/nginx.pid")
+NGINX_UNIT = Path("/etc/systemd/system/nginx.service")
+
+
+def is_there(account: str) -> bool:
+    """Tell whether an account exists."""
+    try:
+        pwd.getpwnam(account)
+    except KeyError:
+        return False
+    return True
+
+
+def is_idle(runs: Path, unit: Path) -> bool:
+    """Tell whether nobody uses the package's own nginx.service: it is masked, or neither runs nor was changed."""
+    if os.path.lexists(unit):
+        return unit.is_symlink() and str(unit.readlink()) == "/dev/null"
+    return not runs.exists()
 
 
 def main() -> None:
-    """Tell whether the programs are there, and what files hold, "" for none; nothing is changed."""
-    options = {"files": {"type": "list", "elements": "path", "required": True}}
+    """Tell which accounts lack, whether the programs are there too, and nginx.service is idle; nothing is changed."""
+    options = {"accounts": {"type": "list", "elements": "str", "required": True}}
     module = AnsibleModule(options, supports_check_mode=True)
-    files = [Path(path) for path in module.params["files"]]
+    lacking = [name for name in module.params["accounts"] if not is_there(name)]
     module.exit_json(
         changed=False,
-        installed=all(program.exists() for program in PROGRAMS),
-        texts=[path.read_text() if path.is_file() else "" for path in files],
+        ready=not lacking and all(program.exists() for program in PROGRAMS),
+        lacking=lacking,
+        idle_nginx=is_idle(NGINX_RUNS, NGINX_UNIT),
     )
 
 

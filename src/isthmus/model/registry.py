@@ -13,6 +13,8 @@ from enum import StrEnum
 from typing import Any
 
 SCHEMA = 1
+# Of what the playbook tells isthmus-tokend.
+SETTINGS_SCHEMA = 1
 # The site's own namespaces; no user can have one of these names.
 SITE = frozenset({"bench", "conformance", "isthmus", "library", "mpi", "workloads"})
 ACCESS_PATH, IMAGES_PATH = "/isthmus/v1/access", "/isthmus/v1/images"

@@ -1,8 +1,8 @@
-"""isthmus-registry-clean: takes away names that no image needs, so that the registry's own collection finds their blobs.
+"""isthmus-registry-clean: takes away names that no image needs, so that the registry's collection finds their blobs.
 
-The registry's `garbage-collect` removes blobs that no manifest names, but leaves each repository's links to layers, the
-history of tags, and folders of what was deleted. These count against their users. It runs as the registry's account while
-nothing writes; a repository with a manifest that cannot be read is left as it is.
+The registry's `garbage-collect` removes blobs that no manifest names, but leaves each repository's links to layers,
+the history of tags, and folders of what was deleted. These count against their users. It runs as the registry's
+account while nothing writes; a repository with a manifest that cannot be read is left as it is.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 _HELP = """\
-Removes links of the registry to layers that no manifest of theirs names, and what deleted images left. The registry must
-not take writes meanwhile: isthmus-registry-gc.service sees to that, and then has the registry remove the blobs."""
+Removes the registry's links to layers that no manifest names, and what deleted images left. The registry must not take
+writes meanwhile: isthmus-registry-gc.service sees to that, and then has the registry remove the blobs."""
 # More the registry takes for no manifest (distribution, handlers.maxManifestBodySize).
 _MANIFEST_BYTES = 4 << 20
 _DIGEST = re.compile(r"(?P<algorithm>[a-z0-9]+):(?P<hex>[0-9a-f]{32,128})")
@@ -74,7 +74,7 @@ class Cleaner:
         try:
             with path.open("rb") as file:
                 return set(_digests(json.loads(file.read(_MANIFEST_BYTES))))
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ManifestError(f"manifest {manifest} is no JSON") from error
 
     def _remove_empty(self, repository: Path) -> None:

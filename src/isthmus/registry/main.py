@@ -13,11 +13,12 @@ from pathlib import Path
 
 from aiohttp import web
 
+from isthmus.registry.keys import KeyFileError, key
 from isthmus.registry.records import Records
 from isthmus.registry.service import Service
 from isthmus.registry.settings import Current, SettingsError
 from isthmus.registry.storage import Storage
-from isthmus.registry.tokens import Signer, TokenError
+from isthmus.registry.tokens import Signer
 from isthmus.support.notify import notify
 
 _HELP = """\
@@ -30,8 +31,9 @@ def main() -> int:
     """Serve until SIGTERM; exit status 1 for what a later start may heal."""
     parser = argparse.ArgumentParser(prog="isthmus-tokend", description=_HELP)
     parser.add_argument("--settings", type=Path, default=Path("/etc/isthmus/tokend.json"), help="accounts and quotas")
-    parser.add_argument("--key", type=Path, default=Path("/etc/isthmus/tls/tokend.key"), help="that signs tokens")
-    parser.add_argument("--state", type=Path, default=Path("/var/lib/isthmus-tokend"), help="of what users say")
+    parser.add_argument(
+        "--state", type=Path, default=Path("/var/lib/isthmus-tokend"), help="of the key, and of what users say"
+    )
     parser.add_argument("--storage", type=Path, required=True, help="the registry's rootdirectory")
     parser.add_argument("--socket", type=Path, default=Path("/run/isthmus-tokend/socket"), help="for nginx")
     parser.add_argument("--socket-group", default="", help="who may use it besides this account")
@@ -39,7 +41,7 @@ def main() -> int:
     logging.basicConfig(level=os.environ.get("ISTHMUS_LOG", "INFO"), format="%(levelname)s %(message)s")
     try:
         asyncio.run(_run(options))
-    except (OSError, KeyError, SettingsError, TokenError) as error:
+    except (OSError, KeyError, SettingsError, KeyFileError) as error:
         logging.getLogger("isthmus-tokend").error("%s", error)
         return 1
     return 0
@@ -47,8 +49,8 @@ def main() -> int:
 
 async def _run(options: argparse.Namespace) -> None:
     settings = Current(options.settings)
-    signer = Signer(options.key.read_bytes(), settings().service)
-    service = Service(settings, Records(options.state), Storage(options.storage), signer)
+    signer = Signer(key(options.state), settings().service)
+    service = Service(settings, Records(options.state / "access"), Storage(options.storage), signer)
     runner = await _serve(service, options.socket, options.socket_group)
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

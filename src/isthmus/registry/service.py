@@ -203,7 +203,7 @@ class Service:
             access = read_access(said)
         except RegistryMessageError as error:
             raise RefusedError(400, str(error)) from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise RefusedError(400, "the body is no JSON object with `repository`") from error
         if not isinstance(repository, str) or not is_repository(repository):
             raise RefusedError(400, "that is no name of a repository")

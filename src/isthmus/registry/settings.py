@@ -13,7 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-SCHEMA = 1
+from isthmus.model.registry import SETTINGS_SCHEMA
+
 _LOG = logging.getLogger(__name__)
 
 
@@ -72,7 +73,7 @@ def read(path: Path) -> Settings:
     """
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
-        if said["schema"] != SCHEMA:
+        if said["schema"] != SETTINGS_SCHEMA:
             raise SettingsError(f"{path} has schema {said['schema']}; run playbooks/apptainer.yml")
         accounts = {name: _account(each) for name, each in said["accounts"].items()}
         return Settings(str(said["service"]), str(said["keeper"]), int(said["reserve_bytes"]), accounts)

@@ -18,7 +18,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from isthmus.registry.rights import Scope
 
@@ -39,22 +39,13 @@ class Signer:
     """Makes tokens and reads them.
 
     Args:
-        key: PEM, on the curve P-256.
+        key: on the curve P-256.
         service: the audience: the registry's name.
-
-    Raises:
-        TokenError: the key is none.
     """
 
-    def __init__(self, key: bytes, service: str) -> None:
-        try:
-            loaded = load_pem_private_key(key, None)
-        except (ValueError, TypeError) as error:
-            raise TokenError(f"the key of tokens cannot be read: {error}") from error
-        if not isinstance(loaded, ec.EllipticCurvePrivateKey) or not isinstance(loaded.curve, ec.SECP256R1):
-            raise TokenError("the key of tokens is not on the curve P-256; remove it and run playbooks/apptainer.yml")
-        self._key, self._service = loaded, service
-        self._header = _encoded({"typ": "JWT", "alg": "ES256", "kid": fingerprint(loaded.public_key())})
+    def __init__(self, key: ec.EllipticCurvePrivateKey, service: str) -> None:
+        self._key, self._service = key, service
+        self._header = _encoded({"typ": "JWT", "alg": "ES256", "kid": fingerprint(key.public_key())})
 
     def token(self, account: str, granted: Mapping[Scope, frozenset[str]], now_s: float) -> str:
         """Return a token for what an account was granted."""

@@ -10,15 +10,13 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
 from typing import Any
-
-import bcrypt
 
 from isthmus.filters.errors import InputError
 from isthmus.filters.images import recipes
+from isthmus.model.registry import SETTINGS_SCHEMA, SITE
 
-# bcrypt's cost slows down guessing. Nobody guesses 40 random characters, and every request is checked.
-BCRYPT_COST = 5
 _ADDRESS = re.compile(r"(?P<host>[a-z0-9]([a-z0-9.-]*[a-z0-9])?):(?P<port>\d{1,5})")
 
 
@@ -37,17 +35,34 @@ def registry_endpoint(address: str) -> dict[str, Any]:
     return {"host": match["host"], "port": port}
 
 
-def registry_htpasswd(passwords: Mapping[str, str], present: str) -> str:
-    """Write an htpasswd file; a hash that fits stays, so an equal input gives an equal file.
+def registry_settings(passwords: Mapping[str, str], keeper: str, limits: Mapping[str, Any]) -> str:
+    """Write the settings of isthmus-tokend.
 
     Args:
-        passwords: account -> password.
-        present: the file as it is, "" where there is none.
+        passwords: account -> password, of 40 random characters: a hash of them needs no salt and no slowness.
+        keeper: the account that fills the site's namespaces.
+        limits: service, the registry's name; quota_gib; quotas, user -> GiB; reserve_gib.
     """
-    hashes = dict(line.split(":", 1) for line in present.splitlines() if ":" in line)
-    return "".join(
-        f"{account}:{_hash(password, hashes.get(account, ''))}\n" for account, password in sorted(passwords.items())
-    )
+    accounts = {
+        account: {
+            "sha256": sha256(password.encode()).hexdigest(),
+            "quota_bytes": _bytes(limits["quotas"].get(account, limits["quota_gib"])),
+        }
+        for account, password in sorted(passwords.items())
+    }
+    settings = {
+        "schema": SETTINGS_SCHEMA,
+        "service": limits["service"],
+        "keeper": keeper,
+        "reserve_bytes": _bytes(limits["reserve_gib"]),
+        "accounts": accounts,
+    }
+    return json.dumps(settings, indent=1) + "\n"
+
+
+def registry_taken(users: Iterable[str]) -> list[str]:
+    """Those of the users whose names are the site's own namespaces."""
+    return sorted(SITE.intersection(users))
 
 
 def registry_authfile(addresses: Iterable[str], password: Mapping[str, str]) -> str:
@@ -106,7 +121,7 @@ def _archive(recipe: Mapping[str, Any], folder: str) -> str:
 
 
 def registry_images_file(wanted: Iterable[Mapping[str, Any]], found: Sequence[Mapping[str, Any]], address: str) -> str:
-    """Write images.json: for each image the reference that always means it, and its digest."""
+    """Write images.json: the registry's name, and for each image the reference that always means it, and its digest."""
     digests = _digests(found)
     images = {
         recipe["name"]: {
@@ -115,15 +130,11 @@ def registry_images_file(wanted: Iterable[Mapping[str, Any]], found: Sequence[Ma
         }
         for recipe in wanted
     }
-    return json.dumps({"schema": 1, "images": images}, indent=2) + "\n"
+    return json.dumps({"schema": 1, "registry": address, "images": images}, indent=2) + "\n"
 
 
-def _hash(password: str, present: str) -> str:
-    secret = password.encode()
-    # A file somebody else wrote may hold other hashes.
-    if re.fullmatch(r"\$2[aby]\$\d\d\$[./0-9A-Za-z]{53}", present) and bcrypt.checkpw(secret, present.encode()):
-        return present
-    return bcrypt.hashpw(secret, bcrypt.gensalt(BCRYPT_COST)).decode()
+def _bytes(gib: Any) -> int:
+    return int(float(gib) * (1 << 30))
 
 
 def _digests(found: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
@@ -135,10 +146,11 @@ FILTERS: dict[str, Callable[..., object]] = {
     "registry_copies": registry_copies,
     "registry_build_command": recipes.registry_build_command,
     "registry_endpoint": registry_endpoint,
-    "registry_htpasswd": registry_htpasswd,
     "registry_images_file": registry_images_file,
     "registry_lacking": registry_lacking,
     "registry_pushes": registry_pushes,
     "registry_recipes": recipes.registry_recipes,
+    "registry_settings": registry_settings,
     "registry_tags": registry_tags,
+    "registry_taken": registry_taken,
 }
