@@ -1,4 +1,4 @@
-"""`isthmus images`: what the user's image cache has, and what of it may go."""
+"""`isthmus images`: what the user's image cache has, and what of it may go; and his images in the registry."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from isthmus.cli import image_registry
 from isthmus.cli.commands import image_mirrors
 from isthmus.cli.errors import CommandError
 from isthmus.images import keep
@@ -34,6 +35,8 @@ EPILOG = """examples:
   isthmus images prune --dry-run               what was not used for 30 days
   isthmus images prune --unused-days 0         all but what pods use, and what was used within the last hour
   isthmus images prune --max-gib 20            the longest unused, until the rest is that small
+  isthmus images list --registry               what you have pushed to the cluster's registry, and the room it takes
+  isthmus images access tool --users bob       who may pull what you have pushed
   isthmus images mirror --help                 have `image: busybox` come from the cluster's registry
 
 exit status: 0 done, 1 it could not be done (standard error says why), 2 wrong usage"""
@@ -51,7 +54,8 @@ def register(subparsers: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _verb(verbs, "list", "show what is there", _list)
+    listing = _verb(verbs, "list", "show what is there", _list)
+    listing.add_argument("--registry", action="store_true", help="in the cluster's registry, not in your cache")
     removal = _verb(verbs, "remove", "remove images", _remove)
     removal.add_argument("images", nargs="+", metavar="IMAGE", help="a name, or the first digits of a digest")
     removal.add_argument("--force", action="store_true", help="also what a pod of yours uses")
@@ -59,6 +63,7 @@ def register(subparsers: Any) -> None:
     pruning.add_argument("--unused-days", type=_days, default=None, metavar="N", help="30 unless --max-gib is given")
     pruning.add_argument("--max-gib", type=_days, default=None, metavar="N", help="what all may have together")
     pruning.add_argument("--dry-run", action="store_true", help="only say what would go")
+    image_registry.register(verbs)
     image_mirrors.register(verbs)
 
 
@@ -70,6 +75,9 @@ def _verb(verbs: Any, name: str, help_text: str, run: Any) -> Any:
 
 
 def _list(options: argparse.Namespace) -> None:
+    if options.registry:
+        image_registry.show(options)
+        return
     images, layers = keep.listed(_cache(), _pods()), keep.layers(_cache())
     if options.json:
         print(_json([*images, *layers]))
