@@ -88,9 +88,7 @@ def _access(options: argparse.Namespace) -> None:
     for each, access in said.items():
         print(f"{login.address}/{each}: {access.words()}")
     if not said:
-        print(
-            f"you have no image in the registry; `skopeo copy IMAGE docker://{login.address}/{found.user}/NAME` makes one"
-        )
+        print(f"nothing there; push one: `skopeo copy IMAGE docker://{login.address}/{found.user}/NAME`")
 
 
 def _wanted(options: argparse.Namespace) -> Access | None:
