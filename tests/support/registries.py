@@ -178,10 +178,9 @@ class Registry:
     def _listens(self, name: str, path: Path | int) -> bool:
         program = self.programs[name]
         assert program.poll() is None, (self.folder / f"{name}.log").read_text()[-2000:]
-        if isinstance(path, Path):
-            return path.is_socket()
-        with socket.socket() as link:
-            return link.connect_ex(("127.0.0.1", path)) == 0
+        is_path = isinstance(path, Path)
+        with socket.socket(socket.AF_UNIX if is_path else socket.AF_INET) as link:
+            return link.connect_ex(str(path) if is_path else ("127.0.0.1", path)) == 0
 
 
 def digest(content: bytes) -> str:

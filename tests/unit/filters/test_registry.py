@@ -1,13 +1,13 @@
 """Who is let in, what is lacking, and addresses that are none."""
 
 import json
-from base64 import b64decode
+from base64 import b64decode, b64encode
 
-import bcrypt
 import pytest
 
 from isthmus.filters.errors import InputError
 from isthmus.filters.images import registry
+from isthmus.registry import settings
 
 RECIPES = [{"name": name, "key": "k1", "tags": ["k1", "latest"]} for name in ("busybox", "mpi")]
 
@@ -43,35 +43,42 @@ def test_endpoint_refuses_what_is_none(address, message):
         registry.registry_endpoint(address)
 
 
-def test_htpasswd_lets_the_accounts_in_and_no_other():
-    written = registry.registry_htpasswd({"bob": "two", "alice": "one"}, "carol:$2y$05$old\n")
-    entries = dict(line.split(":") for line in written.splitlines())
-    assert list(entries) == ["alice", "bob"]
-    assert bcrypt.checkpw(b"one", entries["alice"].encode())
-    assert not bcrypt.checkpw(b"one", entries["bob"].encode())
+LIMITS = {"service": "ctl:5000", "quota_gib": 20, "quotas": {"bob": 0.5, "carol": 0}, "reserve_gib": 5}
 
 
-def test_htpasswd_stays_while_passwords_do():
-    passwords = {"alice": "one", "bob": "two"}
-    written = registry.registry_htpasswd(passwords, "")
-    assert registry.registry_htpasswd(passwords, written) == written
+def test_settings_let_the_accounts_in_with_their_quotas(tmp_path):
+    path = tmp_path / "tokend.json"
+    path.write_text(registry.registry_settings({"bob": "two", "alice": "one", "carol": "three"}, "isthmus", LIMITS))
+    read = settings.read(path)
+    assert (read.service, read.keeper, read.reserve_bytes) == ("ctl:5000", "isthmus", 5 << 30)
+    assert {name: each.quota_bytes for name, each in read.accounts.items()} == {
+        "alice": 20 << 30,
+        "bob": 1 << 29,
+        "carol": 0,
+    }
+    assert read.known("Basic " + b64encode(b"alice:one").decode()) == "alice"
+    assert read.known("Basic " + b64encode(b"alice:two").decode()) == ""
 
 
-@pytest.mark.parametrize("present", ["alice:$apr1$x$y\n", "alice:plain\n", "alice\n", "alice:\n"])
-def test_htpasswd_replaces_other_hashes(present):
-    assert registry.registry_htpasswd({"alice": "one"}, present).startswith("alice:$2b$05$")
+def test_settings_are_equal_for_equal_input_and_hold_no_password():
+    written = registry.registry_settings({"alice": "s3cret", "bob": "other"}, "isthmus", LIMITS)
+    assert written == registry.registry_settings({"bob": "other", "alice": "s3cret"}, "isthmus", LIMITS)
+    assert "s3cret" not in written
 
 
-def test_htpasswd_follows_a_new_password():
-    before = registry.registry_htpasswd({"alice": "one"}, "")
-    assert registry.registry_htpasswd({"alice": "new"}, before) != before
+@pytest.mark.parametrize(
+    ("users", "taken"),
+    [(["alice", "bob"], []), (["mpi", "alice", "library"], ["library", "mpi"]), (["isthmus"], ["isthmus"])],
+)
+def test_names_that_are_the_sites_are_told(users, taken):
+    assert registry.registry_taken(users) == taken
 
 
 def test_authfile_has_the_account_for_each_address():
-    written = json.loads(registry.registry_authfile(["ctl:5000", "localhost:5001"], {"isthmus": "secret"}))
+    written = json.loads(registry.registry_authfile(["ctl:5000", "ctl:5443"], {"isthmus": "secret"}))
     assert {name: b64decode(entry["auth"]) for name, entry in written["auths"].items()} == {
         "ctl:5000": b"isthmus:secret",
-        "localhost:5001": b"isthmus:secret",
+        "ctl:5443": b"isthmus:secret",
     }
 
 
@@ -89,11 +96,11 @@ def test_archive_is_pushed_once_and_its_other_tags_are_names_of_it():
     assert registry.registry_copies(lacking, "/tmp/x") == [
         {"src": "/cache/mpi-k1.tar", "dest": "/tmp/x/mpi.tar", "mode": "0600"}
     ]
-    pushes = registry.registry_pushes(lacking, "/tmp/x", "localhost:5001/isthmus", "/etc/auth.json")
-    first = "docker://localhost:5001/isthmus/mpi:k1"
+    pushes = registry.registry_pushes(lacking, "/tmp/x", "ctl:5000/isthmus", "/etc/auth.json")
+    first = "docker://ctl:5000/isthmus/mpi:k1"
     assert [words[-2:] for words in pushes] == [
         ["oci-archive:/tmp/x/mpi.tar", first],
-        [first, "docker://localhost:5001/isthmus/mpi:latest"],
+        [first, "docker://ctl:5000/isthmus/mpi:latest"],
     ]
     assert all("--authfile=/etc/auth.json" in words for words in pushes)
 
@@ -102,6 +109,7 @@ def test_images_file_gives_reference_and_digest():
     written = registry.registry_images_file(RECIPES, found(busybox=("d", "d"), mpi=("e", "e")), "ctl:5000")
     assert json.loads(written) == {
         "schema": 1,
+        "registry": "ctl:5000",
         "images": {
             "busybox": {"reference": "ctl:5000/isthmus/busybox:k1", "digest": "d"},
             "mpi": {"reference": "ctl:5000/isthmus/mpi:k1", "digest": "e"},

@@ -4,22 +4,40 @@ import pytest
 
 from tests.support import modules
 
+PROGRAMS = ("docker-registry", "skopeo", "nginx")
+
 
 @pytest.fixture
 def module(monkeypatch, tmp_path):
     loaded = modules.load("roles/registry/library/registry_state.py")
-    monkeypatch.setattr(loaded, "PROGRAMS", (tmp_path / "docker-registry", tmp_path / "skopeo"))
+    monkeypatch.setattr(loaded, "PROGRAMS", tuple(tmp_path / name for name in PROGRAMS))
+    monkeypatch.setattr(loaded, "NGINX_RUNS", tmp_path / "nginx.pid")
+    monkeypatch.setattr(loaded, "NGINX_UNIT", tmp_path / "nginx.service")
     return loaded
 
 
-def test_host_with_one_program_has_not_all(module, tmp_path):
-    (tmp_path / "skopeo").touch()
-    told = modules.run(module, files=[str(tmp_path / "users.htpasswd")])
-    assert (told["installed"], told["texts"], told["changed"]) == (False, [""], False)
+@pytest.mark.parametrize(("programs", "ready"), [(PROGRAMS, True), (PROGRAMS[:2], False), ((), False)])
+def test_host_is_ready_with_all_programs(module, tmp_path, programs, ready):
+    for name in programs:
+        (tmp_path / name).touch()
+    told = modules.run(module, accounts=["root"])
+    assert (told["ready"], told["lacking"], told["changed"]) == (ready, [], False)
 
 
-def test_files_are_read_in_their_order(module, tmp_path):
-    for name in ("docker-registry", "skopeo", "one", "two"):
-        (tmp_path / name).write_text(name)
-    told = modules.run(module, files=[str(tmp_path / "two"), str(tmp_path / "one")])
-    assert (told["installed"], told["texts"]) == (True, ["two", "one"])
+def test_host_without_an_account_is_not(module, tmp_path):
+    for name in PROGRAMS:
+        (tmp_path / name).touch()
+    told = modules.run(module, accounts=["root", "nobody-of-this-name"])
+    assert (told["ready"], told["lacking"]) == (False, ["nobody-of-this-name"])
+
+
+def test_nginx_that_nobody_uses_is_idle(module, tmp_path):
+    assert modules.run(module, accounts=[])["idle_nginx"]
+    (tmp_path / "nginx.service").symlink_to("/dev/null")
+    assert modules.run(module, accounts=[])["idle_nginx"]
+
+
+@pytest.mark.parametrize("sign", ["nginx.pid", "nginx.service"])
+def test_nginx_of_an_admin_is_not(module, tmp_path, sign):
+    (tmp_path / sign).touch()
+    assert not modules.run(module, accounts=[])["idle_nginx"]
