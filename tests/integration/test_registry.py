@@ -6,10 +6,14 @@ import ssl
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from isthmus.clients import registry as client
+from isthmus.clients.registry import Login, RegistryError
+from isthmus.model.registry import Access, Readers
 from tests.support import registries
 from tests.support.registries import KEEPER, LAYER_GIB, MANIFEST, WRITERS, digest, until_counted
 
@@ -264,3 +268,19 @@ def test_nothing_is_written_while_the_registry_is_cleaned(registry):
     finally:
         registry.start("registry")
         registry.stop("readonly")
+
+
+def test_isthmus_images_says_and_sees_it(registry):
+    login = Login(registry.address, registry.basic("alice").removeprefix("Basic "), registry.folder / "tls/ca.crt")
+    registry.image("alice", "alice/mine", "1", b"mine")
+    client.set_access(login, "alice/mine", Access(Readers.USERS, frozenset({"bob"})))
+    found = {each.name: each for each in client.overview(login).repositories}
+    assert found["alice/mine"].access.words() == "bob"
+    assert list(found["alice/mine"].tags) == ["1"]
+    with pytest.raises(RegistryError, match="is not yours; yours begin with alice/"):
+        client.set_access(login, "bob/x", Access(Readers.SITE))
+    with pytest.raises(RegistryError, match="no account of the registry, or another password"):
+        client.overview(replace(login, auth="eDp4"))
+    with pytest.raises(RegistryError, match="does not answer"):
+        client.overview(replace(login, address="127.0.0.1:1"))
+    assert login.auth not in repr(login)

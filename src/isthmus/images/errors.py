@@ -103,7 +103,7 @@ def _message(kind: type[ImageError], image: Reference, places: str, authfile: st
         NoSpaceError: _no_space(places),
         DeniedError: (
             f"{where} does not give {image} to the credentials in {authfile}; "
-            f"check the name, or log in with `apptainer registry login --username NAME docker://{where}`"
+            f"check the name, ask its owner to share it, or log in with `apptainer registry login --username NAME docker://{where}`"
         ),
         UnknownImageError: f"there is no image {image}; check its name and tag",
         UnreachableError: f"{where or image} cannot be reached: {_cause(error)}; check its name and that it runs",

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import web
 
@@ -43,6 +43,7 @@ TOKEN_PATH, ROOM_PATH = "/auth/token", "/room"
 # How old a usage may be that a write is judged by.
 FRESH_S = 1.0
 _BODY_BYTES = 16 << 10
+_UNKNOWN = "no account of the registry, or another password; the site's playbook writes it into your home again"
 _REMEMBERED = 4096
 _LOG = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -54,11 +55,12 @@ class RefusedError(Exception):
     Args:
         status: of HTTP.
         words: what is wrong.
+        challenge: how to show who one is.
     """
 
-    def __init__(self, status: int, words: str) -> None:
+    def __init__(self, status: int, words: str, challenge: str = "") -> None:
         super().__init__(words)
-        self.status = status
+        self.status, self.challenge = status, challenge
 
 
 class Service:
@@ -104,20 +106,18 @@ class Service:
         try:
             return await handler(request)
         except RefusedError as error:
-            headers = {"WWW-Authenticate": 'Basic realm="isthmus"'} if error.status == 401 else {}
-            return web.json_response({"schema": SCHEMA, "error": str(error)}, status=error.status, headers=headers)
+            return _refused(error.status, str(error), {"WWW-Authenticate": error.challenge} if error.challenge else {})
         except RecordsError as error:
             _LOG.error("%s", error)
-            return web.json_response({"schema": SCHEMA, "error": str(error)}, status=409)
+            return _refused(409, str(error))
         except OSError as error:
             _LOG.error("%s %s: %s", request.method, request.path, error)
-            words = "the registry cannot answer now; see `journalctl -u isthmus-tokend` on the controller"
-            return web.json_response({"schema": SCHEMA, "error": words}, status=503)
+            return _refused(503, "the registry cannot answer now; see `journalctl -u isthmus-tokend` on the controller")
 
     def _account(self, request: web.Request, settings: Settings) -> str:
         account = settings.known(request.headers.get("Authorization", ""))
         if not account:
-            raise RefusedError(401, "no account of the registry, or another password; run the site's playbook again")
+            raise RefusedError(401, _UNKNOWN, 'Basic realm="isthmus"')
         return account
 
     async def _give_token(self, request: web.Request) -> web.StreamResponse:
@@ -149,7 +149,9 @@ class Service:
             account = ""
         settings = self._settings()
         if account not in settings.accounts:
-            raise RefusedError(401, "the token is not valid, or over")
+            realm = f"https://{request.host}{TOKEN_PATH}"
+            challenge = f'Bearer realm="{realm}",service="{settings.service}",error="invalid_token"'
+            raise RefusedError(401, "the token is not valid, or over", challenge)
         if account != settings.keeper and (reason := await self._reason(account, settings, request)):
             _LOG.warning("refused a write: %s", reason)
             return web.Response(status=403, headers={"X-Reason": reason})
@@ -219,3 +221,10 @@ class Service:
     def stop(self) -> None:
         """Wait for no thread."""
         self._disk.stop()
+
+
+def _refused(status: int, words: str, headers: Mapping[str, str] | None = None) -> web.Response:
+    """Say it to `isthmus images`, and to clients of registries in their form (OCI distribution, error codes)."""
+    code = {401: "UNAUTHORIZED", 403: "DENIED"}.get(status, "UNSUPPORTED")
+    content = {"schema": SCHEMA, "error": words, "errors": [{"code": code, "message": words}]}
+    return web.json_response(content, status=status, headers=headers)
