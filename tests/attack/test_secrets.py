@@ -36,13 +36,18 @@ DAEMONS = {
     "etcd's peers": "python3 -c KNOCK CTL 2380",
     "sudo": "sudo -n id",
     "systemctl stop": "systemctl --no-ask-password stop slurmctld",
-    "systemctl start": "systemctl --no-ask-password start isthmus-registry-push",
+    "systemctl start": "systemctl --no-ask-password start isthmus-registry-gc",
     "busctl": "busctl --no-ask-password call org.freedesktop.systemd1 /org/freedesktop/systemd1"
     " org.freedesktop.systemd1.Manager KillUnit ssi slurmctld.service main 15",
     "journal": "journalctl --quiet --unit=slurmctld | grep .",
     "kernel's log": "dmesg | grep .",
     "state of slurmctld": "ls $(scontrol show config | awk '/^StateSaveLocation/{print $3}') | grep .",
     "data of etcd": "ls /var/lib/etcd/* | grep .",
+    "key of tokens": "cat /var/lib/isthmus-tokend/token.key",
+    "accounts of the registry": "cat /etc/isthmus/tokend.json",
+    "images of others": "ls /var/lib/docker-registry/docker | grep .",
+    "socket of isthmus-tokend": "curl -s --unix-socket /run/isthmus-tokend/socket http://tokend/room",
+    "socket of docker-registry": "ls /run/isthmus-registry | grep .",
     "memory of slurmctld": "head -c 1 /proc/$(pgrep -o slurmctld)/environ | grep .",
 }
 KNOCK = """

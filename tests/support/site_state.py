@@ -21,7 +21,15 @@ FILES = "find /etc /usr/local -xdev -printf '%M %u:%g %p %l\\n' | sort -k3"
 # A compute node's Slurm settings came from slurmctld.
 CONTENTS = "find /etc /usr/local $(ls -d /run/slurm/conf) -xdev -type f -exec sha256sum {} + | sort -k2"
 DAEMONS = ("isthmus-networkd", "isthmus-dns", "isthmus-etcd", "slurmctld", "slurmdbd", "slurmd", "sackd", "munge")
-DAEMONS += ("mariadb", "docker-registry", "isthmus-etcd-snapshot.timer", "isthmus-etcd-defrag.timer")
+DAEMONS += (
+    "mariadb",
+    "docker-registry",
+    "isthmus-registry",
+    "isthmus-tokend",
+    "isthmus-registry-gc.timer",
+    "isthmus-etcd-snapshot.timer",
+    "isthmus-etcd-defrag.timer",
+)
 PROPERTIES = "Id,LoadState,ActiveState,UnitFileState,NeedDaemonReload"
 UNITS = f"for unit in {' '.join(DAEMONS)}; do systemctl show --property={PROPERTIES} $unit | paste -sd' '; done"
 RULES = "nft --stateless --terse list ruleset"

@@ -10,10 +10,13 @@ ASK = """
 import json, pathlib, sys, urllib.error, urllib.request
 address, path, who, method = sys.argv[1:]
 auth = json.loads((pathlib.Path.home() / ".apptainer/docker-config.json").read_text())["auths"][address]["auth"]
-headers = {"user": {"Authorization": "Basic " + auth}, "wrong": {"Authorization": "Basic YWxpY2U6d3Jvbmc="}}
-request = urllib.request.Request(f"https://{address}{path}", headers=headers.get(who, {}), method=method)
+def ask(path, method="GET", **headers):
+    return urllib.request.urlopen(urllib.request.Request(f"https://{address}{path}", headers=headers, method=method))
 try:
-    print(urllib.request.urlopen(request).status)
+    basic = {"user": "Basic " + auth, "wrong": "Basic YWxpY2U6d3Jvbmc="}.get(who)
+    scope = "repository:" + "/".join(path.split("/")[2:4]) + ":pull,push,delete"
+    token = json.load(ask("/auth/token?scope=" + scope, Authorization=basic))["token"] if basic else ""
+    print(ask(path, method, **({"Authorization": "Bearer " + token} if token else {})).status)
 except urllib.error.HTTPError as error:
     print(error.code)
 """
@@ -56,10 +59,10 @@ def inspect(node, user, reference, options="--authfile ~/" + CREDENTIAL):
     return node.try_as(user, f"skopeo inspect --no-tags --format '{{{{.Digest}}}}' {options} docker://{reference}")
 
 
-def test_every_host_knows_the_same_images(nodes, images):
+def test_every_host_knows_the_same_images(nodes, images, address):
     assert set(images) >= {"debian", "busybox", "mpi", "mpi-plain"}
     for node in nodes.values():
-        assert json.loads(node.output(f"cat {IMAGES}")) == {"schema": 1, "images": images}
+        assert json.loads(node.output(f"cat {IMAGES}")) == {"schema": 1, "registry": address, "images": images}
 
 
 def test_images_are_those_of_the_registry(login, user, images):
@@ -98,23 +101,37 @@ def test_registry_refuses_a_stranger(ask):
 def test_pull_without_a_credential_is_refused(login, user, images):
     refused = inspect(login, user, images["busybox"]["reference"], options="--no-creds")
     assert refused.rc != 0
-    assert "authentication required" in refused.stderr
+    assert "no account of the registry" in refused.stderr
 
 
 @pytest.mark.parametrize(
     ("method", "path"),
     [("POST", "blobs/uploads/"), ("PUT", "manifests/latest"), ("DELETE", "manifests/{digest}")],
 )
-def test_user_can_neither_push_nor_remove(ask, images, method, path):
-    assert ask(f"/v2/isthmus/busybox/{path.format(**images['busybox'])}", method=method) == "405"
+def test_user_can_neither_push_to_the_sites_images_nor_remove_one(ask, images, method, path):
+    assert ask(f"/v2/isthmus/busybox/{path.format(**images['busybox'])}", method=method) == "401"
 
 
-def test_registry_that_writes_has_ended(controller, images):
-    assert controller.run("systemctl is-active isthmus-registry-push").stdout.strip() == "inactive"
+def test_registry_is_reached_by_nginx_alone(controller):
+    assert controller.run("systemctl is-active isthmus-registry-readonly").stdout.strip() == "inactive"
+    listens = controller.output("ss -Hltnp")
+    assert "docker-registry" not in listens
+    assert "nginx" in listens
+    assert not [line for line in listens.splitlines() if line.split()[3].endswith(":80")]
+
+
+@pytest.mark.parametrize("unit", ["isthmus-tokend", "isthmus-registry", "docker-registry"])
+def test_daemon_of_the_registry_has_no_rights(controller, unit):
+    show = f"systemctl show --property=MainPID --value {unit}"
+    status = controller.output(f"cat /proc/$({show})/status")
+    assert "\nUid:\t0" not in status
+    assert "\nCapEff:\t0000000000000000\n" in status
+    assert "\nNoNewPrivs:\t1\n" in status
 
 
 def test_passwords_are_closed_to_users(controller, user):
-    for path in ("/etc/isthmus/registry-auth.json", "/etc/docker/registry/users.htpasswd"):
+    secret = ("registry-auth.json", "tokend.json")
+    for path in [*(f"/etc/isthmus/{name}" for name in secret), "/var/lib/isthmus-tokend/token.key"]:
         refused = controller.try_as(user, f"cat {path}")
         assert refused.rc != 0
         assert "Permission denied" in refused.stderr
