@@ -55,6 +55,7 @@ DOCS = {
     "local",
     "node-images",
     "operations",
+    "pushing",
     "security",
     "supported-systems",
 }
