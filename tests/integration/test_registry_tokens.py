@@ -27,7 +27,7 @@ def registry():
 
 def signer(registry, service=""):
     key = load_pem_private_key((registry.folder / "state/token.key").read_bytes(), None)
-    return Signer(key, service or registry.address)
+    return Signer(key, lambda: service or registry.address)
 
 
 def made(by, account="alice", name="alice/tool", began_s=0.0):
@@ -52,7 +52,7 @@ def changed(token, header=None, signature=None, **claims):
 
 def bad(registry):
     """Name -> a token that nobody should believe."""
-    good, foreign = made(signer(registry)), Signer(ec.generate_private_key(ec.SECP256R1()), registry.address)
+    good, foreign = made(signer(registry)), Signer(ec.generate_private_key(ec.SECP256R1()), lambda: registry.address)
     header, _ = parts(good)
     alien, _ = parts(made(foreign))
     over_s = time.time() - LIFETIME_S - LEEWAY_S - 5

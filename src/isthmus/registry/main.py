@@ -49,7 +49,7 @@ def main() -> int:
 
 async def _run(options: argparse.Namespace) -> None:
     settings = Current(options.settings)
-    signer = Signer(key(options.state), settings().service)
+    signer = Signer(key(options.state), lambda: settings().service)
     service = Service(settings, Records(options.state / "access"), Storage(options.storage), signer)
     runner = await _serve(service, options.socket, options.socket_group)
     ended = asyncio.Event()

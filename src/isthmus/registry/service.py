@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
@@ -86,6 +87,7 @@ class Service:
         self._signer, self._clock = signer, clock
         # One, for the disk's memory is not for several.
         self._disk = Threads("disk", 1)
+        self._alone = asyncio.Lock()
         self._usages: dict[str, tuple[float, Usage]] = {}
 
     def application(self) -> web.Application:
@@ -160,24 +162,26 @@ class Service:
     async def _reason(self, account: str, settings: Settings, request: web.Request) -> str:
         length = request.headers.get("X-Content-Length", "")
         length_bytes = int(length) if length.isascii() and length.isdecimal() else 0
-        usage = await self._usage(account, FRESH_S)
+        usage = await self._usage(account)
         disk = Disk(await self._disk.call(self._storage.free_bytes), settings.reserve_bytes)
         return refusal(account, usage, settings.accounts[account].quota_bytes, disk, length_bytes)
 
-    async def _usage(self, account: str, fresh_s: float) -> Usage:
-        counted_s, usage = self._usages.get(account, (float("-inf"), Usage()))
-        if time.monotonic() - counted_s > fresh_s:
+    async def _usage(self, account: str) -> Usage:
+        # Who waits takes what the one before him has counted.
+        async with self._alone:
+            counted_s, usage = self._usages.get(account, (float("-inf"), Usage()))
             began_s = time.monotonic()
-            usage = await self._disk.call(self._storage.usage, account)
-            if len(self._usages) >= _REMEMBERED:
-                self._usages.clear()
-            self._usages[account] = began_s, usage
+            if began_s - counted_s > FRESH_S:
+                usage = await self._disk.call(self._storage.usage, account)
+                if len(self._usages) >= _REMEMBERED:
+                    self._usages.clear()
+                self._usages[account] = began_s, usage
         return usage
 
     async def _show_images(self, request: web.Request) -> web.StreamResponse:
         settings = self._settings()
         account = self._account(request, settings)
-        usage = await self._usage(account, FRESH_S) if is_namespace(account) else Usage()
+        usage = await self._usage(account) if is_namespace(account) else Usage()
         repositories = await self._disk.call(self._repositories, account) if is_namespace(account) else ()
         quota_bytes = settings.accounts[account].quota_bytes if is_namespace(account) else 0
         shared = tuple(self._records.shared_with(account))

@@ -10,7 +10,7 @@ import base64
 import binascii
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -40,10 +40,10 @@ class Signer:
 
     Args:
         key: on the curve P-256.
-        service: the audience: the registry's name.
+        service: gives the audience: the registry's name of now.
     """
 
-    def __init__(self, key: ec.EllipticCurvePrivateKey, service: str) -> None:
+    def __init__(self, key: ec.EllipticCurvePrivateKey, service: Callable[[], str]) -> None:
         self._key, self._service = key, service
         self._header = _encoded({"typ": "JWT", "alg": "ES256", "kid": fingerprint(key.public_key())})
 
@@ -52,7 +52,7 @@ class Signer:
         claims = {
             "iss": ISSUER,
             "sub": account,
-            "aud": self._service,
+            "aud": self._service(),
             "exp": int(now_s) + LIFETIME_S,
             "nbf": int(now_s) - LEEWAY_S,
             "iat": int(now_s),
@@ -87,7 +87,7 @@ class Signer:
         except InvalidSignature as error:
             raise TokenError("the token's signature is wrong") from error
         claims = json.loads(_bytes(body))
-        if claims["aud"] != self._service or claims["iss"] != ISSUER:
+        if claims["aud"] != self._service() or claims["iss"] != ISSUER:
             raise TokenError("the token is for another registry")
         if now_s > claims["exp"] + LEEWAY_S:
             raise TokenError("the token is over")

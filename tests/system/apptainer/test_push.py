@@ -56,6 +56,18 @@ def test_owner_pulls_it_on_a_compute_node(login, user, image, work):
     login.run_as(user, f"isthmus images remove {digest[:19]}")
 
 
+def test_file_of_apptainer_is_pushed_and_comes_back(login, user, image, address, work):
+    place = f"oras://{address}/{user}/{NAME}-sif:1"
+    steps = (
+        f"apptainer --silent pull there.sif docker://{image}",
+        f"apptainer --silent push there.sif {place}",
+        f"apptainer --silent pull back.sif {place}",
+        "cmp there.sif back.sif",
+        f"skopeo delete --authfile {CREDENTIAL} docker://{address}/{user}/{NAME}-sif:1",
+    )
+    login.run_as(user, f"cd {work} && {' && '.join(steps)}")
+
+
 def test_others_neither_pull_nor_push_until_they_are_let_in(login, user, other_user, image, address):
     refused = inspect(login, other_user, image)
     assert refused.rc != 0

@@ -15,7 +15,7 @@ from isthmus.registry.rights import Scope
 from isthmus.registry.tokens import LEEWAY_S, LIFETIME_S, Signer, TokenError, fingerprint
 
 KEY = ec.generate_private_key(ec.SECP256R1())
-SIGNER = Signer(KEY, "ctl:5000")
+SIGNER = Signer(KEY, lambda: "ctl:5000")
 NOW_S = 1_800_000_000.5
 PULL = frozenset({"pull"})
 
@@ -49,8 +49,8 @@ def test_own_token_is_believed_as_long_as_the_registry_believes_it(late_s):
     ("token", "words"),
     [
         (SIGNER.token("alice", {}, NOW_S - LIFETIME_S - LEEWAY_S - 1), "over"),
-        (Signer(KEY, "other:5000").token("alice", {}, NOW_S), "another registry"),
-        (Signer(ec.generate_private_key(ec.SECP256R1()), "ctl:5000").token("alice", {}, NOW_S), "not of this"),
+        (Signer(KEY, lambda: "other:5000").token("alice", {}, NOW_S), "another registry"),
+        (Signer(ec.generate_private_key(ec.SECP256R1()), lambda: "ctl:5000").token("alice", {}, NOW_S), "not of this"),
         (SIGNER.token("alice", {}, NOW_S)[:-4], "signature"),
         (SIGNER.token("alice", {}, NOW_S) + "A" * 20_000, "not of this"),
         ("", "not of this"),
