@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from isthmus.clients.slurm.pod_jobs import Found, NoAnswerError, RefusedError
 from isthmus.model.pod_job import JobState, SlurmJob
-from isthmus.model.slurm_cluster import Partition, SlurmCluster, SlurmNode
+from isthmus.model.slurm.cluster import Partition, SlurmCluster, SlurmNode
 
 OFFER = SlurmCluster(
     nodes=(SlurmNode("c1", 32, 8192), SlurmNode("c2", 32, 8192)),

@@ -11,7 +11,7 @@ from isthmus.clients.slurm import pod_jobs
 from isthmus.clients.slurm.all_jobs import AllJobs
 from isthmus.clients.slurm.commands import SlurmError
 from isthmus.model.pod_job import JobState
-from isthmus.model.slurm_cluster import Partition, SlurmCluster, SlurmNode
+from isthmus.model.slurm.cluster import Partition, SlurmCluster, SlurmNode
 
 KEYS = "UATNSerk"
 JOBS = [

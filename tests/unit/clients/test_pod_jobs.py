@@ -10,7 +10,7 @@ from isthmus.clients.slurm import pod_jobs
 from isthmus.clients.slurm.commands import SlurmError
 from isthmus.clients.slurm.pod_jobs import NoAnswerError, PodJobs, RefusedError
 from isthmus.model.pod_job import JobState
-from isthmus.model.slurm_cluster import Limit
+from isthmus.model.slurm.cluster import Limit
 from tests.support import slurm_programs
 
 KEYS = "ATNSerk"

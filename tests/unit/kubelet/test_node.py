@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from isthmus.kubelet.node import node_object as node
-from isthmus.model.slurm_cluster import Limit, Partition, SlurmCluster, SlurmNode
+from isthmus.model.slurm.cluster import Limit, Partition, SlurmCluster, SlurmNode
 from tests.support.pods import SETTINGS
 from tests.support.reports import at
 

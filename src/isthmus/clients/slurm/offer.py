@@ -11,7 +11,7 @@ from pathlib import Path
 
 from isthmus.clients.process import ProcessError, run
 from isthmus.clients.slurm.commands import SlurmError, options_among
-from isthmus.model.slurm_cluster import Limit, Partition, SlurmCluster, SlurmNode
+from isthmus.model.slurm.cluster import Limit, Partition, SlurmCluster, SlurmNode
 
 TIMEOUT_S = 30.0
 # sinfo(1): a line for each node of each partition this user may see.

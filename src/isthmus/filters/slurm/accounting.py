@@ -13,7 +13,7 @@ from isthmus.filters.errors import InputError
 from isthmus.filters.slurm.accounting_state import Accounting, read_accounting
 from isthmus.filters.slurm.limits import limit_changes
 from isthmus.filters.suggest import check_keys, unknown
-from isthmus.model.limits import ASSOCIATION_LIMITS, QOS_LIMITS, LimitKind
+from isthmus.model.slurm.limits import ASSOCIATION_LIMITS, QOS_LIMITS, LimitKind
 
 ROOT = "root"
 

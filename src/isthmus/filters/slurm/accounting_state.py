@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from isthmus.filters.errors import InputError
-from isthmus.model.limits import ASSOCIATION_LIMITS, QOS_LIMITS
+from isthmus.model.slurm.limits import ASSOCIATION_LIMITS, QOS_LIMITS
 
 ACCOUNT_FIELDS = ("Account", "Description", "Organization")
 QOS_FIELDS = ("Name", "Priority", *QOS_LIMITS)

@@ -14,7 +14,7 @@ from typing import Any
 from isthmus.filters.errors import InputError
 from isthmus.filters.slurm.time_limits import time_minutes
 from isthmus.filters.suggest import check_keys
-from isthmus.model.limits import LimitKind
+from isthmus.model.slurm.limits import LimitKind
 
 _UNSET = "-1"
 _TRES = re.compile(r"(?P<name>[a-z]+(/[A-Za-z0-9_.:-]+)?)=(?P<number>-1|\d+(\.\d+)?)(?P<unit>[KMGTP]?)", re.ASCII)

@@ -13,7 +13,7 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet
 from isthmus.filters.errors import InputError
 from isthmus.filters.slurm.conf import conf_value
 from isthmus.filters.suggest import check_keys
-from isthmus.model.hardware import Hardware
+from isthmus.model.slurm.hardware import Hardware
 
 # Kept for the system where memory comes from facts: slurmd, sshd and the page cache also live there.
 SYSTEM_MEMORY_SHARE = 0.05

@@ -25,7 +25,7 @@ from isthmus.kubelet.objects.config import Config
 from isthmus.kubelet.slurm import pace
 from isthmus.kubelet.slurm.feed import Feed
 from isthmus.model.job_feed import Rows
-from isthmus.model.slurm_cluster import SlurmCluster
+from isthmus.model.slurm.cluster import SlurmCluster
 from isthmus.support.threads import Threads
 
 LEASE_S = 10.0

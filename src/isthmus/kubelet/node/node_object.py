@@ -16,7 +16,7 @@ from isthmus.kubelet.admit.runtime_classes import HANDLER
 from isthmus.kubelet.slurm.placing import HOSTNAME
 from isthmus.kubelet.status.containers import write_time
 from isthmus.model.pod_inputs import Object, Settings
-from isthmus.model.slurm_cluster import Limit, SlurmCluster, SlurmNode
+from isthmus.model.slurm.cluster import Limit, SlurmCluster, SlurmNode
 
 FEATURE = "feature.slurm"
 DRAINED = "slurm/drained"

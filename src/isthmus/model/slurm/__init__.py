@@ -1,0 +1,1 @@
+"""What Slurm offers and limits, as plain data."""
