@@ -166,12 +166,12 @@ class Service:
         disk = Disk(await self._disk.call(self._storage.free_bytes), settings.reserve_bytes)
         return refusal(account, usage, settings.accounts[account].quota_bytes, disk, length_bytes)
 
-    async def _usage(self, account: str) -> Usage:
+    async def _usage(self, account: str, fresh_s: float = FRESH_S) -> Usage:
         # Who waits takes what the one before him has counted.
         async with self._alone:
             counted_s, usage = self._usages.get(account, (float("-inf"), Usage()))
             began_s = time.monotonic()
-            if began_s - counted_s > FRESH_S:
+            if began_s - counted_s > fresh_s:
                 usage = await self._disk.call(self._storage.usage, account)
                 if len(self._usages) >= _REMEMBERED:
                     self._usages.clear()
@@ -181,7 +181,8 @@ class Service:
     async def _show_images(self, request: web.Request) -> web.StreamResponse:
         settings = self._settings()
         account = self._account(request, settings)
-        usage = await self._usage(account) if is_namespace(account) else Usage()
+        # A user who has just pushed looks for what that took.
+        usage = await self._usage(account, 0) if is_namespace(account) else Usage()
         repositories = await self._disk.call(self._repositories, account) if is_namespace(account) else ()
         quota_bytes = settings.accounts[account].quota_bytes if is_namespace(account) else 0
         shared = tuple(self._records.shared_with(account))
