@@ -55,7 +55,7 @@ DOCS = {
     "local",
     "node-images",
     "operations",
-    "pushing",
+    "registry",
     "security",
     "supported-systems",
 }

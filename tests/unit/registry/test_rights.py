@@ -15,7 +15,9 @@ names = st.one_of(
     st.sampled_from(["alice/tool", "alice", "bob/tool", "isthmus/busybox", "library/x", "alice/../bob", "alicia/x"]),
     st.text(st.sampled_from("ab./_-A%0"), max_size=12),
     st.builds(
-        "{}/{}".format, st.sampled_from([*USERS, *sorted(SITE), "Bob"]), st.text(st.sampled_from("ab./_-A%0"), max_size=8)
+        "{}/{}".format,
+        st.sampled_from([*USERS, *sorted(SITE), "Bob"]),
+        st.text(st.sampled_from("ab./_-A%0"), max_size=8),
     ),
 )
 actions = st.frozensets(st.sampled_from(["pull", "push", "delete", "*", ""]))

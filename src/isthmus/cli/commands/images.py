@@ -15,8 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from isthmus.cli import image_registry
-from isthmus.cli.commands import image_mirrors
+from isthmus.cli.commands import image_mirrors, image_registry
 from isthmus.cli.errors import CommandError
 from isthmus.images import keep
 from isthmus.images.keep import Kept
