@@ -11,10 +11,12 @@ import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
-from isthmus.images.squashfs.blocks import Blocks
 from isthmus.images.tree import Kind, Source, TreeError
+
+if TYPE_CHECKING:
+    from isthmus.images.squashfs.blocks import Blocks
 
 # A name has 4 KiB at most (path_resolution(7)); the rest of an extended header are attributes.
 MAX_HEADER = 1 << 20

@@ -10,8 +10,10 @@ import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from isthmus.images.squashfs.blocks import Blocks
+if TYPE_CHECKING:
+    from isthmus.images.squashfs.blocks import Blocks
 
 # As the kernel follows (path_resolution(7)).
 _MOST_LINKS = 40

@@ -78,6 +78,7 @@ class Supervisor:
             await self._services.end()
             await self._channel.settled(LAST_WORD_S)
             await self._streams.settled(LAST_WORD_S)
+            self._report.last()
             # Others may have taken all of these seconds; a home that takes nothing gets no more of them.
             await asyncio.gather(self._reports.settled(LAST_WORD_S), self._logs.settled(LAST_WORD_S))
             channel.cancel()

@@ -219,6 +219,10 @@ class Report:
             self._save()
         self.changed()
 
+    def last(self) -> None:
+        """Write what is not written yet, however short a time ago the home took nothing: it may take this."""
+        self._save()
+
     def _save(self) -> None:
         if self._busy or not self._behind:
             return

@@ -1,3 +1,4 @@
+import asyncio
 import json
 
 import pytest
@@ -105,3 +106,19 @@ def test_probe_that_ends_a_container_is_written_at_once(report):
     assert (report.content["sequence"], *told(report, "killing")) == (2, "Container main failed liveness probe")
     report.waiting("main", "ContainerCreating")
     assert told(report, "killing") == ("",)
+
+
+def test_last_word_is_written_though_the_home_took_nothing_a_moment_ago(tmp_path):
+    """A retry would come too late for a pod that ends meanwhile."""
+    folder = tmp_path / "gone"
+
+    async def main():
+        made = Report(folder / "report.json", {"uid": "u", "job": "1"}, homes.inline)
+        made.pod("running")
+        folder.mkdir()
+        made.pod("ended")
+        assert not (folder / "report.json").exists()
+        made.last()
+
+    asyncio.run(main())
+    assert json.loads((folder / "report.json").read_text())["phase"] == "ended"
