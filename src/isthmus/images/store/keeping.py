@@ -77,12 +77,14 @@ class Store(Cache):
         Raises:
             OSError: it cannot be read or written.
         """
-        with self.making(digest, alone=alone) as partial, partial.open("xb") as file:
-            packing.write(entries, file, wanted)
-        layer = self.find(digest)
-        if layer is None:
-            raise OSError(errno.EIO, "it is not what was written to it", str(self.path(digest)))
-        return layer
+        with self.making(digest, alone=alone) as partial:
+            with partial.open("xb") as file:
+                packing.write(entries, file, wanted)
+            try:
+                # Before it has its name, by which another pull could remove it.
+                return Layer(partial)
+            except DamagedError as error:
+                raise OSError(errno.EIO, f"it is not what was written: {error}", str(partial)) from error
 
     def clear(self) -> None:
         """Remove all layers; who reads one keeps it open."""

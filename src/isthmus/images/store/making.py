@@ -142,10 +142,12 @@ class _Layers:
 
     @contextmanager
     def room(self) -> Iterator[None]:
-        """Give up all layers where there is no room for what the block writes."""
+        """Give up all layers where there is no room for what the block writes, or where another node removed one."""
         try:
             yield
         except OSError as error:
+            if error.errno == errno.ESTALE:
+                raise NotKeptError("one went meanwhile") from error
             if error.errno not in FULL:
                 raise
             self._store.clear()

@@ -147,6 +147,30 @@ def test_home_without_room_for_layers_gives_them_up(tools, place, monkeypatch, w
     assert [path for path in place.cache.rglob("*.part")] == []
 
 
+def test_layer_that_another_node_removes_is_done_without(tools, place, monkeypatch):
+    def gone(*_):
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+    monkeypatch.setattr(making.writing, "write", gone)
+    words = []
+    assert pulled(place, tell=words.append).path.read_text() == "whole"
+    assert "making without keeping layers, for one went meanwhile," in words
+    assert len(kept(place)) == 2
+
+
+def test_disk_that_keeps_something_else_is_told(tools, place, monkeypatch):
+    original = packing.write
+
+    def write(entries, out, wanted):
+        original(entries, out, wanted)
+        out.truncate(10)
+
+    monkeypatch.setattr(packing, "write", write)
+    with pytest.raises(errors.ImageError, match="it is not what was written"):
+        pulled(place)
+    assert kept(place) == []
+
+
 def test_home_without_any_room_is_told(tools, place, monkeypatch):
     monkeypatch.setattr(packing, "write", full)
     tools.full = {"mksquashfs"}
