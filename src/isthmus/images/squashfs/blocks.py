@@ -6,6 +6,7 @@ No block knows where it lies, so that it can be copied from one squashfs into an
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -26,6 +27,8 @@ _PLAIN = 1 << 24
 _MOST_THREADS = 16
 # Blocks that wait for one thread, so that a large file is not read into memory.
 _WAITING = 4
+# Of smaller files equal ones are not looked for: in a fragment they compress to nothing.
+_WORTH = 4096
 
 
 class Sink(Protocol):
@@ -77,6 +80,15 @@ class Blocks:
         return self.fragment != NO_FRAGMENT or len(self.words) * SIZE >= self.size
 
 
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    """A file of whose size there is no other yet."""
+
+    path: str
+    offset: int
+    blocks: Blocks
+
+
 def stored(word: int) -> int:
     """Return how many bytes a block takes."""
     return word & (_PLAIN - 1)
@@ -103,6 +115,8 @@ class Packer:
         self._waiting: deque[tuple[Future[tuple[bytes, int]], Blocks | None]] = deque()
         self._small = bytearray()
         self._descriptors: dict[str, int] = {}
+        # By size: a file, or by checksum the several of one size, since most have theirs alone.
+        self._seen: dict[int, _Alone | dict[bytes, Blocks]] = {}
         self._count = len(self.fragments)
 
     def close(self) -> None:
@@ -112,7 +126,7 @@ class Packer:
             os.close(each)
 
     def add(self, path: str, offset: int, size: int) -> Blocks:
-        """Take content; where it lies is known when `is_written`, after `finish` at the latest.
+        """Take content, once of equal files; where it lies is known when `is_written`, after `finish` at the latest.
 
         Args:
             path: of the file that it is in.
@@ -122,6 +136,31 @@ class Packer:
         Raises:
             OSError: it cannot be read, or another not written.
         """
+        if size < _WORTH:
+            return self._pack(path, offset, size)
+        if size not in self._seen:
+            blocks = self._pack(path, offset, size)
+            self._seen[size] = _Alone(path, offset, blocks)
+            return blocks
+        known = self._seen[size]
+        if isinstance(known, _Alone):
+            known = self._seen[size] = {self._sum(known.path, known.offset, size): known.blocks}
+        digest = self._sum(path, offset, size)
+        if digest not in known:
+            known[digest] = self._pack(path, offset, size)
+        return known[digest]
+
+    def finish(self) -> None:
+        """Write all that waits.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self._end_fragment()
+        while self._waiting:
+            self._write()
+
+    def _pack(self, path: str, offset: int, size: int) -> Blocks:
         blocks = Blocks(size)
         if 0 < size < SIZE:
             if len(self._small) + size > SIZE:
@@ -133,15 +172,11 @@ class Packer:
                 self._put(self._read(path, offset + begin, min(SIZE, size - begin)), blocks)
         return blocks
 
-    def finish(self) -> None:
-        """Write all that waits.
-
-        Raises:
-            OSError: it cannot be written.
-        """
-        self._end_fragment()
-        while self._waiting:
-            self._write()
+    def _sum(self, path: str, offset: int, size: int) -> bytes:
+        found = hashlib.sha256()
+        for begin in range(0, size, SIZE):
+            found.update(self._read(path, offset + begin, min(SIZE, size - begin)))
+        return found.digest()
 
     def _read(self, path: str, offset: int, size: int) -> bytes:
         if path not in self._descriptors:

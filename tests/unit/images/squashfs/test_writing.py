@@ -29,6 +29,13 @@ STACKS = {
     ],
     "sizes": [[entry(f"f{size}", value="ab" * (size // 2) + "c" * (size % 2)) for size in (0, 1, BLOCK - 1, BLOCK)]],
     "what cannot be compressed": [[entry(f"f{size}", value=NOISE[-size:]) for size in (5, BLOCK // 2, 2 * BLOCK + 1)]],
+    "equal content": [
+        [
+            *(entry(f"f{number}", value=NOISE) for number in range(9)),
+            *(entry(f"p{n}", value="page" * 1024) for n in "ab"),
+        ],
+        [entry("g", value=NOISE[::-1]), entry("h", value=NOISE[::-1]), entry(".wh.f0"), entry("i", value="i" * BLOCK)],
+    ],
     "hard links": [
         [
             entry("a", value=NOISE),
