@@ -10,14 +10,15 @@ from tests.support.supervised import container, mount, plan, probe, volume, wait
 
 # renameat2(2): two names change places in one step.
 _EXCHANGE, _AT_FDCWD = 2, -100
-_REST_S, _BACK_AND_FORTH = 0.001, 100
+_REST_S, _BACK_AND_FORTH = 0.01, 100
 CONTAINERS = 12
 
 
 def swap(ended, one, other):
     """Let two names change places until the test has ended; now and then they rest as they were.
 
-    Without a rest the kernel chooses where this thread waits for a busy processor, perhaps always behind the link.
+    Without a rest the kernel chooses where this thread waits for a busy processor, perhaps always behind the link; with
+    one that is shorter than these waits, nearly always.
     """
     libc = ctypes.CDLL(None)
     while not ended.wait(_REST_S):
