@@ -84,6 +84,8 @@ def test_others_neither_pull_nor_push_until_they_are_let_in(login, user, other_u
     assert inspect(login, other_user, image).rc != 0
 
 
+# While the registry is cleaned nobody pushes.
+@pytest.mark.disruptive
 def test_what_was_deleted_is_gone_after_the_cleaning_and_all_else_is_there(
     login, controller, user, references, address
 ):
