@@ -12,16 +12,30 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from isthmus.cli import completion
-from isthmus.cli.commands import doctor, down, images, info, kubeconfig, logs, network, node, pull, status, up
+from isthmus.cli.commands import (
+    doctor,
+    down,
+    images,
+    info,
+    kubeconfig,
+    logs,
+    network,
+    node,
+    pull,
+    status,
+    up,
+    workloads,
+)
 from isthmus.cli.errors import CommandError
 from isthmus.support import private
 from isthmus.support.private import PrivateError
 
-TOOLS = (info, up, down, status, logs, kubeconfig, doctor, pull, images, network, node, completion)
+TOOLS = (info, up, down, status, logs, kubeconfig, doctor, workloads, pull, images, network, node, completion)
 EPILOG = """examples:
   isthmus info                    which cluster is this, and which version of isthmus
   isthmus info --json | jq .id    the same for a script
   isthmus up                      start your own Kubernetes
+  isthmus workloads add mpi       have MPIJobs in it
   isthmus pull debian:13          get a container image; prints the path of its file
   isthmus images list             what of them is there, and what may go
   isthmus network list            your jobs in your private network, and their addresses

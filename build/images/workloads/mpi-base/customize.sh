@@ -29,23 +29,36 @@ Host *
     StrictHostKeyChecking no
     UserKnownHostsFile /dev/null
     LogLevel ERROR
-Match exec "/usr/local/bin/await-mpi-host %h %p"
+Match exec "/usr/local/bin/mpi-host own %h"
+    ProxyCommand /usr/local/bin/mpi-host sshd
+Match exec "/usr/local/bin/mpi-host await %h %p"
 SETTINGS
 
-cat >"$root/usr/local/bin/await-mpi-host" <<'SCRIPT'
+cat >"$root/usr/local/bin/mpi-host" <<'SCRIPT'
 #!/bin/bash
-# ssh runs it before it connects: workers start one after the other, and DNS has the names of those that are ready.
-host=$1 port=$2 limit_s=${MPI_WAIT_S:-300}
+# What ssh asks before it connects:
+#   mpi-host own HOST         whether that is this pod: MPICH and Intel MPI know it by its short name alone
+#   mpi-host sshd             serve one connection on standard input, for the launcher has no sshd that listens
+#   mpi-host await HOST PORT  wait for another one: workers start one after the other, and DNS names those that are ready
+limit_s=${MPI_WAIT_S:-300}
+case "$1 ${2:-}" in
+own\ "$HOSTNAME" | own\ "$HOSTNAME".* | await\ "$HOSTNAME" | await\ "$HOSTNAME".*) exit 0 ;;
+own\ *) exit 1 ;;
+sshd\ *)
+    ((UID == 0)) || settings=(-f "$(getent passwd "$UID" | cut -d : -f 6)/.sshd_config")
+    exec /usr/sbin/sshd -i "${settings[@]}"
+    ;;
+esac
 # Hydra's workers ask for the launcher by its name.
 if [ -n "${HYDRA_HOST_FILE:-}${I_MPI_HYDRA_HOST_FILE:-}" ]; then
     until getent -s dns hosts "$HOSTNAME" >/dev/null || ((SECONDS >= 15)); do sleep 0.3; done
 fi
-until timeout 5 bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$host" "$port" 2>/dev/null; do
+until timeout 5 bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$2" "$3" 2>/dev/null; do
     if ((SECONDS >= limit_s)); then
-        echo "no sshd answers at $host:$port after $limit_s s (MPI_WAIT_S); \`kubectl get pods\` shows how that worker is" >&2
+        echo "no sshd answers at $2:$3 after $limit_s s (MPI_WAIT_S); \`kubectl get pods\` shows how that worker is" >&2
         exit 1
     fi
     sleep 0.3
 done
 SCRIPT
-chmod 755 "$root/usr/local/bin/await-mpi-host"
+chmod 755 "$root/usr/local/bin/mpi-host"

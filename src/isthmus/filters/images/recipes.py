@@ -2,7 +2,8 @@
 
 A recipe is a folder with recipe.yml (suite, variant of mmdebstrap, packages, command, environment) and, where
 packages alone don't do, customize.sh; `base` names the recipe whose customize.sh goes before, `programs` third-party
-programs and where they go. Where packages come from is no part of the key: a mirror changes nothing.
+programs and where they go, `keep_run` that what packages and scripts put into /run stays there. Where packages come
+from is no part of the key: a mirror changes nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from isthmus.filters.images.image import local_apt_options, local_apt_sources
 from isthmus.filters.suggest import check_keys, unknown
 
 REQUIRED = ("suite", "variant", "packages", "command")
-KEYS = (*REQUIRED, "environment", "entrypoint", "base", "programs", "tags")
+KEYS = (*REQUIRED, "environment", "entrypoint", "base", "programs", "tags", "keep_run")
 BUILD = "build.sh"
 VARIANTS = ("extract", "essential", "apt")
 # Apptainer and skopeo take this tag when a user names none.
@@ -90,7 +91,8 @@ def _arguments(recipe: Mapping[str, Any]) -> list[str]:
         *(f"--config.entrypoint={word}" for word in recipe.get("entrypoint", [])),
         *(f"--config.cmd={word}" for word in _words(recipe["command"])),
         *(f"--config.env={name}={value}" for name, value in recipe.get("environment", {}).items()),
-        *("--", "--skip=output/dev", f"--variant={recipe['variant']}", f"--include={','.join(recipe['packages'])}"),
+        *("--", "--skip=output/dev", *(["--skip=cleanup/run"] if recipe.get("keep_run") else ())),
+        *(f"--variant={recipe['variant']}", f"--include={','.join(recipe['packages'])}"),
         *(f"--dpkgopt={option}" for option in _LEFT_OUT),
         *(f'{_hook(recipe)}=install -m 644 /dev/null "$1/etc/{file}"' for file in _THIS_MACHINES),
     ]

@@ -1,0 +1,1 @@
+"""Layer workloads: what the site offers to users, as the files that hosts get."""
