@@ -10,7 +10,7 @@ IMAGES = [{"name": "mpi", "tag": "k1"}, {"name": "mpi", "tag": "latest"}]
 @pytest.fixture
 def ask(tmp_path, monkeypatch):
     """Ask with a skopeo that does this; returns the module's result."""
-    module = modules.load("roles/registry/library/registry_digests.py")
+    module = modules.load("library/registry_digests.py")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
 
     def call(script):

@@ -185,6 +185,9 @@ def _words(workload: Workload, now: State) -> str:
 
 def _table(workload: Workload, now: State) -> Table:
     table = Table(show_header=False, box=None)
+    table.add_column(no_wrap=True)
+    # Paths are to be copied.
+    table.add_column(overflow="fold")
     table.add_row(workload.name, f"{workload.title}, {workload.version}, {workload.licence}")
     table.add_row("in your cluster", _words(workload, now))
     table.add_row(

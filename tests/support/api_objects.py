@@ -1,0 +1,63 @@
+"""An API server's objects, for what makes and removes them; a strict stand-in for isthmus.clients.apiserver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from isthmus.clients.apiserver import ApiError
+
+# Kind -> its path's last part and whether objects are in namespaces; another kind is one the server does not have.
+KINDS = {
+    "Namespace": ("namespaces", False),
+    "CustomResourceDefinition": ("customresourcedefinitions", False),
+    "Deployment": ("deployments", True),
+    "MPIJob": ("mpijobs", True),
+}
+
+
+class ApiObjects:
+    """The objects, by path.
+
+    Attributes:
+        objects: path -> object.
+        done: what was asked for, in its order: verb, kind and name.
+        after: called behind each change, as controllers would act.
+    """
+
+    def __init__(self, after: Callable[[ApiObjects], None] = lambda _: None) -> None:
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.done: list[tuple[str, str, str]] = []
+        self.after = after
+
+    def get(self, path: str) -> Any:
+        """Return an object, or the list of a kind in all namespaces."""
+        if path in self.objects:
+            return self.objects[path]
+        base, _, plural = path.rpartition("/")
+        listed = [each for key, each in self.objects.items() if key.startswith(base) and f"/{plural}/" in key]
+        if listed or plural == "pods":
+            return {"items": listed}
+        raise ApiError(f"GET {path}: not found", 404)
+
+    def apply(self, item: Mapping[str, Any]) -> None:
+        """Make an object so."""
+        self.done.append(("apply", item["kind"], item["metadata"]["name"]))
+        self.objects[self.path(item)] = dict(item)
+        self.after(self)
+
+    def delete(self, item: Mapping[str, Any]) -> None:
+        """Remove an object; one that is gone is fine."""
+        self.done.append(("delete", item["kind"], item["metadata"]["name"]))
+        self.objects.pop(self.path(item), None)
+        self.after(self)
+
+    def path(self, item: Mapping[str, Any]) -> str:
+        """Return where an object is."""
+        version, meta = item["apiVersion"], item["metadata"]
+        base = f"/apis/{version}" if "/" in version else f"/api/{version}"
+        if item["kind"] not in KINDS:
+            raise ApiError(f"the API server has no {version} {item['kind']}")
+        plural, is_namespaced = KINDS[item["kind"]]
+        scope = f"/namespaces/{meta['namespace']}" if is_namespaced else ""
+        return f"{base}{scope}/{plural}/{meta['name']}"
