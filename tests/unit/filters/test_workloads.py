@@ -48,7 +48,9 @@ spec:
   template:
     spec:
       containers:
-        - {name: mpi-operator, image: mpioperator/mpi-operator:1.2.3, args: [-alsologtostderr, --lock-namespace=mpi-operator]}
+        - name: mpi-operator
+          image: mpioperator/mpi-operator:1.2.3
+          args: [-alsologtostderr, --lock-namespace=mpi-operator]
       serviceAccountName: mpi-operator
 """
 
