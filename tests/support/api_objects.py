@@ -1,11 +1,11 @@
-"""An API server's objects, for what makes and removes them; a strict stand-in for isthmus.clients.apiserver."""
+"""An API server's objects, for what makes and removes them; a strict stand-in for isthmus.clients.kube.apiserver."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from isthmus.clients.apiserver import ApiError
+from isthmus.clients.kube.apiserver import ApiError
 
 # Kind -> its path's last part and whether objects are in namespaces; another kind is one the server does not have.
 KINDS = {

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from isthmus.cli import workloads
+from isthmus.cli.commands import workloads
 from isthmus.cli.main import main
 from isthmus.controlplane import settings
-from isthmus.filters import workloads as filters
+from isthmus.filters.workloads import offer as filters
 from isthmus.workloads import offer
 from tests.support.api_objects import ApiObjects
 

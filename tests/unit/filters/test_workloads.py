@@ -5,7 +5,8 @@ import json
 import pytest
 import yaml
 
-from isthmus.filters import workloads, workloads_mpi
+from isthmus.filters.workloads import mpi as workloads_mpi
+from isthmus.filters.workloads import offer as workloads
 from tests.repo import tree
 
 POLICIES = tree.ROOT / "roles/workloads/files/mpi/policies.yaml"

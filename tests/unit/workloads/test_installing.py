@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.clients.apiserver import ApiError
+from isthmus.clients.kube.apiserver import ApiError
 from isthmus.workloads import installing
 from isthmus.workloads.offer import Workload, WorkloadError
 from tests.support.api_objects import ApiObjects

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from isthmus.filters import workloads
+from isthmus.filters.workloads import offer as workloads
 from isthmus.workloads import offer
 from isthmus.workloads.offer import WorkloadError
 
