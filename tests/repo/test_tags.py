@@ -16,6 +16,7 @@ ROLES = [
     "provider_local",
     "registry",
     "slurm",
+    "workloads",
 ]
 STAGES = {"preflight", "install", "configure", "run"}
 

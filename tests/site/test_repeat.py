@@ -21,6 +21,7 @@ COUNTED = {
     "provider_local",
     "registry",
     "slurm",
+    "workloads",
 }
 MOST = 8
 

@@ -1,5 +1,50 @@
-"""Tests of a deployed cluster, whichever inventory it came from; molecule's verifier runs them too."""
+"""Tests of a deployed cluster, whichever inventory it came from; molecule's verifier runs them too.
+
+Clusters of two users stand side by side, each up when a test asks for it; left as they were found: none.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
 
 from tests.support.fixtures import cluster, computes, controller, login, nodes, other_user, two_computes, user
+from tests.support.user_clusters import fresh, site_images
 
 __all__ = ["cluster", "computes", "controller", "login", "nodes", "other_user", "two_computes", "user"]
+
+HERE = Path(__file__).parent
+WITH_CLUSTERS = (HERE / "kubernetes", HERE / "workloads")
+# Processes that test at once shall end at once: these modules take longest.
+LONG = ("test_deaths", "test_data_on_node", "test_mpi_steps", "test_workloads", "test_up", "test_mpijobs")
+
+
+def pytest_collection_modifyitems(items):
+    """Tests with clusters come last: others want users without jobs, and these are up until the end."""
+    items.sort(key=lambda item: 0 if item.path.parent not in WITH_CLUSTERS else 1 if item.path.stem in LONG else 2)
+
+
+@pytest.fixture(scope="session")
+def settings(login):
+    """What the site's admin decided about users' clusters."""
+    return json.loads(login.output("cat /etc/isthmus/kubernetes.json"))
+
+
+@pytest.fixture(scope="session")
+def mine(login, user):
+    """The first user's cluster."""
+    with fresh(login, user) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def theirs(login, other_user):
+    """The other's."""
+    with fresh(login, other_user) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def images(controller):
+    """Short name -> an image of the site's registry."""
+    return site_images(controller)
