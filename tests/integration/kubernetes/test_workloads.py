@@ -15,7 +15,7 @@ from tests.support.waiting import wait
 
 DOMAIN = "k8s.example.test"
 LABELS = "training.kubeflow.org"
-IMAGES = {name: f"ctl:5000/workloads/{name}:k" for name in offer.workloads_images(["mpi"], "")}
+IMAGES = {name: f"ctl:5000/workloads/{name}:k" for name in offer.workloads_images(["mpi"])}
 
 
 @pytest.fixture(scope="module")

@@ -186,12 +186,10 @@ def test_index_has_what_is_enabled(site):
     assert json.loads(workloads.workloads_index([], told)) == {"schema": 1, "workloads": {}}
 
 
-@pytest.mark.parametrize(
-    ("enabled", "licence", "count"), [(["mpi"], "", 3), (["mpi"], "accepted", 4), ([], "accepted", 0)]
-)
-def test_images_follow_what_is_enabled_and_accepted(enabled, licence, count):
-    assert len(workloads.workloads_images(enabled, licence)) == count
-    assert bool(workloads.workloads_programs(enabled)) == bool(enabled)
+@pytest.mark.parametrize(("enabled", "count"), [(["mpi"], 3), ([], 0)])
+def test_images_follow_what_is_enabled(enabled, count):
+    assert len(workloads.workloads_images(enabled)) == count
+    assert len(workloads.workloads_programs(enabled)) == count
 
 
 def test_reference_is_of_what_is_in_the_image():

@@ -26,7 +26,7 @@ PORT = 8080
 VALUES = "values.yaml"
 _RESOURCES = "@resources@"
 # Recipe's name -> the operator's word.
-_MPIS = {"openmpi": "OpenMPI", "mpich": "MPICH", "intel": "Intel"}
+_MPIS = {"openmpi": "OpenMPI", "mpich": "MPICH"}
 _HOME = "/home/mpiuser"
 _EXAMPLE = "Two workers of one rank each, as user 1000, who is nobody's root; the launcher waits until both are ready."
 

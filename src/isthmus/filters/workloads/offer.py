@@ -14,17 +14,13 @@ from isthmus.filters.workloads import mpi as mpi_operator
 
 # In the order in which `isthmus workloads` shows them.
 WORKLOADS = ("mpi",)
-LICENCE_ACCEPTED = "accepted"
 _MPI_IMAGES = ["mpi-operator-controller", "mpi-operator-openmpi", "mpi-operator-mpich"]
-_INTEL_IMAGE = "mpi-operator-intel"
 SCHEMA = 1
 
 
-def workloads_images(enabled: Iterable[str], intel_licence: str) -> list[str]:
+def workloads_images(enabled: Iterable[str]) -> list[str]:
     """Return the recipes of build/images/workloads that the enabled workloads need."""
-    if "mpi" not in list(enabled):
-        return []
-    return [*_MPI_IMAGES, *([_INTEL_IMAGE] if intel_licence == LICENCE_ACCEPTED else [])]
+    return [*_MPI_IMAGES] if "mpi" in list(enabled) else []
 
 
 def workloads_programs(enabled: Iterable[str]) -> list[str]:
@@ -81,7 +77,7 @@ def workloads_index(enabled: Iterable[str], site: Mapping[str, Any]) -> str:
         site: obtained (programs), folder, images (name -> reference).
     """
     mpi = {
-        "title": "MPI Operator: MPIJobs with Open MPI, MPICH or Intel MPI",
+        "title": "MPI Operator: MPIJobs with Open MPI or MPICH",
         "version": str(site["obtained"].get("mpi-operator", {}).get("version", "")),
         "licence": "Apache-2.0",
         "folder": f"{site['folder']}/mpi",
