@@ -62,7 +62,7 @@ class MpiJobs:
 
     def condition(self, name: str, kind: str) -> Object:
         """Return a condition of a job; empty before it has it."""
-        told = self.get(name).get("status", {}).get("conditions", [])
+        told = self.get(name).get("status", {}).get("conditions") or []
         return next((each for each in told if each["type"] == kind and each["status"] == "True"), {})
 
     def ended(self, name: str, kind: str = "Succeeded", timeout_s: float = POD_S) -> Object:

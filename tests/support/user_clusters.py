@@ -151,13 +151,14 @@ def site_images(controller: Node) -> dict[str, str]:
 
 
 @contextmanager
-def namespace(cluster: UserCluster, name: str, images: dict[str, str], manifest: str) -> Iterator[Space]:
-    """Make a namespace with all that a manifest says; remove it at the end."""
+def namespace(cluster: UserCluster, name: str, images: dict[str, str], manifest: str = "") -> Iterator[Space]:
+    """Make a namespace, with all that a manifest says; remove it at the end."""
     cluster.kubectl(f"create namespace {name}")
     found = Space(cluster, name, images)
     try:
         wait(lambda: found.try_kubectl("get serviceaccount default").rc == 0)
-        found.apply(manifest)
+        if manifest:
+            found.apply(manifest)
         yield found
     finally:
         # The cluster goes at the end anyway; a namespace of pods with a grace period takes a quarter of a minute.

@@ -169,7 +169,7 @@ def _users_objects(api: Api, workload: Workload) -> list[dict[str, Any]]:
 
 
 def _condition(item: Mapping[str, Any]) -> str:
-    true = {each["type"] for each in item.get("status", {}).get("conditions", []) if each["status"] == "True"}
+    true = {each["type"] for each in (item.get("status", {}).get("conditions") or []) if each["status"] == "True"}
     return next((name for name in _ENDS if name in true), "New")
 
 
@@ -177,21 +177,22 @@ def _is_served(api: Api, item: Mapping[str, Any]) -> bool:
     if item["kind"] != "CustomResourceDefinition":
         return True
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{item['metadata']['name']}"
-    conditions = (_found(api, path) or {}).get("status", {}).get("conditions", [])
+    # A definition that was made just now has `conditions: null`.
+    conditions = (_found(api, path) or {}).get("status", {}).get("conditions") or []
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
 def _problem(api: Api, workload: Workload, told: Mapping[str, Any]) -> str:
     """Return what a pod of the operator waits for, else what the Deployment says."""
     pods = (_found(api, f"/api/v1/namespaces/{workload.namespace}/pods") or {}).get("items", [])
-    return next(filter(None, (_waits(pod) for pod in pods)), "") or _said(told.get("conditions", []))
+    return next(filter(None, (_waits(pod) for pod in pods)), "") or _said(told.get("conditions") or [])
 
 
 def _waits(pod: Mapping[str, Any]) -> str:
     status = pod.get("status", {})
-    waiting = (each.get("state", {}).get("waiting") for each in status.get("containerStatuses", []))
+    waiting = (each.get("state", {}).get("waiting") for each in status.get("containerStatuses") or [])
     words = [f"{each.get('reason', '')}: {each.get('message', '')}".strip(": ") for each in waiting if each]
-    return next(iter(words), "") or _said(status.get("conditions", []))
+    return next(iter(words), "") or _said(status.get("conditions") or [])
 
 
 def _said(conditions: Iterable[Mapping[str, Any]]) -> str:

@@ -25,6 +25,6 @@ def workload(mine):
 def jobs(mine, workload, images, login, request):
     """A namespace for MPIJobs."""
     name = request.module.__name__.rpartition(".")[2].removeprefix("test_").replace("_", "-")
-    with namespace(mine, name, images, "{apiVersion: v1, kind: List, items: []}") as space:
+    with namespace(mine, name, images) as space:
         read = lambda path: login.run_as(mine.user, f"cat {path}")  # noqa: E731 -- one use
         yield mpi_jobs.MpiJobs(space, mpi_jobs.examples(workload, read), workload["images"])

@@ -14,10 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from requests.adapters import HTTPAdapter
+from urllib3.util import Retry
 
 MANAGER = "isthmus"
 TIMEOUT_S = 10.0
 _STATUS_GONE = 404
+# An answer with Retry-After (429: too many requests, or the storage of a new kind begins) is asked for again, as often
+# as client-go does; a connection that fails is the caller's to judge.
+_RETRIES = Retry(total=10, connect=0, read=0, redirect=0, other=0, allowed_methods=None, raise_on_status=False)
 
 
 class ApiError(Exception):
@@ -111,6 +116,7 @@ class ApiServer:
             with requests.Session() as session:
                 # No proxy of the site's leads to a pod network.
                 session.trust_env = False
+                session.mount("https://", HTTPAdapter(max_retries=_RETRIES))
                 response = session.request(
                     method,
                     access.server + path,
