@@ -130,7 +130,8 @@ def _replicas(count: int, image: str, name: str, command: list[str], memory_mib:
     }
     if name == "worker":
         container["readinessProbe"] = {"tcpSocket": {"port": 2222}, "periodSeconds": 1}
-    return {"replicas": count, "template": {"spec": {"containers": [container]}}}
+    # The operator's OnFailure would delete the pod of a launcher that failed, with its log.
+    return {"replicas": count, "restartPolicy": "Never", "template": {"spec": {"containers": [container]}}}
 
 
 def _fitting(item: Object, shape: Shape) -> Object:
