@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cluster import ROOT
-from tests.support.fixtures import cluster, computes, controller, login, nodes, other_user, two_computes, user
-from tests.support.user_clusters import fresh, site_images
+from tests.support.clusters.cluster import ROOT
+from tests.support.clusters.fixtures import cluster, computes, controller, login, nodes, other_user, two_computes, user
+from tests.support.clusters.user_clusters import fresh, site_images
 
 __all__ = ["cluster", "computes", "controller", "login", "nodes", "other_user", "two_computes", "user"]
 RESULTS = ROOT / "results/attack.json"

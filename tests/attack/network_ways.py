@@ -1,11 +1,11 @@
-"""The network's attacks as tables: each way's name, what `tests/support/network_ways.py` is to do, and where.
+"""The network's attacks as tables: each way's name, what `tests/support/attacks/network.py` is to do, and where.
 
 What stands in braces is an address, interface or name of the bed (`network_attack`): near and far are two nodes.
 """
 
 from itertools import product
 
-from tests.support.network_attack import PORT
+from tests.support.attacks.network_bed import PORT
 
 KINDS = ("tcp", "udp", "icmp")
 PLACES = ("pod_near", "pod_far", "leg_near", "leg_far")

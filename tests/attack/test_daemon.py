@@ -9,9 +9,9 @@ import zlib
 
 import pytest
 
-from tests.support import jobs
-from tests.support.cluster import ROOT
-from tests.support.waiting import wait
+from tests.support.clusters import jobs
+from tests.support.clusters.cluster import ROOT
+from tests.support.wait import wait
 from tests.unit.network.test_protocol_fuzz import changed, deep, flipped, random_bytes
 
 PLACE = "/usr/local/lib/isthmus-test-daemon-attacks.py"
@@ -29,7 +29,7 @@ HIDDEN = "hidden-service"
 @pytest.fixture(scope="module")
 def node(two_computes):
     """A compute node with the attack program."""
-    source = (ROOT / "tests/support/daemon_attacks.py").read_text()
+    source = (ROOT / "tests/support/attacks/daemon.py").read_text()
     chosen = two_computes[0]
     chosen.output(f"cat > {PLACE} <<'END'\n{source}\nEND")
     yield chosen

@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from tests.support import playbooks
-from tests.support.cluster import BIN, ROOT, inventory_sources
-from tests.support.home_traps import KEY, OUTSIDE_SCRIPT, OUTSIDE_STATE, SECRET, TRAPS
+from tests.support.attacks.home_traps import KEY, OUTSIDE_SCRIPT, OUTSIDE_STATE, SECRET, TRAPS
+from tests.support.clusters import playbooks
+from tests.support.clusters.cluster import BIN, ROOT, inventory_sources
 
 pytestmark = pytest.mark.attack("S1")
 OUTSIDE = "/var/lib/isthmus-trap"

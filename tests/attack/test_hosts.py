@@ -6,8 +6,8 @@ import shlex
 
 import pytest
 
-from tests.support.waiting import wait
-from tests.support.ways import tried
+from tests.support.attacks.commands import tried
+from tests.support.wait import wait
 
 # Where root looks for programs, settings and units; everybody's places are known.
 ROOTS = "/bin /boot /etc /lib /opt /root /run /sbin /srv /usr /var"

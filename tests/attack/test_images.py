@@ -5,11 +5,11 @@ import shlex
 
 import pytest
 
-from tests.support.cluster import ROOT
-from tests.support.hostile_images import ARCHIVES, WAYS
+from tests.support.attacks.hostile_images import ARCHIVES, WAYS
+from tests.support.clusters.cluster import ROOT
 
 pytestmark = pytest.mark.attack("S2")
-MAKER = (ROOT / "tests/support/hostile_images.py").read_text()
+MAKER = (ROOT / "tests/support/attacks/hostile_images.py").read_text()
 STATE = "cd {work}/target && find . -printf '%p %y %m %s %T@ %l\\n' | sort && cat existing"
 # What is in the way -> how it is laid, and what the user then reads.
 TRAPS = {

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from tests.support import jobs
-from tests.support.cluster import ROOT
+from tests.support.clusters import jobs
+from tests.support.clusters.cluster import ROOT
 
 PLACE = "/usr/local/lib/isthmus-test-jobsd-attacks.py"
 ATTACK = f"python3 {PLACE}"
@@ -21,7 +21,7 @@ def places(login, two_computes):
     """The hosts with the attack program."""
     if not json.loads(login.output("cat /etc/isthmus/kubernetes.json")).get("jobs"):
         pytest.skip("the site has no isthmus-jobsd")
-    source = (ROOT / "tests/support/jobsd_attacks.py").read_text()
+    source = (ROOT / "tests/support/attacks/jobsd.py").read_text()
     hosts = (login, *two_computes)
     for each in hosts:
         each.output(f"cat > {PLACE} <<'END'\n{source}\nEND")

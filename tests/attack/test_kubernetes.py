@@ -7,12 +7,12 @@ import shlex
 
 import pytest
 
-from tests.support import jobs
-from tests.support.cluster import ROOT
-from tests.support.waiting import wait
-from tests.support.ways import tried
+from tests.support.attacks.commands import tried
+from tests.support.clusters import jobs
+from tests.support.clusters.cluster import ROOT
+from tests.support.wait import wait
 
-PROGRAM = (ROOT / "tests/support/knocks.py").read_text()
+PROGRAM = (ROOT / "tests/support/attacks/kubernetes.py").read_text()
 NOTHING = ("API server", "API server, invented token", "API server, password")
 NOTHING += ("kubelet", "kubelet, invented token", "kubelet, exec", "channel")
 POD = ("API server", "kubelet", "another pod", "another job", "option of scancel", "no hello", "huge frame")

@@ -26,9 +26,9 @@ from tests.attack.network_ways import (
     TRAPPED,
     VXLAN,
 )
-from tests.support import network_attack
-from tests.support.user_clusters import UserCluster
-from tests.support.waiting import wait
+from tests.support.attacks import network_bed
+from tests.support.clusters.user_clusters import UserCluster
+from tests.support.wait import wait
 
 COUNT = "/proc/sys/net/netfilter/nf_conntrack_count"
 # network_connections_max of the test bed, and what others have there.
@@ -42,7 +42,7 @@ DNS_RATE = 1000
 def bed(cluster, two_computes, attacker, victim, user):
     """Pods of three users on two nodes."""
     users = {"attacker": attacker, "victim": victim, "other": user}
-    with network_attack.bed(cluster, *two_computes, users) as made:
+    with network_bed.bed(cluster, *two_computes, users) as made:
         yield made
 
 
@@ -79,7 +79,7 @@ def test_privileged_source_port(by_pod, way):
 @pytest.mark.parametrize("port", [1, 700, 1023])
 def test_privileged_source_port_outside(bed, port):
     """A pod asks a machine outside from a port below 1024."""
-    with closing(network_attack.Outside()) as outside:
+    with closing(network_bed.Outside()) as outside:
         way = {"name": "out", "kind": "tcp", "address": "{deployer}", "port": outside.port, "source_port": port}
         told = bed.in_pod([way])
     assert all(seen >= 1024 for seen in outside.seen), outside.seen
@@ -216,7 +216,7 @@ def test_flood_of_connections(bed, place):
     # Nobody has the last address of the hosts' network; of the host's own loopback nothing leaves it.
     target = "127.0.0.9" if place == "host" else bed.words["near"].rpartition(".")[0] + ".250"
     way = {"name": "flood", "kind": "flood", "address": target, "count": FLOOD}
-    count = partial(network_attack.root_reads, bed.near, COUNT)
+    count = partial(network_bed.root_reads, bed.near, COUNT)
     before = count()
     (bed.on_host if place == "host" else bed.in_pod)([way])
     assert count() - before < MOST + OTHERS
@@ -233,7 +233,7 @@ def test_flood_of_questions(bed):
     ask = {"name": "ask", "kind": "questions", "server": "{victim_leg_near}", "count": 100}
     ask |= {"question": "{victim_job}.{victim_name}.{domain}"}
     # A flood of connections uses up the attacker's own share of entries, until they time out.
-    wait(lambda: network_attack.root_reads(bed.near, COUNT), lambda entries: entries < OTHERS)
+    wait(lambda: network_bed.root_reads(bed.near, COUNT), lambda entries: entries < OTHERS)
     with ThreadPoolExecutor() as pool:
         flooding = pool.submit(bed.in_pod, [flood])
         time.sleep(2)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.user_clusters import namespace
-from tests.support.waiting import wait
+from tests.support.clusters.user_clusters import namespace
+from tests.support.wait import wait
 
 MANIFEST = (Path(__file__).parent / "manifests/pods.yml").read_text()
 FLAGS = "slurm-job.hpk.io/flags"

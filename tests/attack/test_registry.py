@@ -8,11 +8,11 @@ import shlex
 
 import pytest
 
-from tests.support.cluster import ROOT
-from tests.support.registry_site import quota
+from tests.support.clusters.cluster import ROOT
+from tests.support.clusters.registry import quota
 
 CREDENTIAL = ".apptainer/docker-config.json"
-PROGRAM = (ROOT / "tests/support/registry_attacks.py").read_text()
+PROGRAM = (ROOT / "tests/support/attacks/registry.py").read_text()
 MANIFEST = json.dumps({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json"})
 PLACES = {
     "the site's repository": ("/v2/isthmus/busybox", "isthmus/busybox"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ways import tried
+from tests.support.attacks.commands import tried
 
 PLACES = "/etc /opt /run /srv /usr/local /var/backups /var/cache /var/lib /var/log /var/spool /var/tmp /tmp"
 # Files of the deployer's folder that everybody may know.

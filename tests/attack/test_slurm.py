@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from tests.support import jobs
-from tests.support.waiting import wait
-from tests.support.ways import tried
+from tests.support.attacks.commands import tried
+from tests.support.clusters import jobs
+from tests.support.wait import wait
 
 # slurm_user_jobs_max of the test bed.
 JOBS_MAX = 1000

@@ -23,7 +23,7 @@ from tests.bench import testbed
 from tests.bench.results import quantile, save
 from tests.bench.testbed import TestBed
 
-PROGRAM = Path(__file__).resolve().parents[1] / "support/daemon_attacks.py"
+PROGRAM = Path(__file__).resolve().parents[1] / "support/attacks/daemon.py"
 PLACE = "/usr/local/lib/isthmus-bench-hostile.py"
 ALONE = f"python3 {PLACE} flood"
 IN_NAMESPACE = f"unshare --user --map-root-user --map-auto {ALONE}"

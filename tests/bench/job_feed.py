@@ -29,7 +29,8 @@ from isthmus.jobs.service import Service
 from isthmus.kubelet.slurm.feed import Feed
 from isthmus.kubelet.slurm.jobs import Jobs
 from tests.bench import results
-from tests.support import certificates, munged
+from tests.support.files import certificates
+from tests.support.servers import munged
 
 FIRST_UID = 20_000
 REPORTS_S, CHANGES_S, SETTLE_S = 2.0, 4.0, 15.0

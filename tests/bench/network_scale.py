@@ -32,7 +32,7 @@ from tests.bench.network_model import DRAWN, fit, plot
 from tests.bench.network_state import KEYS, RANGES, cluster, fill
 from tests.bench.results import RESULTS, quantile, save
 from tests.bench.simulated import FIRST, Machine, Simulation, ask_all, simulation
-from tests.support.waiting import wait
+from tests.support.wait import wait
 
 SWARM = (2, 4, 8, 16, 32, 64, 128)
 ALONE = (2, 100, 200, 400, 800, 1600, 2800, 4000)

@@ -21,7 +21,7 @@ from isthmus.network.state.store import Store
 from isthmus.network.state.view import View
 from tests.bench import results
 from tests.bench.network_state import KEYS, RANGES, cluster, fill
-from tests.support.etcd import AS_DEPLOYED, Cluster, running
+from tests.support.servers.etcd import AS_DEPLOYED, Cluster, running
 
 USERS = 1000
 UID, JOB = 100_000, 1_000_000

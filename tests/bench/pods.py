@@ -18,7 +18,7 @@ from rich.console import Console
 
 from tests.bench import testbed
 from tests.bench.results import quantile, save
-from tests.support import supervised as plans
+from tests.support.pods import plans
 
 SUPERVISED = Path(__file__).with_name("supervised_rounds.py")
 SCRIPT = Path(__file__).with_name("pod_rounds.py")

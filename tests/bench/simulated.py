@@ -34,9 +34,9 @@ from isthmus.network.dns.hostresolver import HostResolver
 from isthmus.network.dns.records import DnsSettings
 from isthmus.network.settings import Settings
 from tests.bench.network_state import RANGES
-from tests.support.etcd import AS_DEPLOYED, Cluster, new_cluster
-from tests.support.places import LIBC, NEWNET, NEWNS, PRIVATE, REC, checked
-from tests.support.waiting import wait
+from tests.support.networks.namespaces import LIBC, NEWNET, NEWNS, PRIVATE, REC, checked
+from tests.support.servers.etcd import AS_DEPLOYED, Cluster, new_cluster
+from tests.support.wait import wait
 
 NETWORK = IPv4Network("198.18.0.0/15")
 SWITCH, FIRST = NETWORK[1], NETWORK[257]

@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from tests.support import playbooks
-from tests.support.waiting import wait
+from tests.support.clusters import playbooks
+from tests.support.wait import wait
 
 NAME = "cut-off"
 MADE = ("-i", ".config/molecule/inventory", "playbooks/local.yml")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import playbooks
-from tests.support.waiting import wait
+from tests.support.clusters import playbooks
+from tests.support.wait import wait
 
 DISK_MIB = 6144
 USER_DATA = "#cloud-config\nssh_authorized_keys: ['{key}']\n"

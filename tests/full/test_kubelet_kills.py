@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.support import kubelet_kills
-from tests.support.user_clusters import fresh, namespace, site_images
-from tests.support.waiting import wait
+from tests.support.clusters import kubelet_kills
+from tests.support.clusters.user_clusters import fresh, namespace, site_images
+from tests.support.wait import wait
 
 KILLS = 20
 ENDING = [f"ends-{number}" for number in range(35)]

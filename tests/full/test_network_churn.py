@@ -10,8 +10,8 @@ from itertools import combinations
 
 import pytest
 
-from tests.support.leavings import Baseline
-from tests.support.waiting import wait
+from tests.support.clusters.network_state import Baseline
+from tests.support.wait import wait
 
 JOBS, AT_ONCE = 200, 20
 FOLDER = ".isthmus-churn"

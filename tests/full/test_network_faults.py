@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.leavings import Baseline
-from tests.support.network_faults import CASES, Fault, Phase
+from tests.support.clusters.network_faults import CASES, Fault, Phase
+from tests.support.clusters.network_state import Baseline
 
 # A job that has its pods, or is done with them, needs none of the daemons.
 UNNOTICED = {Phase.RUNNING, Phase.AFTER}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import playbooks
-from tests.support.cluster import ROOT
+from tests.support.clusters import playbooks
+from tests.support.clusters.cluster import ROOT
 
 NAME = "offline"
 DEPLOYER = f"{NAME}-deployer"

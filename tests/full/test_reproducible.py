@@ -11,8 +11,8 @@ from isthmus.artifacts import package, table
 from isthmus.artifacts.store import digest
 from isthmus.clients.build import golang
 from isthmus.model.programs import Arch
-from tests.support import playbooks
-from tests.support.cluster import ROOT
+from tests.support.clusters import playbooks
+from tests.support.clusters.cluster import ROOT
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "isthmus/go"
 # The suite of conformance cases takes longer than all others together.

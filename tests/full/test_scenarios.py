@@ -1,7 +1,7 @@
 import pytest
 
-from tests.support import playbooks
-from tests.support.cluster import ROOT
+from tests.support.clusters import playbooks
+from tests.support.clusters.cluster import ROOT
 
 SCENARIOS = sorted({path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml")})
 

@@ -8,8 +8,8 @@ src/stepmgr/stepmgr.c, read_slurm_conf in src/slurmctld/read_config.c, which mar
 
 import re
 
-from tests.support import jobs
-from tests.support.waiting import wait
+from tests.support.clusters import jobs
+from tests.support.wait import wait
 
 SCRIPT = """\
 #!/bin/bash

@@ -8,7 +8,7 @@ import os
 from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
-from tests.support.cluster import ROOT
+from tests.support.clusters.cluster import ROOT
 
 # A busy machine is no failure.
 COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}

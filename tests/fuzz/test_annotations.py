@@ -13,8 +13,8 @@ from isthmus.kubelet.admit import pod as refusals
 from isthmus.kubelet.slurm import flags, script
 from isthmus.kubelet.status import pod as status
 from isthmus.kubelet.translate import pod as translate
-from tests.support.pods import SETTINGS, container, pod
-from tests.support.reports import at
+from tests.support.pods.objects import SETTINGS, container, pod
+from tests.support.pods.statuses import at
 
 # What the kubelet itself says to sbatch; an annotation may change only the second half.
 OWN = ("job-name", "comment", "output", "export", "no-requeue", "chdir")

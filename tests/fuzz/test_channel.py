@@ -28,10 +28,10 @@ from isthmus.kubelet.status.reports import ReportError
 from isthmus.model.pod_job import JobState
 from isthmus.podproto import frames
 from isthmus.podproto.frames import FrameError
-from tests.support import pki
-from tests.support.fake_supervisor import FakeSupervisor
-from tests.support.pods import container, pod
-from tests.support.reports import at, ended, job, report, running, waiting
+from tests.support.fakes.supervisor import FakeSupervisor
+from tests.support.files import pki
+from tests.support.pods.objects import container, pod
+from tests.support.pods.statuses import at, ended, job, report, running, waiting
 
 HOSTILE, OTHER = (f"{number}1111111-2222-3333-4444-555555555555" for number in range(2))
 POD = pod(container("app"), container("side"), restartPolicy="Always")

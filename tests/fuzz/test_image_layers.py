@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from isthmus.images.archive import entries
 from isthmus.images.errors import HostileImageError
 from isthmus.images.layers import merge
-from tests.support.layers import entry, write
-from tests.support.squashfs_files import IMAGE, by_copying, by_mksquashfs, files, nobody_waits
+from tests.support.files.layers import entry, write
+from tests.support.files.squashfs_files import IMAGE, by_copying, by_mksquashfs, files, nobody_waits
 
 # Each example starts three programs.
 EXAMPLES = max(10, settings.default.max_examples // 10)

@@ -12,7 +12,7 @@ from isthmus.node.errors import RefusedError
 from isthmus.node.manifest import ManifestError, parse
 from isthmus.node.messages import MessageError, Request, read_request
 from isthmus.node.seal import SealError, seal
-from tests.support.joins import MANIFEST
+from tests.support.fakes.join_controller import MANIFEST
 
 REQUEST = json.loads(Request("c3", "0" * 16, "a" * 12, "s" * 43, "csr", "seal", False).written())
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=70)

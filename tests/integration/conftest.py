@@ -16,11 +16,12 @@ from isthmus.clients.etcd.wire import prefix_range
 from isthmus.model.network import Ranges
 from isthmus.network.state.keys import Keys
 from isthmus.network.state.store import Store
-from tests.support import apptainer_host, certificates
-from tests.support.etcd import PREFIX, running
-from tests.support.passable import passable
-from tests.support.supervised import Kubelet
-from tests.support.waiting import wait
+from tests.support.fakes.kubelet import Kubelet
+from tests.support.files import certificates
+from tests.support.files.passable import passable
+from tests.support.servers import apptainer_host
+from tests.support.servers.etcd import PREFIX, running
+from tests.support.wait import wait
 
 # Processes are found by it on the whole machine, so each of pytest's workers has its own.
 POD_UID = str(uuid.uuid4())

@@ -6,15 +6,15 @@ import sys
 
 import pytest
 
-from tests.support.cluster import ROOT
+from tests.support.clusters.cluster import ROOT
 
 HASH = "$6$salt$hash"
 RUN = """
 import json, sys
-from tests.support import modules
+from tests.support import ansible_modules
 asked = json.loads(sys.argv[1])
-module = modules.load("roles/base/library/accounts.py")
-told = [modules.run(module, **one) for one in asked]
+module = ansible_modules.load("roles/base/library/accounts.py")
+told = [ansible_modules.run(module, **one) for one in asked]
 print(json.dumps(told))
 """
 SHOWN = "getent passwd; echo ==; getent group; echo ==; cat /etc/shadow"

@@ -7,8 +7,8 @@ import yaml
 
 from isthmus.controlplane import bootstrap
 from isthmus.kubelet.objects.services import HEADLESS
-from tests.support import control_planes
-from tests.support.waiting import wait
+from tests.support.servers import control_planes
+from tests.support.wait import wait
 
 POD = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [{"name": "main", "image": "busybox"}]}}
 SERVICE = {"apiVersion": "v1", "kind": "Service", "spec": {"selector": {"app": "web"}}}

@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 
 from isthmus.clients.kube.apiserver import Access, ApiError, ApiServer
-from tests.support import certificates
+from tests.support.files import certificates
 
 
 class _Server(HTTPServer):

@@ -10,7 +10,7 @@ from werkzeug import Response
 
 from isthmus.artifacts.main import run
 from isthmus.clients.build import download
-from tests.support.programs import archive, arguments, release, sha256, write_mirror, write_table
+from tests.support.files.releases import archive, arguments, release, sha256, write_mirror, write_table
 
 CONTENT = b"#!/bin/sh\necho tool\n" * 20_000
 DIGEST = sha256(CONTENT)

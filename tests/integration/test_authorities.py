@@ -13,9 +13,9 @@ from isthmus.controlplane.layout import Home
 from isthmus.controlplane.pki import authorities, certificates, kubeconfig
 from isthmus.controlplane.pki import issuing as pki
 from isthmus.controlplane.pki.authorities import LIFE, OVERLAP, WINDOW
-from tests.support import control_planes
-from tests.support.etcd import program
-from tests.support.waiting import wait
+from tests.support.servers import control_planes
+from tests.support.servers.etcd import program
+from tests.support.wait import wait
 
 NAMES = pki.Names("alice", "slurm", "cluster.local", IPv4Address("10.96.0.1"), (), (IPv4Address("127.0.0.1"),))
 NOW = datetime.now(UTC)

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from tests.support.cluster import ROOT
+from tests.support.clusters.cluster import ROOT
 
 
 def test_simulated_nodes_are_given_networks():

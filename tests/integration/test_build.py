@@ -9,7 +9,7 @@ from isthmus.artifacts import table
 from isthmus.clients.build import golang
 from isthmus.clients.process import ProcessError
 from isthmus.model.programs import Arch
-from tests.support.cluster import ROOT
+from tests.support.clusters.cluster import ROOT
 
 SMALLEST = "cni-loopback"
 LOCK = ROOT / "locks/build.txt"

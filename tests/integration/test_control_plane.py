@@ -13,8 +13,8 @@ import requests
 from isthmus.clients.kube.apiserver import Access, ApiError, ApiServer
 from isthmus.controlplane.layout import Layout
 from isthmus.controlplane.pki import issuing as pki
-from tests.support import control_planes
-from tests.support.waiting import wait
+from tests.support.servers import control_planes
+from tests.support.wait import wait
 
 NAMES = pki.Names("alice", "slurm", "cluster.local", IPv4Address("10.96.0.1"), (), (IPv4Address("127.0.0.1"),))
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "told"}, "stringData": {"word": "xyzzy-plugh"}}

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from isthmus.controlplane.data import lineage, snapshots
-from tests.support import control_planes
-from tests.support.waiting import wait
+from tests.support.servers import control_planes
+from tests.support.wait import wait
 
 # Never within a test: only the one at the start and the one at the end.
 SELDOM_S = 3600

@@ -16,8 +16,8 @@ from isthmus.clients.etcd.store import (
     Put,
     UnavailableError,
 )
-from tests.support.etcd import PASSWORDS, PREFIX, new_cluster, running
-from tests.support.waiting import wait
+from tests.support.servers.etcd import PASSWORDS, PREFIX, new_cluster, running
+from tests.support.wait import wait
 
 # It takes milliseconds; the rest is for a busy machine.
 TIMEOUT_S = 60

@@ -4,7 +4,7 @@ import pytest
 
 from isthmus.clients.etcd.access import Account, Permission, Right, settle
 from isthmus.clients.etcd.store import DeniedError, Etcd
-from tests.support.etcd import PASSWORDS, PREFIX, running
+from tests.support.servers.etcd import PASSWORDS, PREFIX, running
 
 ROOT = Account("root", PASSWORDS["root"])
 NETWORKD = Account("networkd", PASSWORDS["networkd"], frozenset({Permission.below(PREFIX, Right.READWRITE)}))

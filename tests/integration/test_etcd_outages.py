@@ -10,9 +10,9 @@ import requests
 
 from isthmus.clients.etcd.store import Etcd, UnavailableError
 from isthmus.clients.etcd.wire import prefix_range
-from tests.support.etcd import PREFIX, new_cluster
-from tests.support.etcd import running as started
-from tests.support.waiting import wait
+from tests.support.servers.etcd import PREFIX, new_cluster
+from tests.support.servers.etcd import running as started
+from tests.support.wait import wait
 
 # Things take milliseconds, elections a second; the rest is for a busy machine.
 TIMEOUT_S = 60

@@ -10,7 +10,7 @@ from isthmus.clients.etcd.gateway import Gateway
 from isthmus.clients.etcd.snapshot import Snapshots, is_whole
 from isthmus.controlplane import programs
 from isthmus.controlplane.data.saving import BOUNDS
-from tests.support.etcd import program, running
+from tests.support.servers.etcd import program, running
 
 WORTH_NOTHING = ("/registry/leases/kube-node-lease/slurm", "/registry/masterleases/10.0.0.1", "compact_rev_key")
 OBJECTS = ("/registry/configmaps/default/a", "/registry/pods/default/a", "/registry/leased.example.org/a")

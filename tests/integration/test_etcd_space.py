@@ -5,8 +5,8 @@ import pytest
 from isthmus.clients.etcd.store import Etcd, EtcdError
 from isthmus.network.state.keys import Keys
 from isthmus.network.state.store import Store
-from tests.support.etcd import PREFIX, running
-from tests.support.network_hosts import RANGES
+from tests.support.networks.daemons import RANGES
+from tests.support.servers.etcd import PREFIX, running
 
 QUOTA = 16 * 2**20
 

@@ -7,8 +7,8 @@ import pytest
 
 from isthmus.clients.cni.plugins import CniError
 from isthmus.clients.netlink import namespaces
-from tests.support.flannel import RANGE, FlannelNodes
-from tests.support.places import TCP, UDP, needs_root
+from tests.support.networks.flannel import RANGE, FlannelNodes
+from tests.support.networks.namespaces import TCP, UDP, needs_root
 
 pytestmark = needs_root
 PORT = 5000

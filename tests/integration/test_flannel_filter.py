@@ -13,11 +13,10 @@ from isthmus.model.node_network import FLANNEL_PORT, NodePlan
 from isthmus.network.drivers.flannel_rules import Backend, Flannel
 from isthmus.network.node import rules
 from tests.integration.test_rules_forged import ARRIVES_S, received, send
-from tests.support import frames
-from tests.support.etcd import running
-from tests.support.flannel import RANGE, FlannelNodes
-from tests.support.places import TCP, UDP, needs_root
-from tests.support.pod_networks import (
+from tests.support.networks import packets
+from tests.support.networks.flannel import RANGE, FlannelNodes
+from tests.support.networks.namespaces import TCP, UDP, needs_root
+from tests.support.networks.pod_networks import (
     ALICE,
     ALICES,
     ALLOWED,
@@ -30,7 +29,8 @@ from tests.support.pod_networks import (
     SERVED,
     SLURM,
 )
-from tests.support.pod_networks import SETTINGS as PRIVATE
+from tests.support.networks.pod_networks import SETTINGS as PRIVATE
+from tests.support.servers.etcd import running
 
 pytestmark = needs_root
 PMIX, ETCD, FORGED = 40000, 2379, 6000
@@ -138,8 +138,8 @@ def test_forged_vxlan_arrives_from_root_of_members_alone(world, who, user, arriv
         pytest.skip("the backend has no VXLAN")
     sender, target = world.told["n1", 1].address, world.told["n2", 1].address
     device = json.loads(world.nodes.places["n2"].ip("-j link show flannel.1"))[0]["address"]
-    packet = frames.udp(sender, target, FORGED, b"forged")
-    forged = frames.vxlan(1, frames.ethernet(device, "0a:58:0a:81:01:02", frames.IPV4, packet))
+    packet = packets.udp(sender, target, FORGED, b"forged")
+    forged = packets.vxlan(1, packets.ethernet(device, "0a:58:0a:81:01:02", packets.IPV4, packet))
     with world.pods["n2", 1].open(UDP, "", FORGED) as victim:
         send(world.nodes.places[who], user, world.nodes.address("n2"), FLANNEL_PORT, forged)
         assert received(victim, ARRIVES_S if arrives else 0.3) == (b"forged" if arrives else b"")

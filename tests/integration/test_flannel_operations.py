@@ -25,11 +25,11 @@ from isthmus.network.services.apply import PodServices
 from isthmus.network.state.keys import Keys
 from isthmus.network.state.store import Store
 from isthmus.network.state.view import View
-from tests.support.etcd import PREFIX, running
-from tests.support.flannel import FlannelNodes
-from tests.support.kernel import FakeFollower, FakeKernel
-from tests.support.places import needs_root
-from tests.support.waiting import wait
+from tests.support.fakes.kernel import FakeFollower, FakeKernel
+from tests.support.networks.flannel import FlannelNodes
+from tests.support.networks.namespaces import needs_root
+from tests.support.servers.etcd import PREFIX, running
+from tests.support.wait import wait
 
 RANGE = IPv4Network("10.64.0.0/16")
 pytestmark = needs_root

@@ -5,7 +5,7 @@ import tarfile
 
 import pytest
 
-from tests.support import playbooks
+from tests.support.clusters import playbooks
 
 SECRET = (".pem", ".key", "id_rsa", "id_ed25519", "authorized_keys")
 # A daemon with a key of its own, one that is disabled, and SSH, which makes host keys when it is installed.

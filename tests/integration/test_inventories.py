@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from tests.support.cluster import BIN, ROOT
+from tests.support.clusters.cluster import BIN, ROOT
 
 HOSTS = """\
 controller: {hosts: {ctl: {ansible_host: 192.0.2.10}}}

@@ -18,8 +18,9 @@ from isthmus.jobs.hub import Hub
 from isthmus.jobs.service import Service
 from isthmus.model import job_feed
 from isthmus.model.job_feed import Wish
-from tests.support import certificates, munged
-from tests.support.shared_slurm import SharedSlurm
+from tests.support.fakes.shared_slurm import SharedSlurm
+from tests.support.files import certificates
+from tests.support.servers import munged
 
 ALICE, BOB, NOBODYS = 1001, 1002, 231072
 TIMEOUT_S = 20

@@ -19,7 +19,7 @@ from isthmus.node.joining import Joining, Kept
 from isthmus.node.manifest import Field
 from isthmus.node.remote import Controller as Remote
 from isthmus.node.service.doors import Bounds
-from tests.support.joins import MANIFEST, Commands, Controller
+from tests.support.fakes.join_controller import MANIFEST, Commands, Controller
 
 MUNGE = "the key of munge"
 FILES = [

@@ -19,7 +19,7 @@ from isthmus.clients.netlink import wire as netlink_wire
 from isthmus.clients.netlink.networks import Kernel
 from isthmus.model.node_network import FLOOD, Forward, Leg, NodePlan, Pod, mac
 from isthmus.network.node import steps
-from tests.support.places import Place, needs_root
+from tests.support.networks.namespaces import Place, needs_root
 
 pytestmark = needs_root
 

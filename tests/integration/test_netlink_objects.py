@@ -9,7 +9,7 @@ import pytest
 from isthmus.clients.netlink.networks import Kernel, NotThereError, Underlay
 from isthmus.clients.netlink.wire import AlreadyThereError, Wire
 from isthmus.model.node_network import FLOOD, Forward, Leg, NodePlan, Pod, mac
-from tests.support.places import Place, needs_root
+from tests.support.networks.namespaces import Place, needs_root
 
 pytestmark = needs_root
 

@@ -4,8 +4,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.support.places import TCP, UDP, needs_root
-from tests.support.pod_networks import ALICE, BOB, MEMBERS, PodNetworks, sysctl
+from tests.support.networks.namespaces import TCP, UDP, needs_root
+from tests.support.networks.pod_networks import ALICE, BOB, MEMBERS, PodNetworks, sysctl
 
 pytestmark = needs_root
 PORT = 5000

@@ -19,9 +19,9 @@ from isthmus.network.api.messages import (
     Trace,
 )
 from isthmus.network.state.keys import JobKey
-from tests.support.network_hosts import ALICE, BOB, code, prepare, two_hosts
-from tests.support.services import answering, place
-from tests.support.waiting import wait
+from tests.support.networks.daemons import ALICE, BOB, code, prepare, two_hosts
+from tests.support.pods.services import answering, place
+from tests.support.wait import wait
 
 
 @pytest.fixture

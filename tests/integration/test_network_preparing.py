@@ -7,8 +7,8 @@ import pytest
 
 from isthmus.network.api import operations
 from isthmus.network.api.messages import JobGet, JobRelease
-from tests.support.network_hosts import code, prepare, two_hosts
-from tests.support.waiting import wait
+from tests.support.networks.daemons import code, prepare, two_hosts
+from tests.support.wait import wait
 
 
 @pytest.fixture

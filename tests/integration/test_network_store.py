@@ -13,7 +13,7 @@ from isthmus.model.network import Node, Ranges
 from isthmus.network.state.ipam import RangeFullError, Request
 from isthmus.network.state.keys import JobKey, Keys
 from isthmus.network.state.store import ContendedError, RangesDifferError, Store
-from tests.support.waiting import wait
+from tests.support.wait import wait
 
 RANGES = Ranges(IPv4Network("10.64.0.0/16"))
 USERS = {2001: "alice", 2002: "bob", 2003: "carol"}

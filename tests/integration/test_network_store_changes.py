@@ -11,7 +11,7 @@ from isthmus.model.network import Node
 from isthmus.network.state.keys import JobKey, Keys
 from isthmus.network.state.store import NodeBusyError
 from tests.integration.test_network_store import ended, request
-from tests.support.waiting import wait
+from tests.support.wait import wait
 
 
 def test_name_is_written_into_the_job_and_nothing_else_changes(store):

@@ -9,9 +9,9 @@ from isthmus.network.api import limits
 from isthmus.network.api.messages import JobGet, JobServices, LeaseTake, Reserve, Unreserve
 from isthmus.network.api.protocol import encode_request
 from isthmus.network.state.keys import JobKey
-from tests.support.network_hosts import ALICE, BOB, code, prepare, two_hosts
-from tests.support.services import answering, place
-from tests.support.waiting import wait
+from tests.support.networks.daemons import ALICE, BOB, code, prepare, two_hosts
+from tests.support.pods.services import answering, place
+from tests.support.wait import wait
 
 
 @pytest.fixture

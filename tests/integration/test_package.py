@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from tests.support.cluster import ROOT
+from tests.support.clusters.cluster import ROOT
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from isthmus.artifacts import package, recipe
 from isthmus.artifacts.errors import ChecksumError
 from isthmus.clients.process import ProcessError
 from isthmus.filters.errors import InputError
-from tests.support.programs import sha256
+from tests.support.files.releases import sha256
 
 CONTENT = b"no archive"
 

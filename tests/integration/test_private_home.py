@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.support.passable import passable
+from tests.support.files.passable import passable
 
 NOBODY = pwd.getpwnam("nobody").pw_uid
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and other users need root")

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.support.image_tools import REGISTRY
+from tests.support.fakes.image_tools import REGISTRY
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts need root")
 # The programs' own files are open by then, and what they write still arrives: a new mount is what others see.
@@ -16,7 +16,7 @@ from pathlib import Path
 from isthmus.clients import process
 from isthmus.images import errors, pull
 from isthmus.model import images
-from tests.support.image_tools import FakeTools
+from tests.support.fakes.image_tools import FakeTools
 
 home, moment, reference = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 tools = FakeTools()

@@ -14,8 +14,8 @@ import pytest
 from isthmus.clients import registry as client
 from isthmus.clients.registry import Login, RegistryError
 from isthmus.model.registry import Access, Readers
-from tests.support import registries
-from tests.support.registries import KEEPER, LAYER_GIB, MANIFEST, WRITERS, digest, until_counted
+from tests.support.servers import registries
+from tests.support.servers.registries import KEEPER, LAYER_GIB, MANIFEST, WRITERS, digest, until_counted
 
 MIB = 1 << 20
 SITES = b"the site's layer"

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from isthmus.registry.rights import Scope
 from isthmus.registry.tokens import LEEWAY_S, LIFETIME_S, Signer
-from tests.support import registries
+from tests.support.servers import registries
 
 ALL = frozenset({"pull", "push", "delete"})
 WRITES = {"POST": "/v2/alice/tool/blobs/uploads/", "PUT": "/v2/alice/tool/manifests/2"}

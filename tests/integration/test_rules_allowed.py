@@ -5,8 +5,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.support.places import TCP, UDP, needs_root
-from tests.support.pod_networks import (
+from tests.support.networks.namespaces import TCP, UDP, needs_root
+from tests.support.networks.pod_networks import (
     ADMIN,
     ALICE,
     ALICES,

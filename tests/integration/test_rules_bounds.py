@@ -9,8 +9,8 @@ import pytest
 
 from isthmus.model.subids import Range
 from isthmus.network.node.rules_bounds import Bounds
-from tests.support.places import TCP, UDP, needs_root
-from tests.support.pod_networks import ALICE, BOB, OPEN, SERVED, SETTINGS, PodNetworks
+from tests.support.networks.namespaces import TCP, UDP, needs_root
+from tests.support.networks.pod_networks import ALICE, BOB, OPEN, SERVED, SETTINGS, PodNetworks
 
 pytestmark = needs_root
 MOST = 100

@@ -7,9 +7,9 @@ from contextlib import ExitStack, closing
 import pytest
 
 from isthmus.model.node_network import mac
-from tests.support import frames
-from tests.support.places import UDP, Place, needs_root
-from tests.support.pod_networks import ALICE, EVE, PodNetworks, sysctl
+from tests.support.networks import packets
+from tests.support.networks.namespaces import UDP, Place, needs_root
+from tests.support.networks.pod_networks import ALICE, EVE, PodNetworks, sysctl
 
 pytestmark = needs_root
 PORT = 6000
@@ -67,7 +67,7 @@ def send(place, user, address, port, data, device=""):
 def inner(world, data):
     """Return a frame as alice's pod on n1 would send it to her pod on n2."""
     sender, target = world.pod_address("n1", 1), world.pod_address("n2", 1)
-    return frames.ethernet(mac(target), mac(sender), frames.IPV4, frames.udp(sender, target, PORT, data))
+    return packets.ethernet(mac(target), mac(sender), packets.IPV4, packets.udp(sender, target, PORT, data))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def inner(world, data):
     [("n1", EVE, True, True), ("n1", ALICE, True, True), ("outside", 0, False, True), ("n1", 0, True, False)],
 )
 def test_forged_vxlan_arrives_from_root_of_members_only(world, filtered, victim, who, user, member, needs_filter):
-    forged = frames.vxlan(ALICE, inner(world, b"forged"))
+    forged = packets.vxlan(ALICE, inner(world, b"forged"))
     send(world.nodes.places[who], user, world.nodes.address("n2"), 4789, forged)
     arrives = not filtered or not needs_filter
     assert received(victim, ARRIVES_S if arrives else 0.3) == (b"forged" if arrives else b"")
@@ -84,14 +84,14 @@ def test_forged_vxlan_arrives_from_root_of_members_only(world, filtered, victim,
 def test_forged_vxlan_to_the_senders_own_node_is_dropped(world, filtered):
     with world.pods["n1", 1].open(UDP, "", PORT) as receiver:
         sender, target = world.pod_address("n2", 1), world.pod_address("n1", 1)
-        packet = frames.udp(sender, target, PORT, b"forged")
-        frame = frames.ethernet(mac(target), mac(sender), frames.IPV4, packet)
-        send(world.nodes.places["n1"], EVE, world.nodes.address("n1"), 4789, frames.vxlan(ALICE, frame))
+        packet = packets.udp(sender, target, PORT, b"forged")
+        frame = packets.ethernet(mac(target), mac(sender), packets.IPV4, packet)
+        send(world.nodes.places["n1"], EVE, world.nodes.address("n1"), 4789, packets.vxlan(ALICE, frame))
         assert bool(received(receiver, 0.3 if filtered else ARRIVES_S)) is not filtered
 
 
 def test_forged_vxlan_from_a_pod_is_dropped(world, filtered, victim):
-    forged = frames.vxlan(ALICE, inner(world, b"forged"))
+    forged = packets.vxlan(ALICE, inner(world, b"forged"))
     send(world.pods["n1", 2], 0, world.nodes.address("n2"), 4789, forged)
     assert bool(received(victim, 0.3 if filtered else ARRIVES_S)) is not filtered
 
@@ -120,7 +120,7 @@ def test_forged_vxlan_from_another_network_of_a_node_is_dropped(world, filtered,
             place.ip(f"link set {device} up")
         guest.ip("route add default via 10.244.0.1")
         node.run("nft", "-f", "-", text=TRANSLATE)
-        send(guest, 0, world.nodes.address("n2"), 4789, frames.vxlan(ALICE, inner(world, b"forged")))
+        send(guest, 0, world.nodes.address("n2"), 4789, packets.vxlan(ALICE, inner(world, b"forged")))
         assert bool(received(victim, 0.3 if filtered else ARRIVES_S)) is not filtered
         assert guest.asks(world.nodes.address("n2"), 5000, UDP) == str(world.nodes.address("n1"))
 
@@ -130,17 +130,17 @@ def spoofs(world):
     own, other, target = world.pod_address("n1", 1), world.leg("n1", ALICE), world.pod_address("n2", 1)
     alien = world.pod_address("n2", 2)
 
-    def packet(sender_mac, sender, kind=frames.IPV4, tag=b""):
-        return frames.ethernet(mac(target), sender_mac, kind, tag + frames.udp(sender, target, PORT, b"marked"))
+    def packet(sender_mac, sender, kind=packets.IPV4, tag=b""):
+        return packets.ethernet(mac(target), sender_mac, kind, tag + packets.udp(sender, target, PORT, b"marked"))
 
     return {
         "honest": packet(mac(own), own),
         "MAC of the leg": packet(mac(other), own),
         "address of the leg": packet(mac(own), other),
         "address of another user": packet(mac(own), alien),
-        "VLAN": packet(mac(own), own, frames.VLAN, b"\0\1\x08\0"),
-        "IPv6": frames.ethernet(
-            mac(target), mac(own), frames.IPV6, b"\x60\0\0\0\0\x06\x3b\x40" + bytes(32) + b"marked"
+        "VLAN": packet(mac(own), own, packets.VLAN, b"\0\1\x08\0"),
+        "IPv6": packets.ethernet(
+            mac(target), mac(own), packets.IPV6, b"\x60\0\0\0\0\x06\x3b\x40" + bytes(32) + b"marked"
         ),
         "ARP, honest": arp(target, mac(own), mac(own), own),
         "ARP, address of the leg": arp(target, mac(own), mac(own), other),
@@ -150,8 +150,8 @@ def spoofs(world):
 
 
 def arp(target, frame_mac, sender_mac, sender):
-    claim = frames.arp_reply(sender_mac, sender, mac(target), target)
-    return frames.ethernet(mac(target), frame_mac, frames.ARP, claim + b"marked")
+    claim = packets.arp_reply(sender_mac, sender, mac(target), target)
+    return packets.ethernet(mac(target), frame_mac, packets.ARP, claim + b"marked")
 
 
 def test_pod_sends_only_with_its_own_mac_and_address(world, filtered):
@@ -172,8 +172,8 @@ def test_pod_cannot_take_over_an_address_by_arp(world, filtered):
     assert mac(leg) in victim.ip(f"neigh show {leg}")
     own, target = mac(world.pod_address("n1", 1)), world.pod_address("n2", 1)
     with tap(attacker) as sender:
-        claim = frames.arp_reply(own, leg, mac(target), target)
-        sender.send(frames.ethernet(mac(target), own, frames.ARP, claim))
+        claim = packets.arp_reply(own, leg, mac(target), target)
+        sender.send(packets.ethernet(mac(target), own, packets.ARP, claim))
     seen = wait_for(lambda: victim.ip(f"neigh show {leg}"), lambda shown: own in shown)
     assert (own in seen) is not filtered
 

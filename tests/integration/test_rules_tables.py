@@ -10,8 +10,8 @@ from isthmus.clients import nftables
 from isthmus.model.network import Node, State
 from isthmus.model.node_network import Leg, NodePlan, Pod
 from isthmus.network.node import rules
-from tests.support.places import Place, needs_root
-from tests.support.pod_networks import SETTINGS
+from tests.support.networks.namespaces import Place, needs_root
+from tests.support.networks.pod_networks import SETTINGS
 
 pytestmark = needs_root
 

@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 import pytest
 
 from tests.integration.test_rules_forged import received, send, tap
-from tests.support.places import TCP, UDP, needs_root
-from tests.support.pod_networks import ADMIN, ALICE, ALLOWED, BOB, OPEN, SLURM, PodNetworks
+from tests.support.networks.namespaces import TCP, UDP, needs_root
+from tests.support.networks.pod_networks import ADMIN, ALICE, ALLOWED, BOB, OPEN, SLURM, PodNetworks
 
 pytestmark = needs_root
 PORT, PRIVILEGED, PMIX = 7001, 700, 45679

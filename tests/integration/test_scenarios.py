@@ -4,7 +4,7 @@ import os
 import re
 import subprocess
 
-from tests.support.cluster import BIN, ROOT
+from tests.support.clusters.cluster import BIN, ROOT
 
 FOLDERS = {path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml")}
 

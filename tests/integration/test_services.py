@@ -13,9 +13,9 @@ from isthmus.model.services import Answering, Endpoint, Place, Transport
 from isthmus.network.api.protocol import RequestError
 from isthmus.network.services import rules as service_rules
 from isthmus.network.services.apply import PodServices
-from tests.support.places import TCP, UDP, needs_root
-from tests.support.pod_networks import ALICE, BOB, DENIED, OPEN, SERVED, PodNetworks
-from tests.support.waiting import wait
+from tests.support.networks.namespaces import TCP, UDP, needs_root
+from tests.support.networks.pod_networks import ALICE, BOB, DENIED, OPEN, SERVED, PodNetworks
+from tests.support.wait import wait
 
 pytestmark = needs_root
 SERVICES = IPv4Network("10.96.0.0/16")

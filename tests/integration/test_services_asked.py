@@ -22,9 +22,9 @@ from isthmus.network.api.server import UsersServer
 from isthmus.network.node.plugin import Watcher
 from isthmus.network.services import rules as service_rules
 from isthmus.network.services.apply import PodServices
-from tests.support.places import TCP, needs_root
-from tests.support.pod_networks import ALICE, BOB, SETTINGS, PodNetworks
-from tests.support.services import answering, place
+from tests.support.networks.namespaces import TCP, needs_root
+from tests.support.networks.pod_networks import ALICE, BOB, SETTINGS, PodNetworks
+from tests.support.pods.services import answering, place
 
 pytestmark = needs_root
 WEB = "10.96.0.9"

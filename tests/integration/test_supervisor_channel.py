@@ -4,9 +4,10 @@ import json
 import time
 
 from isthmus.kubelet.pods.parts import Pauses
-from tests.support import certificates
-from tests.support.supervised import Kubelet, container, plan, wait_for_log
-from tests.support.waiting import wait
+from tests.support.fakes.kubelet import Kubelet, wait_for_log
+from tests.support.files import certificates
+from tests.support.pods.plans import container, plan
+from tests.support.wait import wait
 
 
 def be_away(kubelet, time_s):

@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from tests.support.faulty_home import FaultyHome
-from tests.support.supervised import container, plan, probe
-from tests.support.waiting import wait
+from tests.support.fakes.faulty_home import FaultyHome
+from tests.support.pods.plans import container, plan, probe
+from tests.support.wait import wait
 
 # Counts where exec sees it, and says so many bytes with each number: no program may wait for its log.
 SCRIPT = """trap 'exit 3' TERM

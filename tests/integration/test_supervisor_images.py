@@ -2,8 +2,9 @@
 
 import pytest
 
-from tests.support.supervised import container, mount, plan, volume, wait_for_log
-from tests.support.waiting import wait
+from tests.support.fakes.kubelet import wait_for_log
+from tests.support.pods.plans import container, mount, plan, volume
+from tests.support.wait import wait
 
 UP = "trap 'exit 5' TERM; echo up; while :; do sleep 0.05; done"
 CHANGED = "Container main definition changed, will be restarted"

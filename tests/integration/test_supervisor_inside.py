@@ -3,9 +3,10 @@
 from base64 import b64encode
 from pathlib import Path
 
-from tests.support.apptainer_host import UID
-from tests.support.supervised import action, container, mount, plan, volume, wait_for_log
-from tests.support.waiting import wait
+from tests.support.fakes.kubelet import wait_for_log
+from tests.support.pods.plans import action, container, mount, plan, volume
+from tests.support.servers.apptainer_host import UID
+from tests.support.wait import wait
 
 
 def log(pod, name="main"):

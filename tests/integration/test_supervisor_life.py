@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.supervised import action, container, mount, plan, volume, wait_for_log
-from tests.support.waiting import wait
+from tests.support.fakes.kubelet import wait_for_log
+from tests.support.pods.plans import action, container, mount, plan, volume
+from tests.support.wait import wait
 
 SHARED = [volume("shared", "dir")]
 AT_DATA = [mount("shared", "/data")]

@@ -10,9 +10,9 @@ import pytest
 from isthmus.images import archive, base, layers
 from isthmus.images.squashfs import writing
 from isthmus.model import images
-from tests.support import set_id
-from tests.support.layers import entry, write
-from tests.support.supervised import container, plan
+from tests.support.attacks import set_id
+from tests.support.files.layers import entry, write
+from tests.support.pods.plans import container, plan
 
 IMAGE = images.parse("registry:5000/app")
 APP = {"uid": 1000, "gid": 50}

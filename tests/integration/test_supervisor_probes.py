@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.support.supervised import container, mount, plan, probe, volume, wait_for_log
+from tests.support.fakes.kubelet import wait_for_log
+from tests.support.pods.plans import container, mount, plan, probe, volume
 
 HTTP = "mkdir -p /www; echo ok >/www/ok; httpd -p 18232 -h /www; sleep 1000"
 

@@ -1,6 +1,6 @@
 """What the ranks of an MPI container have of their pod, on real Apptainer."""
 
-from tests.support.supervised import container, mount, plan, volume
+from tests.support.pods.plans import container, mount, plan, volume
 
 
 def said(pod, script, *volumes, **rest):

@@ -1,6 +1,7 @@
 """A home that takes no more files while a pod runs: the pod goes on, and the kubelet hears how it ends."""
 
-from tests.support.supervised import container, plan, wait_for_log
+from tests.support.fakes.kubelet import wait_for_log
+from tests.support.pods.plans import container, plan
 
 
 def test_pod_goes_on_when_its_folder_turns_read_only(pod):

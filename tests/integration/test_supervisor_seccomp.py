@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.supervised import container, plan
+from tests.support.pods.plans import container, plan
 
 # podman, which makes the node of these tests, needs the package that has it.
 DEFAULT = Path("/usr/share/containers/seccomp.json")

@@ -5,8 +5,9 @@ import signal
 from pathlib import Path
 
 from isthmus.supervisor.runtime import steps
-from tests.support.supervised import action, container, plan, wait_for_log
-from tests.support.waiting import wait
+from tests.support.fakes.kubelet import wait_for_log
+from tests.support.pods.plans import action, container, plan
+from tests.support.wait import wait
 
 
 def is_python(pid):

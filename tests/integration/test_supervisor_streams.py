@@ -9,8 +9,9 @@ import pytest
 from isthmus.podproto import frames, windows
 from isthmus.podproto.frames import Channel
 from isthmus.supervisor.main import LAST_WORD_S
-from tests.support.supervised import container, plan, probe, wait_for_log
-from tests.support.waiting import wait
+from tests.support.fakes.kubelet import wait_for_log
+from tests.support.pods.plans import container, plan, probe
+from tests.support.wait import wait
 
 SERVER = "mkdir -p /www; echo page >/www/index.html; httpd -f -p 127.0.0.1:18231 -h /www"
 

@@ -4,8 +4,8 @@ import base64
 
 import pytest
 
-from tests.support.supervised import container, mount, plan, volume
-from tests.support.waiting import wait
+from tests.support.pods.plans import container, mount, plan, volume
+from tests.support.wait import wait
 
 
 def file(path, text, mode=0o644):

@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from tests.support.supervised import container, mount, plan, probe, volume, wait_for_log
+from tests.support.fakes.kubelet import wait_for_log
+from tests.support.pods.plans import container, mount, plan, probe, volume
 
 # renameat2(2): two names change places in one step.
 _EXCHANGE, _AT_FDCWD = 2, -100

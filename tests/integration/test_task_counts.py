@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 
-from tests.support.cluster import BIN, ROOT
+from tests.support.clusters.cluster import BIN, ROOT
 
 TASKS = """
 - name: Ask twice

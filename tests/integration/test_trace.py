@@ -9,8 +9,8 @@ import pytest
 from isthmus.network.node.rules import Protocol
 from isthmus.network.trace.points import Finder, visible
 from isthmus.network.trace.way import Probe, Verdict, trace, verdict
-from tests.support.places import TCP, UDP, needs_root
-from tests.support.pod_networks import (
+from tests.support.networks.namespaces import TCP, UDP, needs_root
+from tests.support.networks.pod_networks import (
     ADMIN,
     ALICE,
     ALICES,

@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from tests.support import hostile_images
-from tests.support.apptainer_host import USER
+from tests.support.attacks import hostile_images
+from tests.support.servers.apptainer_host import USER
 
 HOME = f"/home/{USER}/prey"
 STATE = "cd $0 && find . -printf '%p %y %m %s %T@ %l\\n' | sort && cat existing"

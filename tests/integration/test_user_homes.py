@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import modules
-from tests.support.home_traps import KEY, OUTSIDE_SCRIPT, OUTSIDE_STATE, SECRET, TRAPS
-from tests.support.passable import passable
+from tests.support import ansible_modules
+from tests.support.attacks.home_traps import KEY, OUTSIDE_SCRIPT, OUTSIDE_STATE, SECRET, TRAPS
+from tests.support.files.passable import passable
 
 # ssh-keygen wants one that passwd(5) knows.
 UID = pwd.getpwnam("nobody").pw_uid
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="to be another user ne
 
 @pytest.fixture(scope="module")
 def module():
-    return modules.load("roles/base/library/user_homes.py")
+    return ansible_modules.load("roles/base/library/user_homes.py")
 
 
 @pytest.fixture

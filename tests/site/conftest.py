@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import jobs
-from tests.support.fixtures import cluster, computes, controller, login, nodes, other_user, two_computes, user
+from tests.support.clusters import jobs
+from tests.support.clusters.fixtures import cluster, computes, controller, login, nodes, other_user, two_computes, user
 
 __all__ = ["cluster", "computes", "controller", "login", "nodes", "other_user", "two_computes", "user"]
 ORDER = (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import jobs, playbooks
-from tests.support.waiting import wait
+from tests.support.clusters import jobs, playbooks
+from tests.support.wait import wait
 
 KEPT, LATER = "kept-service", "later-service"
 # A limit of the user's that the inventory does not name.

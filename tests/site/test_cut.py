@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from tests.support import jobs, other_tree, playbooks, site_state
+from tests.support.clusters import jobs, other_tree, playbooks, site_state
 
 TIMEOUT_S = 17  # neither Slurm's own MessageTimeout nor the test bed's
 LIVE = f"scontrol show config | grep -q '^MessageTimeout *= {TIMEOUT_S} sec'"

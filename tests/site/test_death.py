@@ -1,7 +1,7 @@
 import pytest
 
-from tests.support import jobs, playbooks
-from tests.support.waiting import wait
+from tests.support.clusters import jobs, playbooks
+from tests.support.wait import wait
 
 # SlurmdTimeout of the test bed, a round of pings, and a wide margin.
 NOTICED_S = 240

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from tests.support import jobs, playbooks
-from tests.support.waiting import wait
+from tests.support.clusters import jobs, playbooks
+from tests.support.wait import wait
 
 pytestmark = pytest.mark.full
 PLAYBOOK = "playbooks/reconfigure.yml"

@@ -5,10 +5,10 @@ import subprocess
 
 import pytest
 
-from tests.support import jobs, node_image, playbooks
-from tests.support.cluster import inventory_sources, load
-from tests.support.node_image import podman
-from tests.support.waiting import wait
+from tests.support.clusters import jobs, node_image, playbooks
+from tests.support.clusters.cluster import inventory_sources, load
+from tests.support.clusters.node_image import podman
+from tests.support.wait import wait
 
 EXTRA = "tests/site/files/c3-joins.yml"
 NEW = "c3"

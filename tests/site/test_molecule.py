@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support import playbooks
+from tests.support.clusters import playbooks
 
 # What settings change; tests/full verifies all, and that a second run changes nothing.
 SAMPLE = """

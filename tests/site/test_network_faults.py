@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.leavings import Baseline
-from tests.support.network_faults import Daemon, Fault, Phase
+from tests.support.clusters.network_faults import Daemon, Fault, Phase
+from tests.support.clusters.network_state import Baseline
 
 SAMPLE = [
     (Daemon.NETWORKD, Phase.PROLOG),

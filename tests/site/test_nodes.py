@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from tests.support import jobs, playbooks
-from tests.support.cluster import inventory_sources, load
+from tests.support.clusters import jobs, playbooks
+from tests.support.clusters.cluster import inventory_sources, load
 
 EXTRA = "tests/site/files/c3.yml"
 NEW = "c3"

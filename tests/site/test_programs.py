@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support import playbooks
+from tests.support.clusters import playbooks
 
 PLAYBOOK = "playbooks/network.yml"
 PROGRAM = "/opt/isthmus/program"

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support import jobs, playbooks
+from tests.support.clusters import jobs, playbooks
 
 PLAYBOOK = "playbooks/reconfigure.yml"
 CONTENT = "# a site's own\n"

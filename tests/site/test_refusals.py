@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tests.support import playbooks
+from tests.support.clusters import playbooks
 
 # What is wrong, as extra variables, and what the message names.
 BAD = {

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tests.support import playbooks
+from tests.support.clusters import playbooks
 
 QUIET = {"changed": 0, "unreachable": 0, "failed": 0}
 

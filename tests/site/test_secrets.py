@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import playbooks
+from tests.support.clusters import playbooks
 
 KEPT = "ssh"
 

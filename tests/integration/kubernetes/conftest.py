@@ -2,15 +2,16 @@
 
 import pytest
 
-from tests.support import kube, kubelet_server
-from tests.support.kube_user import KubeUser
-from tests.support.kubelet_bed import Bed
+from tests.support.servers import kubelet_server
+from tests.support.servers.api_server import api_server as serving
+from tests.support.servers.api_user import KubeUser
+from tests.support.servers.kubelet_bed import Bed
 
 
 @pytest.fixture(scope="session")
 def api_server(tmp_path_factory):
     """A real API server with nothing in it but its own namespaces."""
-    with kube.api_server(tmp_path_factory.mktemp("kube")) as server:
+    with serving(tmp_path_factory.mktemp("kube")) as server:
         yield server
 
 

@@ -6,7 +6,7 @@ import uuid
 import pytest
 
 from isthmus.clients.kube import api as kube
-from tests.support import kube_cases
+from tests.support.fakes import api_server_cases
 
 
 async def with_client(api_server, name, use):
@@ -24,29 +24,31 @@ async def in_namespace(api, case):
     await case(api, namespace)
 
 
-@pytest.mark.parametrize("case", kube_cases.CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("case", api_server_cases.CASES, ids=lambda case: case.__name__)
 def test_real_server_passes_the_case(api_server, case):
     asyncio.run(with_client(api_server, "admin", lambda api: in_namespace(api, case)))
 
 
 def test_rights_are_told(api_server):
-    call = lambda api: kube_cases.refused(kube.RefusedError, api.get("/api/v1/secrets"))  # noqa: E731
+    call = lambda api: api_server_cases.refused(kube.RefusedError, api.get("/api/v1/secrets"))  # noqa: E731
     asyncio.run(with_client(api_server, "nobody", call))
 
 
 def test_invalid_object_is_refused(api_server):
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "No Name"}}
-    path = kube_cases.path("default")
+    path = api_server_cases.path("default")
     asyncio.run(
-        with_client(api_server, "admin", lambda api: kube_cases.refused(kube.RefusedError, api.create(path, body)))
+        with_client(
+            api_server, "admin", lambda api: api_server_cases.refused(kube.RefusedError, api.create(path, body))
+        )
     )
 
 
 def test_large_object_is_watched_whole(api_server):
     async def use(api):
-        path = kube_cases.path("default")
+        path = api_server_cases.path("default")
         listed = await api.get(path)
-        await api.create(path, kube_cases.config("large", data="x" * 900_000))
+        await api.create(path, api_server_cases.config("large", data="x" * 900_000))
         async for event in api.watch(path, listed["metadata"]["resourceVersion"]):
             return len(event.object["data"]["data"])
 
@@ -61,7 +63,7 @@ def test_dead_server_is_unreachable(api_server, tmp_path):
     async def use():
         api = await kube.Kube.connect(elsewhere)
         try:
-            await kube_cases.refused(kube.UnreachableError, api.get("/api/v1/namespaces"))
+            await api_server_cases.refused(kube.UnreachableError, api.get("/api/v1/namespaces"))
         finally:
             await api.close()
 

@@ -4,9 +4,9 @@ import time
 import uuid
 
 from isthmus.model.pod_job import JobState
-from tests.support.kube import NODE
-from tests.support.kube_user import SOON
-from tests.support.waiting import wait
+from tests.support.servers.api_server import NODE
+from tests.support.servers.api_user import SOON
+from tests.support.wait import wait
 
 
 def test_node_is_registered(bed, api):

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from isthmus.model.pod_job import JobState
-from tests.support.kube_user import SOON
-from tests.support.waiting import wait
+from tests.support.servers.api_user import SOON
+from tests.support.wait import wait
 
 
 @pytest.fixture(autouse=True)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.kube_user import SOON
-from tests.support.waiting import wait
+from tests.support.servers.api_user import SOON
+from tests.support.wait import wait
 
 
 def set_image(api, pod, image):

@@ -11,9 +11,9 @@ import pytest
 
 from isthmus.kubelet.pods import manager as pods
 from isthmus.kubelet.pods import store
-from tests.support.kube import NODE
-from tests.support.kube_user import SOON
-from tests.support.waiting import wait
+from tests.support.servers.api_server import NODE
+from tests.support.servers.api_user import SOON
+from tests.support.wait import wait
 
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 

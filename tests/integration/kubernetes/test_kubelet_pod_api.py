@@ -2,8 +2,8 @@
 
 import uuid
 
-from tests.support.kube_user import SOON
-from tests.support.waiting import wait
+from tests.support.servers.api_user import SOON
+from tests.support.wait import wait
 
 CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
 

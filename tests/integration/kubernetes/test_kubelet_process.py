@@ -12,11 +12,11 @@ import pytest
 
 from isthmus.images.known import Known
 from isthmus.model.images import file_name, parse
-from tests.support import slurm_programs
-from tests.support.kube import NODE
-from tests.support.kube_user import SOON
-from tests.support.kubelet_bed import DIGEST
-from tests.support.waiting import wait
+from tests.support.fakes import slurm_programs
+from tests.support.servers.api_server import NODE
+from tests.support.servers.api_user import SOON
+from tests.support.servers.kubelet_bed import DIGEST
+from tests.support.wait import wait
 
 IMAGE = "ctl:5000/web:1"
 # As the control plane starts it, but for the place of the admin's file.

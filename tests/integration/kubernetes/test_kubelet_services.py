@@ -4,11 +4,11 @@ import pytest
 
 from isthmus.kubelet.objects.services import HEADLESS
 from isthmus.model.network import Driver
-from tests.support import services
-from tests.support.kube import ADVERTISED
-from tests.support.kube_user import SOON, KubeUser
-from tests.support.kubelet_bed import Bed
-from tests.support.waiting import wait
+from tests.support.pods import services
+from tests.support.servers.api_server import ADVERTISED
+from tests.support.servers.api_user import SOON, KubeUser
+from tests.support.servers.kubelet_bed import Bed
+from tests.support.wait import wait
 
 SERVICES = "/api/v1/namespaces/default/services"
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices"

@@ -17,8 +17,8 @@ import requests
 from aiohttp import web
 
 from isthmus.kubelet.api import server
-from tests.support.fake_supervisor import OPEN_PORT
-from tests.support.kubelet_server import forwarded
+from tests.support.fakes.supervisor import OPEN_PORT
+from tests.support.servers.kubelet_server import forwarded
 
 
 def test_logs_are_shown(api_server, served):

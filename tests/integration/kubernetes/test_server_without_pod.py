@@ -7,9 +7,9 @@ import socket
 import pytest
 
 from isthmus.kubelet.api import server
-from tests.support.fake_supervisor import OPEN_PORT
-from tests.support.kubelet_server import forwarded
-from tests.support.waiting import wait
+from tests.support.fakes.supervisor import OPEN_PORT
+from tests.support.servers.kubelet_server import forwarded
+from tests.support.wait import wait
 
 
 @contextlib.contextmanager

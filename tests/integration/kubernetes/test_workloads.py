@@ -9,9 +9,9 @@ import yaml
 
 from isthmus.clients.kube.apiserver import Access, ApiServer
 from isthmus.filters.workloads import offer
-from tests.support.cluster import ROOT
-from tests.support.etcd import program
-from tests.support.waiting import wait
+from tests.support.clusters.cluster import ROOT
+from tests.support.servers.etcd import program
+from tests.support.wait import wait
 
 DOMAIN = "k8s.example.test"
 LABELS = "training.kubeflow.org"

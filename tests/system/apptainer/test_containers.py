@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support import jobs
+from tests.support.clusters import jobs
 
 KINDS = ("registry", "sif", "sandbox", "squashfs")
 

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.support import jobs
+from tests.support.clusters import jobs
 
 SUBIDS = 65536
 

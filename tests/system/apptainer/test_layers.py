@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from tests.support import hostile_images
-from tests.support.cluster import ROOT
+from tests.support.attacks import hostile_images
+from tests.support.clusters.cluster import ROOT
 
-MAKER = (ROOT / "tests/support/hostile_images.py").read_text().partition('if __name__ == "__main__":')[0]
+MAKER = (ROOT / "tests/support/attacks/hostile_images.py").read_text().partition('if __name__ == "__main__":')[0]
 BASE = [hostile_images.file("etc/base", "the base"), hostile_images.file("etc/gone", "not for long")]
 IMAGES = {
     "first": [BASE, [hostile_images.file("etc/own", "first")]],

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.support import jobs
-from tests.support.cluster import ROOT
+from tests.support.clusters import jobs
+from tests.support.clusters.cluster import ROOT
 
 SOURCE = ROOT / "roles/main_job/files/ring.c"
 # Way -> the compiler of the program, and the image it runs in.

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from tests.support.image_tools import REFUSALS
+from tests.support.fakes.image_tools import REFUSALS
 
 PULLS = 20
 CREDENTIALS = "~/.apptainer/docker-config.json"

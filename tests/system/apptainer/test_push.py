@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.registry_site import quota
+from tests.support.clusters.registry import quota
 
 CREDENTIAL = "~/.apptainer/docker-config.json"
 NAME = "test-push"

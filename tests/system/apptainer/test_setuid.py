@@ -4,8 +4,8 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from tests.support import jobs
-from tests.support.waiting import wait
+from tests.support.clusters import jobs
+from tests.support.wait import wait
 
 NETWORKS = "/etc/isthmus/apptainer-networks"
 LEASES = "/var/lib/cni/networks/bridge"

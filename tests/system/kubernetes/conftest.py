@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.user_clusters import namespace
+from tests.support.clusters.user_clusters import namespace
 
 MANIFESTS = Path(__file__).parent / "manifests"
 

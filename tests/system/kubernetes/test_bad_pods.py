@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.waiting import wait
+from tests.support.wait import wait
 
 # Pod -> its phase, a reason, and words of a message: the pod's or a container's.
 BAD = {

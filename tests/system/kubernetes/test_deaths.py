@@ -4,8 +4,8 @@ import uuid
 
 import pytest
 
-from tests.support import jobs
-from tests.support.waiting import wait
+from tests.support.clusters import jobs
+from tests.support.wait import wait
 
 DEATH_S = 180
 

@@ -4,9 +4,9 @@ import shlex
 
 import pytest
 
-from tests.support.cluster import ROOT
+from tests.support.clusters.cluster import ROOT
 from tests.support.doc_blocks import fits, runnable
-from tests.support.waiting import wait
+from tests.support.wait import wait
 
 USERS = ROOT / "docs/users"
 PAGES = sorted(page.name for page in USERS.glob("*.md") if runnable(page.read_text()))

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.waiting import wait
+from tests.support.wait import wait
 
 GPUS = re.compile(r"(?:^|,)gpu(?::[^:(,]+)?:(\d+)")
 

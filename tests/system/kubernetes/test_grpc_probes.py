@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.waiting import wait
+from tests.support.wait import wait
 
 READY_S = 180
 

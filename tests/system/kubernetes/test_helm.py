@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.waiting import wait
+from tests.support.wait import wait
 
 CHART = {
     "Chart.yaml": "apiVersion: v2\nname: page\nversion: 0.1.0\n",

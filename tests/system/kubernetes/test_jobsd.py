@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests.support.user_clusters import fetch
-from tests.support.waiting import wait
+from tests.support.clusters.user_clusters import fetch
+from tests.support.wait import wait
 
 UNIT = "isthmus-jobsd"
 FIGURE = re.compile(r"^(isthmus_\w+)(\{[^}]*\})? ([0-9.]+)$", re.MULTILINE)

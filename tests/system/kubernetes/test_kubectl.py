@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support.user_clusters import fetch
-from tests.support.waiting import wait
+from tests.support.clusters.user_clusters import fetch
+from tests.support.wait import wait
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from tests.support import kubelet_kills
-from tests.support.waiting import wait
+from tests.support.clusters import kubelet_kills
+from tests.support.wait import wait
 
 DEATHS = 3
 CONVERGED_S = 180

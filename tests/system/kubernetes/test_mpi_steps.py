@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from tests.support.cluster import ROOT
-from tests.support.waiting import wait
+from tests.support.clusters.cluster import ROOT
+from tests.support.wait import wait
 
 FOLDER = ".isthmus-mpi-steps"
 SOURCE = ROOT / "roles/main_job/files/ring.c"

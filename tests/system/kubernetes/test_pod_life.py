@@ -1,6 +1,6 @@
 """A pod from its init containers to its last words, live: order, probes, hooks, messages, limits."""
 
-from tests.support.waiting import wait
+from tests.support.wait import wait
 
 
 def terminated(space, pod, name, kind="containerStatuses"):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.user_clusters import namespace
+from tests.support.clusters.user_clusters import namespace
 
 # What containers write to volumes has the modes that they give; the folder above is closed, and an fsGroup is a
 # subordinate id of the user's. Images may be older than the cluster, and than this umask.

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.support.user_clusters import Space
-from tests.support.waiting import wait
+from tests.support.clusters.user_clusters import Space
+from tests.support.wait import wait
 
 POD_S = 180
 

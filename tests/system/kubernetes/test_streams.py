@@ -5,7 +5,7 @@ import shlex
 
 import pytest
 
-from tests.support.cluster import ROOT
+from tests.support.clusters.cluster import ROOT
 
 PROGRAM = ".isthmus-terminal.py"
 LIMIT_S = 180
@@ -17,7 +17,7 @@ ATTACHED = "try pressing enter"
 def terminal(space):
     """Run kubectl at a terminal of the login node, in steps."""
     login, user = space.cluster.login, space.cluster.user
-    source = (ROOT / "tests/support/terminal.py").read_text()
+    source = (ROOT / "tests/support/remote/terminal.py").read_text()
     login.run_as(user, f"cat > {PROGRAM} <<'END'\n{source}\nEND")
 
     def talk(command, *steps):

@@ -5,9 +5,9 @@ from ipaddress import IPv4Network
 
 import pytest
 
-from tests.support.cluster import ROOT
-from tests.support.user_clusters import fetch
-from tests.support.waiting import wait
+from tests.support.clusters.cluster import ROOT
+from tests.support.clusters.user_clusters import fetch
+from tests.support.wait import wait
 
 SECRETS = ("kubeconfig", "cluster/pki/ca.key", "cluster/encryption.yaml", "cluster/etcd")
 
@@ -79,7 +79,7 @@ def test_deployment_is_bound_to_the_node(mine, images):
 def test_dns_answers_in_the_pod_network(mine, login, settings):
     """From a job of the same user, as a pod would ask."""
     address = mine.status()["server"].split("//")[1].split(":")[0]
-    source = (ROOT / "tests/support/dns_question.py").read_text()
+    source = (ROOT / "tests/support/remote/dns_question.py").read_text()
     login.run_as(mine.user, f"cat > .dns_question.py <<'END'\n{source}\nEND")
     service = str(IPv4Network(settings["services"])[1])
     ask = f"python3 .dns_question.py {address} kubernetes.default.svc.{settings['domain']}"

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from tests.support.waiting import wait
+from tests.support.wait import wait
 
 CONFIGURATION = """
 apiVersion: admissionregistration.k8s.io/v1

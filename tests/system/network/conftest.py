@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.support import jobs
-from tests.support.cluster import ROOT, Node
-from tests.support.waiting import wait
+from tests.support.clusters import jobs
+from tests.support.clusters.cluster import ROOT, Node
+from tests.support.wait import wait
 
 PORT = 8080
 
@@ -51,7 +51,7 @@ def pods(login, user, job, names):
 @pytest.fixture(scope="module")
 def probe(nodes):
     """The probe on every node; what runs it in a pod sees the node's files."""
-    source = (ROOT / "tests/support/probe.py").read_text()
+    source = (ROOT / "tests/support/remote/probe.py").read_text()
     # Others may be tested at the same time, with one of their own.
     place = f"/usr/local/lib/isthmus-test-probe-{uuid.uuid4().hex[:8]}.py"
     for node in nodes.values():

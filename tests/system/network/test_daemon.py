@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.support import jobs
-from tests.support.waiting import wait
+from tests.support.clusters import jobs
+from tests.support.wait import wait
 from tests.system.network.conftest import PORT
 
 CHURN = 20

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.cluster import Node
+from tests.support.clusters.cluster import Node
 
 SECRETS = "/etc/isthmus/etcd/secrets"
 KNOCK = """\

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.waiting import wait
+from tests.support.wait import wait
 
 pytestmark = pytest.mark.disruptive
 JOBS = 5

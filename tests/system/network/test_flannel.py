@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support import jobs
-from tests.support.waiting import wait
+from tests.support.clusters import jobs
+from tests.support.wait import wait
 from tests.system.network.conftest import PORT, pods
 from tests.system.network.test_daemon import kill
 from tests.system.network.test_isolation import KINDS, ask

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import jobs
+from tests.support.clusters import jobs
 
 pytestmark = pytest.mark.disruptive
 ALL = "from isthmus.clients.slurm.commands import jobs_on_nodes; print(*jobs_on_nodes())"

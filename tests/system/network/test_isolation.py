@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import jobs
+from tests.support.clusters import jobs
 from tests.system.network.conftest import PORT
 
 KINDS = ["tcp", "udp", "icmp"]

@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.support import jobs
+from tests.support.clusters import jobs
 from tests.system.slurm.test_mpi import KINDS, PROGRAM
 
 JOB = "--pod-network --nodes=2 --ntasks-per-node=2 --mem-per-cpu=256"

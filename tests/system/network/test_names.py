@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support import jobs
-from tests.support.waiting import wait
+from tests.support.clusters import jobs
+from tests.support.wait import wait
 from tests.system.network.conftest import pods
 
 ASK = "getent ahostsv4 {} | cut -d' ' -f1 | sort -u | xargs"

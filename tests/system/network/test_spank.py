@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support import jobs
-from tests.support.waiting import wait
+from tests.support.clusters import jobs
+from tests.support.wait import wait
 
 # What a task sees of the network it is in, in one line.
 SEES = "ls /sys/class/net | xargs"

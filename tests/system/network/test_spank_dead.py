@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from tests.support import jobs
-from tests.support.waiting import wait
+from tests.support.clusters import jobs
+from tests.support.wait import wait
 
 pytestmark = pytest.mark.disruptive
 MISSED = "isthmus: job {job} cannot use its pod network on {node}, so the task was not started: "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support import jobs
+from tests.support.clusters import jobs
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import playbooks
+from tests.support.clusters import playbooks
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,6 @@
 import re
 
-from tests.support import jobs
+from tests.support.clusters import jobs
 
 
 def test_nodes_take_jobs(controller, computes):

@@ -1,5 +1,5 @@
-from tests.support import jobs
-from tests.support.waiting import wait
+from tests.support.clusters import jobs
+from tests.support.wait import wait
 
 
 def test_srun_runs_on_a_compute_node(login, user, computes):

@@ -1,7 +1,7 @@
 import pytest
 
-from tests.support import jobs
-from tests.support.waiting import wait
+from tests.support.clusters import jobs
+from tests.support.wait import wait
 
 pytestmark = pytest.mark.usefixtures("managed")
 MEMORY_MIB = 60

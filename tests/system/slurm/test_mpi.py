@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support import jobs
+from tests.support.clusters import jobs
 
 PROGRAM = r"""
 #include <mpi.h>

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.support import mpi_jobs
-from tests.support.user_clusters import namespace
+from tests.support.clusters import mpi_jobs
+from tests.support.clusters.user_clusters import namespace
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -5,7 +5,7 @@ from isthmus.artifacts import table
 from isthmus.filters.errors import InputError
 from isthmus.model.programs import Way
 from tests.repo import tree
-from tests.support.programs import release, write_table
+from tests.support.files.releases import release, write_table
 
 DIGEST = "0" * 64
 

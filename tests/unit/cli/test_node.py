@@ -9,7 +9,7 @@ from isthmus.cli.node import join as node_join
 from isthmus.cli.node import tokens as node_tokens
 from isthmus.node.service.records import Records
 from isthmus.node.tokens import parse
-from tests.support.joins import Controller
+from tests.support.fakes.join_controller import Controller
 
 TOKEN = f"isthmus1.{'0' * 12}.{'s' * 43}.{'a' * 64}"
 

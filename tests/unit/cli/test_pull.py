@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.cli.commands.pull import place
 from isthmus.cli.main import main
-from tests.support.image_tools import DIGEST, REGISTRY, FakeTools
+from tests.support.fakes.image_tools import DIGEST, REGISTRY, FakeTools
 
 
 @pytest.fixture(autouse=True)

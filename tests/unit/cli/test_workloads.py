@@ -10,7 +10,7 @@ from isthmus.cli.main import main
 from isthmus.controlplane import settings
 from isthmus.filters.workloads import offer as filters
 from isthmus.workloads import offer
-from tests.support.api_objects import ApiObjects
+from tests.support.fakes.api_objects import ApiObjects
 
 NAMESPACE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mpi-operator"}}
 DEPLOYMENT = {

@@ -11,7 +11,7 @@ from isthmus.clients.slurm.commands import SlurmError
 from isthmus.clients.slurm.pod_jobs import NoAnswerError, PodJobs, RefusedError
 from isthmus.model.pod_job import JobState
 from isthmus.model.slurm.cluster import Limit
-from tests.support import slurm_programs
+from tests.support.fakes import slurm_programs
 
 KEYS = "ATNSerk"
 QUEUE = [

@@ -9,7 +9,7 @@ from isthmus.clients import process, skopeo
 from isthmus.clients.process import Patience, ProcessError, StalledError
 from isthmus.images.errors import UnreachableError, told
 from isthmus.model.images import parse
-from tests.support.waiting import wait
+from tests.support.wait import wait
 
 DRIPS = """#!/bin/sh
 for last; do :; done

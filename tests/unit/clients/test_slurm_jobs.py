@@ -5,7 +5,7 @@ import pytest
 from isthmus.clients import process
 from isthmus.clients.slurm import own_jobs as slurm_jobs
 from isthmus.clients.slurm.commands import SlurmError
-from tests.support import slurm_programs
+from tests.support.fakes import slurm_programs
 
 KEYS = "iTrNLSjk"
 RUNNING = ("12_3", "RUNNING", "None", "c1", "1:00", "2026-01-01T00:00:00", "train|net\n2", "uid")

@@ -9,7 +9,7 @@ from isthmus.controlplane.commands.place import Place
 from isthmus.controlplane.layout import Home
 from isthmus.controlplane.network import NetworkError
 from isthmus.controlplane.settings import Settings
-from tests.support.fake_slurm import FakeSlurm
+from tests.support.fakes.slurm import FakeSlurm
 
 
 class FakeNetwork:

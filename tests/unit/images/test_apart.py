@@ -16,7 +16,7 @@ from isthmus.clients import process
 from isthmus.clients.process import Finished, Patience, StalledError
 from isthmus.images import apart, errors, pull
 from isthmus.model import images
-from tests.support.image_tools import DIGEST, REGISTRY, FakeTools
+from tests.support.fakes.image_tools import DIGEST, REGISTRY, FakeTools
 
 IMAGE = images.parse(f"{REGISTRY}/isthmus/busybox")
 

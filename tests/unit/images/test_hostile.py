@@ -8,7 +8,7 @@ from isthmus.clients import confined
 from isthmus.clients.process import ProcessError
 from isthmus.images import errors, pull
 from isthmus.model import images
-from tests.support.image_tools import DIGEST, REGISTRY, FakeTools
+from tests.support.fakes.image_tools import DIGEST, REGISTRY, FakeTools
 
 IMAGE = images.parse(f"{REGISTRY}/isthmus/busybox")
 UNPACKED = {

@@ -8,7 +8,7 @@ from isthmus.images import archive, layers
 from isthmus.images.errors import HostileImageError
 from isthmus.images.tree import Kind, TreeError
 from isthmus.model import images
-from tests.support.layers import entry, write
+from tests.support.files.layers import entry, write
 
 IMAGE = images.parse("registry:5000/app")
 

@@ -12,7 +12,7 @@ import pytest
 
 from isthmus.images import errors, pull
 from isthmus.model import images
-from tests.support.image_tools import DIGEST, REFUSALS, REGISTRY, FakeTools
+from tests.support.fakes.image_tools import DIGEST, REFUSALS, REGISTRY, FakeTools
 
 IMAGE = images.parse(f"{REGISTRY}/isthmus/busybox")
 

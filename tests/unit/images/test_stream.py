@@ -12,7 +12,7 @@ from isthmus.clients import squashfs
 from isthmus.images import archive, layers, stream
 from isthmus.images.tree import Tree
 from isthmus.model import images
-from tests.support.layers import entry, write
+from tests.support.files.layers import entry, write
 
 IMAGE = images.parse("registry:5000/app")
 MODE = 0o711

@@ -6,7 +6,7 @@ from collections import Counter
 from isthmus.jobs import figures
 from isthmus.jobs.hub import Hub
 from tests.support import virtual_time
-from tests.support.shared_slurm import SharedSlurm
+from tests.support.fakes.shared_slurm import SharedSlurm
 
 
 def test_line_has_rates_and_what_went_wrong():

@@ -9,7 +9,7 @@ from isthmus.jobs import hub as hubs
 from isthmus.jobs.hub import Hub
 from isthmus.model.job_feed import Wish
 from tests.support import virtual_time
-from tests.support.shared_slurm import NODES, SharedSlurm
+from tests.support.fakes.shared_slurm import NODES, SharedSlurm
 
 ALICE, BOB = 1001, 1002
 

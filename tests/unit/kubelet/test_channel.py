@@ -11,8 +11,8 @@ from isthmus.kubelet.credentials import Authority, server_context
 from isthmus.kubelet.pods.store import Store
 from isthmus.podproto import WINDOWS, frames, windows
 from isthmus.podproto.frames import Channel
-from tests.support import pki
-from tests.support.fake_supervisor import FakeSupervisor
+from tests.support.fakes.supervisor import FakeSupervisor
+from tests.support.files import pki
 
 UIDS = [f"{number}1111111-2222-3333-4444-555555555555" for number in range(3)]
 

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from tests.support import pki
+from tests.support.files import pki
 from tests.unit.kubelet.test_channel import UIDS, served, until
 
 

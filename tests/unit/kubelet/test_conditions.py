@@ -5,8 +5,8 @@ import pytest
 from isthmus.kubelet.status.conditions import merged
 from isthmus.kubelet.status.pod import pod_status
 from isthmus.model.pod_job import JobState
-from tests.support.pods import container, pod
-from tests.support.reports import at, ended, job, report, running, waiting
+from tests.support.pods.objects import container, pod
+from tests.support.pods.statuses import at, ended, job, report, running, waiting
 
 INIT = [container("i")]
 SIDE = [container("s", restartPolicy="Always")]

@@ -9,7 +9,7 @@ from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.translate import pod as translate
 from isthmus.model import image_accounts
 from isthmus.model.plan import Capabilities, Mount, User
-from tests.support.pods import IMAGE, container, pod, resolved
+from tests.support.pods.objects import IMAGE, container, pod, resolved
 
 ACCOUNTS = image_accounts.read(
     "root:x:0:0:root:/root:/bin/sh\napp:x:7:8::/srv/app:/bin/sh\n", "staff:x:20:app\nmore:x:21:app\n"

@@ -8,7 +8,7 @@ from isthmus.kubelet.pods.unready import Unready, UnreadyError
 from isthmus.kubelet.translate.environment import environment, services
 from isthmus.kubelet.translate.resources import demand
 from isthmus.model.plan import Fact, Variable
-from tests.support.pods import SETTINGS, container, pod, resolved
+from tests.support.pods.objects import SETTINGS, container, pod, resolved
 
 MAPS = {"conf": {"data": {"color": "red", "cost": "$(A)$$"}}}
 SECRETS = {"login": {"data": {"word": base64.b64encode(b"p$$w").decode(), "bytes": base64.b64encode(b"\xff").decode()}}}

@@ -7,8 +7,8 @@ from isthmus.kubelet.status.events import Event, Kind, changes, full_name, probe
 from isthmus.kubelet.status.pod import pod_status, refused, unready
 from isthmus.model.pod_inputs import ImageState
 from isthmus.model.pod_job import JobState
-from tests.support.pods import pod
-from tests.support.reports import at, ended, job, report, running, waiting
+from tests.support.pods.objects import pod
+from tests.support.pods.statuses import at, ended, job, report, running, waiting
 
 STARTED = [("Normal", "Created", "Container created"), ("Normal", "Started", "Container started")]
 PENDING = job(JobState.PENDING, reason="Priority")

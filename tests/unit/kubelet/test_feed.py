@@ -12,7 +12,7 @@ from isthmus.kubelet.slurm.jobs import Jobs
 from isthmus.model.job_feed import Delta, Update
 from isthmus.model.pod_job import JobState
 from tests.support import virtual_time
-from tests.support.shared_slurm import SharedSlurm, UserSlurm, wired
+from tests.support.fakes.shared_slurm import SharedSlurm, UserSlurm, wired
 
 ALICE = 1001
 UID = "11111111-2222-3333-4444-555555555555"

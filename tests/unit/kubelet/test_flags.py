@@ -3,7 +3,7 @@
 import pytest
 
 from isthmus.kubelet.slurm import flags
-from tests.support.pods import pod
+from tests.support.pods.objects import pod
 
 
 def sbatch(text):

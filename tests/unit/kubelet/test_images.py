@@ -16,7 +16,7 @@ from isthmus.kubelet.images import policy as pulling
 from isthmus.kubelet.images.manager import Images, ImageWaitError
 from isthmus.model.image_accounts import Account, Accounts
 from isthmus.model.images import Pulled
-from tests.support.waiting import wait
+from tests.support.wait import wait
 
 DIGEST = "sha256:" + "b" * 64
 AUTHS = {"ctl:5000": {"auth": "YTpi"}}

@@ -12,7 +12,7 @@ from isthmus.clients.slurm.pod_jobs import NoAnswerError, RefusedError
 from isthmus.kubelet.slurm import jobs
 from isthmus.kubelet.slurm.jobs import Jobs
 from isthmus.model.pod_job import Job, JobState
-from tests.support.fake_pod_jobs import FakeSlurm
+from tests.support.fakes.pod_jobs import FakeSlurm
 
 UID = "11111111-2222-3333-4444-555555555555"
 

@@ -6,7 +6,7 @@ import pytest
 
 from isthmus.kubelet.translate.names import dns, fqdn, hostname, hosts
 from isthmus.model.plan import Dns, Host
-from tests.support.pods import SETTINGS, pod
+from tests.support.pods.objects import SETTINGS, pod
 
 FULL = "web.db.shop.svc.cluster.local"
 CLUSTER = Dns(("10.96.0.10",), ("shop.svc.cluster.local", "svc.cluster.local", "cluster.local"), ("ndots:5",))

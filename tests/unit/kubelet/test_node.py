@@ -6,8 +6,8 @@ import pytest
 
 from isthmus.kubelet.node import node_object as node
 from isthmus.model.slurm.cluster import Limit, Partition, SlurmCluster, SlurmNode
-from tests.support.pods import SETTINGS
-from tests.support.reports import at
+from tests.support.pods.objects import SETTINGS
+from tests.support.pods.statuses import at
 
 HOST = node.Host("10.64.0.1", 10250, "v1.36.3", "apptainer://1.4.2", "amd64", "6.12", "Debian GNU/Linux 13")
 C1 = SlurmNode("c1", 32, 8192, {"gpu:a100": 2}, frozenset({"avx512", "a&b"}))

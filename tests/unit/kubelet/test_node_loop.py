@@ -10,8 +10,8 @@ from isthmus.kubelet.node import loop as node_loop
 from isthmus.kubelet.node.loop import NodeLoop
 from isthmus.kubelet.pods import starting
 from isthmus.kubelet.pods.starting import NeverError
-from tests.support.fake_pod_jobs import OFFER
-from tests.support.pods import SETTINGS, container, pod
+from tests.support.fakes.pod_jobs import OFFER
+from tests.support.pods.objects import SETTINGS, container, pod
 from tests.unit.kubelet.test_node import HOST
 
 LABELS = {True: {"feature.slurm/fast": "true"}, False: {}}

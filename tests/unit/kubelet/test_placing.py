@@ -3,7 +3,7 @@
 import pytest
 
 from isthmus.kubelet.slurm.placing import place
-from tests.support.pods import SETTINGS, pod
+from tests.support.pods.objects import SETTINGS, pod
 
 
 def expression(key, operator, *values):

@@ -10,7 +10,7 @@ from isthmus.kubelet.images.manager import ImageWaitError
 from isthmus.kubelet.images.pulls import Pulls, needs
 from isthmus.kubelet.pods.parts import Pauses
 from isthmus.model.pod_inputs import Image, ImageState
-from tests.support.pods import container, pod
+from tests.support.pods.objects import container, pod
 
 POD = pod(container("app", image="large"), container("side", image="small"))
 NEVER = ImageWaitError(ImageState("ErrImagePull", "there is none"), 1.0)

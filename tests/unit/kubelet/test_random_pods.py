@@ -16,9 +16,9 @@ from isthmus.kubelet.translate import pod as translate
 from isthmus.kubelet.translate.expansion import expand, settled
 from isthmus.model.pod_inputs import TokenRequest
 from isthmus.model.pod_job import JobState
-from tests.support.pods import IMAGE, SETTINGS, resolved
-from tests.support.random_pods import pods
-from tests.support.reports import at, ended, job, report, running, waiting
+from tests.support.pods.objects import IMAGE, SETTINGS, resolved
+from tests.support.pods.random_pods import pods
+from tests.support.pods.statuses import at, ended, job, report, running, waiting
 
 # A busy machine is no failure, and nothing is kept in the tree.
 QUIET = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])

@@ -13,9 +13,9 @@ from isthmus.kubelet.node.loop import NodeLoop
 from isthmus.kubelet.slurm.feed import Feed
 from isthmus.kubelet.slurm.jobs import Jobs
 from tests.support import virtual_time
-from tests.support.fake_pod_jobs import OFFER
-from tests.support.pods import SETTINGS
-from tests.support.shared_slurm import SharedSlurm, UserSlurm, wired
+from tests.support.fakes.pod_jobs import OFFER
+from tests.support.fakes.shared_slurm import SharedSlurm, UserSlurm, wired
+from tests.support.pods.objects import SETTINGS
 from tests.unit.kubelet.test_node import HOST
 
 KUBELETS = 100

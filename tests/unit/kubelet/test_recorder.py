@@ -5,7 +5,7 @@ import asyncio
 from isthmus.kubelet.status import recorder
 from isthmus.kubelet.status.events import Kind
 from isthmus.kubelet.status.recorder import Recorder
-from tests.support.fake_kube import FakeKube
+from tests.support.fakes.api_server import FakeKube
 
 POD = {"metadata": {"name": "web", "namespace": "default", "uid": "u", "resourceVersion": "1"}}
 

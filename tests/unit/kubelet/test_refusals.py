@@ -7,7 +7,7 @@ import pytest
 from isthmus.kubelet.admit.containers import ephemeral
 from isthmus.kubelet.admit.pod import ignored, problems
 from isthmus.kubelet.slurm import flags
-from tests.support.pods import SETTINGS, container, pod
+from tests.support.pods.objects import SETTINGS, container, pod
 
 
 def security(**own):

@@ -4,7 +4,7 @@ import pytest
 
 from isthmus.kubelet.admit.tasks import problems
 from isthmus.kubelet.slurm import flags
-from tests.support.pods import container, pod
+from tests.support.pods.objects import container, pod
 
 TWO = {flags.FLAGS: "--ntasks=2"}
 HOST = {"name": "v", "hostPath": {"path": "/data"}}

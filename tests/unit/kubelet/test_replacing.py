@@ -6,8 +6,8 @@ import pytest
 
 from isthmus.kubelet.pods.replacing import changed, is_current
 from isthmus.kubelet.translate import pod as translate
-from tests.support.pods import container, pod, resolved
-from tests.support.reports import ended, report, running, status, waiting
+from tests.support.pods.objects import container, pod, resolved
+from tests.support.pods.statuses import ended, report, running, status, waiting
 
 POD = pod(container("app"), initContainers=[container("setup")])
 OTHER = {"app": "app"}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from isthmus.kubelet.translate.resources import demand, extended, memory_limit_mib
-from tests.support.pods import SETTINGS, container, pod
+from tests.support.pods.objects import SETTINGS, container, pod
 
 
 def asks(name="app", limits=None, sidecar=False, **requests):

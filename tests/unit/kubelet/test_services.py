@@ -7,7 +7,7 @@ import pytest
 from isthmus.clients.kube.api import Event
 from isthmus.kubelet.objects import services
 from isthmus.kubelet.objects.services import SERVICES, SLICES, Services
-from tests.support.services import endpoint, service, slice_of
+from tests.support.pods.services import endpoint, service, slice_of
 
 WEB = "10.96.0.9 tcp 80"
 

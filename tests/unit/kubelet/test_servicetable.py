@@ -4,7 +4,7 @@ import pytest
 
 from isthmus.kubelet.objects.servicetable import table
 from isthmus.model.services import Transport
-from tests.support.services import answering, endpoint, place, service, slice_of
+from tests.support.pods.services import answering, endpoint, place, service, slice_of
 
 READY = endpoint("10.64.0.3")
 TARGET = "10.64.0.3:8080"

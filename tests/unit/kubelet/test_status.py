@@ -8,8 +8,8 @@ from isthmus.kubelet.pods.unready import Unready, UnreadyError
 from isthmus.kubelet.status.pod import refused, unready
 from isthmus.model.pod_inputs import ImageState
 from isthmus.model.pod_job import JobState
-from tests.support.pods import container, pod
-from tests.support.reports import at, ended, job, report, running, status, text, told_by, waiting
+from tests.support.pods.objects import container, pod
+from tests.support.pods.statuses import at, ended, job, report, running, status, text, told_by, waiting
 
 OOM = {"exit_code": 137, "signal": 9, "reason": "OOMKilled"}
 

@@ -9,7 +9,7 @@ from isthmus.kubelet import credentials
 from isthmus.kubelet.credentials import Authority
 from isthmus.kubelet.pods import store
 from isthmus.kubelet.pods.store import Store
-from tests.support import pki
+from tests.support.files import pki
 
 UID = "11111111-2222-3333-4444-555555555555"
 

@@ -8,7 +8,7 @@ import pytest
 from isthmus.kubelet.slurm import flags, script
 from isthmus.kubelet.translate import pod as translate
 from isthmus.model.network import Driver
-from tests.support.pods import SETTINGS, UID, container, pod
+from tests.support.pods.objects import SETTINGS, UID, container, pod
 
 FOLDER = f"/home/alice/.isthmus/pods/{UID}"
 

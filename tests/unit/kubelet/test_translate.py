@@ -6,7 +6,7 @@ import pytest
 
 from isthmus.kubelet.translate import pod as translate
 from isthmus.model.pod_inputs import TokenRequest, Wanted
-from tests.support.pods import UID, container, pod, resolved
+from tests.support.pods.objects import UID, container, pod, resolved
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 import pytest
 
 from isthmus.model.pod_job import JobState
-from tests.support.pods import pod
-from tests.support.reports import at, ended, job, report, running, status, text, told_by
+from tests.support.pods.objects import pod
+from tests.support.pods.statuses import at, ended, job, report, running, status, text, told_by
 
 OOM = {"exit_code": 137, "signal": 9, "reason": "OOMKilled"}
 

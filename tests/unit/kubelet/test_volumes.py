@@ -9,7 +9,7 @@ from isthmus.kubelet.translate.resources import demand
 from isthmus.kubelet.translate.volumes import claim_of, tokens, volumes
 from isthmus.model.plan import File, Volume, VolumeKind, to_json
 from isthmus.model.pod_inputs import TokenRequest
-from tests.support.pods import SETTINGS, container, pod, resolved
+from tests.support.pods.objects import SETTINGS, container, pod, resolved
 
 MAPS = {"conf": {"data": {"b": "2", "a": "1"}, "binaryData": {"z": base64.b64encode(b"\0").decode()}}}
 SECRETS = {"login": {"data": {"key": base64.b64encode(b"secret").decode()}}}

@@ -6,14 +6,14 @@ import pytest
 
 from isthmus.kubelet.objects import watching
 from isthmus.kubelet.objects.watching import follow
-from tests.support import kube_cases
-from tests.support.fake_kube import FakeKube
+from tests.support.fakes import api_server_cases
+from tests.support.fakes.api_server import FakeKube
 
 SPACE = "default"
-PATH = kube_cases.path(SPACE)
+PATH = api_server_cases.path(SPACE)
 
 
-@pytest.mark.parametrize("case", kube_cases.CASES, ids=lambda case: case.__name__)
+@pytest.mark.parametrize("case", api_server_cases.CASES, ids=lambda case: case.__name__)
 def test_fake_server_passes_the_case(case):
     asyncio.run(case(FakeKube(), SPACE))
 
@@ -46,7 +46,7 @@ def followed(monkeypatch, use):
 
     async def both():
         follower = Follower()
-        await follower.kube.create(PATH, kube_cases.config("a"))
+        await follower.kube.create(PATH, api_server_cases.config("a"))
         task = asyncio.create_task(follow(follower.kube, PATH, {}, follower.listed, follower.changed))
         await follower.until({"a"})
         await use(follower)
@@ -57,8 +57,8 @@ def followed(monkeypatch, use):
 
 def test_changes_are_followed(monkeypatch):
     async def use(follower):
-        await follower.kube.create(PATH, kube_cases.config("b"))
-        await follower.kube.delete(kube_cases.path(SPACE, "a"))
+        await follower.kube.create(PATH, api_server_cases.config("b"))
+        await follower.kube.delete(api_server_cases.path(SPACE, "a"))
         await follower.until({"b"})
         assert follower.lists == 1
 
@@ -70,7 +70,7 @@ def test_broken_watch_goes_on_from_where_it_was(monkeypatch):
         await follower.kube.set_down(True)
         await asyncio.sleep(0.01)
         await follower.kube.set_down(False)
-        await follower.kube.create(PATH, kube_cases.config("b"))
+        await follower.kube.create(PATH, api_server_cases.config("b"))
         await follower.until({"a", "b"})
         assert follower.lists == 1
 

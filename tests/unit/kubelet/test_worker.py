@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from isthmus.kubelet.pods.worker import Worker
-from tests.support.pods import container, pod
+from tests.support.pods.objects import container, pod
 
 
 def test_probe_that_flaps_asks_slurm_nothing():

@@ -2,7 +2,7 @@
 
 from isthmus.model import services
 from isthmus.model.services import Transport, bounded, changes, rows
-from tests.support.services import answering, place
+from tests.support.pods.services import answering, place
 
 WEB = place()
 

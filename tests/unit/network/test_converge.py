@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.model.network import Driver, Job, Node, State, User
 from isthmus.network.node.converge import LOOK_S, Converger
-from tests.support.kernel import FakeFollower, FakeKernel
+from tests.support.fakes.kernel import FakeFollower, FakeKernel
 
 
 def state(*jobs):

@@ -13,7 +13,7 @@ from isthmus.network.drivers.table import FlannelNetwork, PrivateNetwork
 from isthmus.network.node.converge import Converger
 from isthmus.network.state.snapshot import Snapshot
 from isthmus.network.state.view import View
-from tests.support.kernel import FakeAttachments, FakeFollower, FakeKernel
+from tests.support.fakes.kernel import FakeAttachments, FakeFollower, FakeKernel
 
 ADDRESS = IPv4Address("10.128.1.8")
 STATE = State(

@@ -8,7 +8,7 @@ import pytest
 from isthmus.model.network import Attachment, Driver, Job, Node, State, User
 from isthmus.network.drivers.flannel import CHECK_S, FlannelConverger
 from isthmus.network.state.store import EndedError
-from tests.support.kernel import FakeAttachments
+from tests.support.fakes.kernel import FakeAttachments
 
 ALICE, BOB = 1001, 1002
 NODES = {name: Node(name, IPv4Address(f"10.0.0.{number}")) for number, name in enumerate(("c1", "c2"), 1)}

@@ -25,7 +25,7 @@ from isthmus.network.api.messages import (
     Unreserve,
 )
 from isthmus.network.api.protocol import RequestError, authorise, parse_request
-from tests.support.services import answering, place
+from tests.support.pods.services import answering, place
 
 PREPARE = JobPrepare(7, 1001, "alice", "run", ("c1", "c2"), Driver.PRIVATE)
 REQUESTS = [

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from isthmus.network.api import limits, server
-from tests.support.waiting import wait
+from tests.support.wait import wait
 
 BOB, CAROL = 1002, 1003
 

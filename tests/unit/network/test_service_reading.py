@@ -2,7 +2,7 @@
 
 from isthmus.model.services import Transport
 from isthmus.network.services import reading as service_reading
-from tests.support.services import answering, place
+from tests.support.pods.services import answering, place
 
 
 def rule(chain, *statements):

@@ -9,7 +9,7 @@ from isthmus.network.api.fields import BoundError, FieldError
 from isthmus.network.api.messages import JobServices
 from isthmus.network.api.protocol import LINE_MAX, encode_request, parse_request
 from isthmus.network.services.rows import outside, read
-from tests.support.services import answering, place
+from tests.support.pods.services import answering, place
 
 TABLE = {place(): answering("10.64.0.3:8080", "192.0.2.1:1"), place(port=81): answering(affinity_s=AFFINITY_MAX_S)}
 

@@ -10,7 +10,7 @@ from isthmus.model.services import Answering, Endpoint, Place, Transport
 from isthmus.network.api.fields import FieldError
 from isthmus.network.services.rows import read
 from isthmus.network.services.rules import has_affinity, set_name, text
-from tests.support.services import answering, place
+from tests.support.pods.services import answering, place
 
 SERVICES = IPv4Network("10.96.0.0/16")
 WEB, ONE, TWO = place(), "10.64.0.3:8080", "10.64.0.4:81"

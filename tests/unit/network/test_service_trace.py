@@ -10,7 +10,7 @@ from isthmus.network.node.rules import Protocol
 from isthmus.network.trace.points import Finder, visible
 from isthmus.network.trace.services import PodTable, ToService
 from isthmus.network.trace.way import Probe, Verdict, verdict
-from tests.support.services import answering, place
+from tests.support.pods.services import answering, place
 
 A, B = 1001, 1002
 NODES = {name: Node(name, IPv4Address("192.0.2.0") + index) for index, name in enumerate(("c1", "c2"), 1)}

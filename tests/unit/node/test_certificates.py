@@ -10,7 +10,7 @@ from cryptography.x509.oid import NameOID
 from isthmus.filters.trust.ca import ca_certificate_fits
 from isthmus.node import certificates
 from isthmus.node.certificates import CertificateError
-from tests.support.joins import authority
+from tests.support.fakes.join_controller import authority
 
 AUTHORITY = authority("nodes")
 KEY = certificates.make_key()

@@ -7,7 +7,7 @@ from isthmus.node.errors import JoinError
 from isthmus.node.files import Tree
 from isthmus.node.host import Host
 from isthmus.node.manifest import When
-from tests.support.joins import Commands
+from tests.support.fakes.join_controller import Commands
 
 UNIT = {"name": "isthmus-networkd", "files": ["/etc/a"]}
 

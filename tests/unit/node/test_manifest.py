@@ -3,7 +3,7 @@ import json
 import pytest
 
 from isthmus.node.manifest import Field, ManifestError, When, applies, filled, parse
-from tests.support.joins import MANIFEST
+from tests.support.fakes.join_controller import MANIFEST
 
 KNOWN = {Field.NAME: "c3", Field.ADDRESS: "192.0.2.3", Field.RESOLVER: "resolv.conf"}
 

@@ -3,7 +3,7 @@
 import pytest
 
 from isthmus.registry.clean import Cleaner
-from tests.support.registry_disk import RegistryDisk
+from tests.support.files.registry_disk import RegistryDisk
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from isthmus.registry import storage
 from isthmus.registry.clean import Cleaner
 from isthmus.registry.storage import Folders, Storage
-from tests.support.registry_disk import RegistryDisk
+from tests.support.files.registry_disk import RegistryDisk
 
 
 @pytest.fixture

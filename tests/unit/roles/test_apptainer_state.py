@@ -5,14 +5,14 @@ from types import SimpleNamespace
 import pytest
 
 from isthmus.filters.images.image import local_apt_sources
-from tests.support import modules
+from tests.support import ansible_modules
 
 MIRROR = "http://mirror.example/debian"
 
 
 @pytest.fixture
 def module():
-    return modules.load("roles/apptainer/library/apptainer_state.py")
+    return ansible_modules.load("roles/apptainer/library/apptainer_state.py")
 
 
 class Apt:

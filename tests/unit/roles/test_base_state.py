@@ -6,7 +6,7 @@ import pwd
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 ME = pwd.getpwuid(os.getuid())
 HASH = "$6$salt$hash"
@@ -15,11 +15,11 @@ HASH = "$6$salt$hash"
 @pytest.fixture
 def look(monkeypatch, tmp_path):
     """Ask a host that has the account of who runs this; the account's group has its name."""
-    module = modules.load("roles/base/library/base_state.py")
+    module = ansible_modules.load("roles/base/library/base_state.py")
     for name in ("CLUSTER", "HOSTNAME", "LOGINS", "SHADOW", "FUSE"):
         monkeypatch.setattr(module, name, tmp_path / name)
     (tmp_path / "SHADOW").write_text(f"other:*:1::\n{ME.pw_name}:{HASH}:1::\n")
-    return lambda **asked: modules.run(module, **asked)
+    return lambda **asked: ansible_modules.run(module, **asked)
 
 
 @pytest.fixture

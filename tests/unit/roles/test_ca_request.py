@@ -9,7 +9,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 NAMES = {"dns": ["ctl", "ctl.site"], "addresses": ["192.0.2.10", "2001:db8::1"]}
 
@@ -19,13 +19,15 @@ OWNER, GROUP = pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(os.getgid()).gr_n
 
 @pytest.fixture
 def module():
-    return modules.load("roles/ca/library/ca_request.py")
+    return ansible_modules.load("roles/ca/library/ca_request.py")
 
 
 @pytest.fixture
 def ask(tmp_path, module):
     asked = {"files": str(tmp_path / "tls/etcd"), "owner": OWNER, "group": GROUP, "organization": "isthmus"}
-    return lambda **other: modules.run(module, **{**asked, "usages": ["serverAuth", "clientAuth"], **NAMES, **other})
+    return lambda **other: ansible_modules.run(
+        module, **{**asked, "usages": ["serverAuth", "clientAuth"], **NAMES, **other}
+    )
 
 
 def test_request_says_what_was_asked(ask):

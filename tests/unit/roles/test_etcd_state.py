@@ -2,17 +2,17 @@
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 
 @pytest.fixture
 def look(monkeypatch, tmp_path):
-    module = modules.load("roles/etcd/library/etcd_state.py")
+    module = ansible_modules.load("roles/etcd/library/etcd_state.py")
 
     def call(active="inactive\ninactive\n", user="root"):
         monkeypatch.setattr(module, "USER", user)
         monkeypatch.setattr(module.AnsibleModule, "run_command", lambda *_: (3, active, ""))
-        return modules.run(module, settings=str(tmp_path / "etcd.yml"), data=str(tmp_path / "data"))
+        return ansible_modules.run(module, settings=str(tmp_path / "etcd.yml"), data=str(tmp_path / "data"))
 
     return call
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 
 @pytest.fixture
 def run(tmp_path):
-    module = modules.load("library/host_commands.py")
-    return lambda *commands, **other: modules.run(module, commands=list(commands), **other)
+    module = ansible_modules.load("library/host_commands.py")
+    return lambda *commands, **other: ansible_modules.run(module, commands=list(commands), **other)
 
 
 def append(path, word):

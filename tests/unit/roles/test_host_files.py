@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 OWN = {"owner": str(os.getuid()), "group": str(os.getgid())}
 
@@ -13,11 +13,11 @@ OWN = {"owner": str(os.getuid()), "group": str(os.getgid())}
 @pytest.fixture
 def bring(tmp_path):
     """Run the module on entries below tmp_path; returns its result."""
-    module = modules.load("library/host_files.py")
+    module = ansible_modules.load("library/host_files.py")
 
     def call(*entries, check=False):
         files = [OWN | entry | {"path": str(tmp_path / entry["path"])} for entry in entries]
-        return modules.run(module, files=files, _ansible_check_mode=check)
+        return ansible_modules.run(module, files=files, _ansible_check_mode=check)
 
     return call
 

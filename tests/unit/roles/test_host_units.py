@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from tests.support import modules
-from tests.support.systemd import Systemd
+from tests.support import ansible_modules
+from tests.support.fakes.systemd import Systemd
 
 
 @pytest.fixture
@@ -25,13 +25,13 @@ def conf(tmp_path):
 @pytest.fixture
 def bring(monkeypatch, tmp_path, systemd, conf):
     """Run the module on a unit `demo` that reads demo.conf; returns its result."""
-    module = modules.load("library/host_units.py")
+    module = ansible_modules.load("library/host_units.py")
     monkeypatch.setattr(module, "RECORDS", tmp_path / "records")
     monkeypatch.setattr(module.AnsibleModule, "run_command", lambda _, argv, **_options: systemd.run(argv))
 
     def call(*, check=False, **more):
         unit = {"name": "demo", "files": [str(conf)]} | more
-        return modules.run(module, units=[unit], _ansible_check_mode=check)
+        return ansible_modules.run(module, units=[unit], _ansible_check_mode=check)
 
     return call
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from tests.support import modules
-from tests.support.systemd import Systemd
+from tests.support import ansible_modules
+from tests.support.fakes.systemd import Systemd
 
 
 @pytest.fixture
@@ -24,14 +24,14 @@ def nodes(tmp_path):
 @pytest.fixture
 def bring(monkeypatch, tmp_path, systemd, nodes):
     """Run the module on a unit `demo` that is told of nodes.conf by `reread`; returns its result."""
-    module = modules.load("library/host_units.py")
+    module = ansible_modules.load("library/host_units.py")
     monkeypatch.setattr(module, "RECORDS", tmp_path / "records")
     monkeypatch.setattr(module.time, "sleep", lambda _: None)
     monkeypatch.setattr(module.AnsibleModule, "run_command", lambda _, argv, **_options: systemd.run(argv))
 
     def call(*, check=False, **more):
         unit = {"name": "demo", "reload": ["reread"], "reload_files": [str(nodes)], "ready": ["ping"]} | more
-        return modules.run(module, units=[unit], _ansible_check_mode=check)
+        return ansible_modules.run(module, units=[unit], _ansible_check_mode=check)
 
     return call
 

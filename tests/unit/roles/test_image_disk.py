@@ -4,12 +4,12 @@ import struct
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 
 @pytest.fixture(scope="module")
 def module():
-    return modules.load("roles/image/library/image_disk.py")
+    return ansible_modules.load("roles/image/library/image_disk.py")
 
 
 def test_first_sector_goes_on_at_the_core_and_ends_before_the_partition_table(module):
@@ -31,6 +31,8 @@ def test_core_loads_the_rest_from_the_sector_after_its_first(module):
 def test_archive_without_a_kernel_is_refused(module, tmp_path):
     (tmp_path / "node.tar").touch()
     (tmp_path / "node.tar").write_bytes(bytes(10240))
-    result = modules.run(module, archive=str(tmp_path / "node.tar"), path=str(tmp_path / "disk.qcow2"), size_mib=64)
+    result = ansible_modules.run(
+        module, archive=str(tmp_path / "node.tar"), path=str(tmp_path / "disk.qcow2"), size_mib=64
+    )
     assert "has no /vmlinuz; make it with image_format qcow2" in result["msg"]
     assert [path.name for path in tmp_path.iterdir()] == ["node.tar"]

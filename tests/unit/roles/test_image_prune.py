@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 DAY_S = 86400
 
@@ -29,7 +29,7 @@ def put(path, days):
 
 def prune(folder, used="a", **other):
     arguments = {"used": str(folder / f"node-{used * 16}.tar")} | other
-    return modules.run(modules.load("roles/image/library/image_prune.py"), **arguments)
+    return ansible_modules.run(ansible_modules.load("roles/image/library/image_prune.py"), **arguments)
 
 
 def archives(folder):

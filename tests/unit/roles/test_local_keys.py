@@ -5,12 +5,12 @@ import subprocess
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 
 @pytest.fixture
 def module():
-    return modules.load("roles/provider_local/library/local_keys.py")
+    return ansible_modules.load("roles/provider_local/library/local_keys.py")
 
 
 def derived(path):
@@ -19,7 +19,7 @@ def derived(path):
 
 def test_keys_are_pairs_with_their_comments(module, tmp_path):
     keys = {str(tmp_path / name): f"isthmus {name}" for name in ("id_ed25519", "host_c1")}
-    assert modules.run(module, keys=keys)["changed"]
+    assert ansible_modules.run(module, keys=keys)["changed"]
     for path, comment in keys.items():
         public = (tmp_path / f"{path}.pub").read_text().strip()
         assert public == derived(path)
@@ -31,14 +31,14 @@ def test_keys_are_pairs_with_their_comments(module, tmp_path):
 def test_damaged_key_is_replaced(module, tmp_path):
     (tmp_path / "key").write_text("damaged")
     (tmp_path / "key.pub").write_text("of another")
-    modules.run(module, keys={str(tmp_path / "key"): "new"})
+    ansible_modules.run(module, keys={str(tmp_path / "key"): "new"})
     assert (tmp_path / "key.pub").read_text().strip() == derived(tmp_path / "key")
 
 
 def test_check_run_makes_none(module, tmp_path):
-    told = modules.run(module, keys={str(tmp_path / "key"): "new"}, _ansible_check_mode=True)
+    told = ansible_modules.run(module, keys={str(tmp_path / "key"): "new"}, _ansible_check_mode=True)
     assert (told["changed"], os.listdir(tmp_path)) == (True, [])
 
 
 def test_folder_that_is_not_there_is_told(module, tmp_path):
-    assert modules.run(module, keys={str(tmp_path / "none/key"): "new"})["failed"]
+    assert ansible_modules.run(module, keys={str(tmp_path / "none/key"): "new"})["failed"]

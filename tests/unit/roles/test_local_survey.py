@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 BLOB, OTHER = "AAAAC3Nza", "AAAAC3Nzb"
 PUBLIC, DERIVED = f"ssh-ed25519 {BLOB} c1 of demo\n", f"ssh-ed25519 {BLOB}\n"
@@ -19,7 +19,7 @@ ANSWERS = {
 
 @pytest.fixture
 def module():
-    return modules.load("roles/provider_local/library/local_survey.py")
+    return ansible_modules.load("roles/provider_local/library/local_survey.py")
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def survey(module, monkeypatch):
         return 0, ANSWERS[" ".join(argv[:2])], ""
 
     monkeypatch.setattr(module.AnsibleModule, "run_command", run_command)
-    return lambda **keys: modules.run(module, cluster="demo", image="localhost/image", keys=keys)
+    return lambda **keys: ansible_modules.run(module, cluster="demo", image="localhost/image", keys=keys)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_machine_without_podman_is_told_what_to_do(module, monkeypatch):
         raise FileNotFoundError(argv[0])
 
     monkeypatch.setattr(module.AnsibleModule, "run_command", absent)
-    told = modules.run(module, cluster="demo", image="localhost/image", keys={})
+    told = ansible_modules.run(module, cluster="demo", image="localhost/image", keys={})
     assert told["failed"]
     assert "podman cannot be run" in told["msg"]
     assert "run without --check once" in told["msg"]

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 LOADED = '{"plugin": "loaded"}'
 
@@ -13,12 +13,12 @@ LOADED = '{"plugin": "loaded"}'
 @pytest.fixture
 def look(monkeypatch, tmp_path):
     """Ask a host of which everything is below tmp_path."""
-    module = modules.load("roles/network/library/network_state.py")
+    module = ansible_modules.load("roles/network/library/network_state.py")
     monkeypatch.setattr(module, "RESOLV_CONF", tmp_path / "resolv.conf")
     monkeypatch.setattr(module, "FORWARD", tmp_path / "ip_forward")
     places = {name: str(tmp_path / name) for name in ("slurm", "prefix", "openmpi", "flannel", "sysctl")}
     asked = places | {"user": "nobody-has-this-name", "folders": []}
-    return lambda **other: modules.run(module, **asked | other)
+    return lambda **other: ansible_modules.run(module, **asked | other)
 
 
 def program(path, prints):

@@ -5,7 +5,7 @@ import tarfile
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 PIP = """#!/bin/sh
 echo "$@" >> {log}
@@ -32,7 +32,7 @@ def install(host, **other):
         archive.add(host / "isthmus.whl", "isthmus.whl")
     places = {"link": str(host / "usr/isthmus"), "completion": str(host / "completions/isthmus")}
     asked = {"prefix": str(host / "venv"), "archive": str(host / "archive.tar"), "key": "k1", "lock": "aiohttp==1\n"}
-    return modules.run(modules.load("roles/base/library/node_program.py"), **asked | places | other)
+    return ansible_modules.run(ansible_modules.load("roles/base/library/node_program.py"), **asked | places | other)
 
 
 def pip(host):

@@ -8,7 +8,7 @@ from base64 import b64encode
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 ADDRESS = "ctl:5000"
 ENTRY = {"auth": b64encode(b"alice:secret").decode()}
@@ -16,7 +16,7 @@ ENTRY = {"auth": b64encode(b"alice:secret").decode()}
 
 @pytest.fixture(scope="module")
 def module():
-    return modules.load("roles/registry/library/registry_credentials.py")
+    return ansible_modules.load("roles/registry/library/registry_credentials.py")
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 IMAGES = [{"name": "mpi", "tag": "k1"}, {"name": "mpi", "tag": "latest"}]
 
@@ -10,13 +10,13 @@ IMAGES = [{"name": "mpi", "tag": "k1"}, {"name": "mpi", "tag": "latest"}]
 @pytest.fixture
 def ask(tmp_path, monkeypatch):
     """Ask with a skopeo that does this; returns the module's result."""
-    module = modules.load("library/registry_digests.py")
+    module = ansible_modules.load("library/registry_digests.py")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
 
     def call(script):
         (tmp_path / "skopeo").write_text(f"#!/bin/sh\nfor last; do :; done\n{script}\n")
         (tmp_path / "skopeo").chmod(0o755)
-        return modules.run(module, repository="ctl:5000/isthmus", authfile="/auth.json", images=IMAGES)
+        return ansible_modules.run(module, repository="ctl:5000/isthmus", authfile="/auth.json", images=IMAGES)
 
     return call
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 PROGRAMS = ("docker-registry", "skopeo", "nginx")
 
 
 @pytest.fixture
 def module(monkeypatch, tmp_path):
-    loaded = modules.load("roles/registry/library/registry_state.py")
+    loaded = ansible_modules.load("roles/registry/library/registry_state.py")
     monkeypatch.setattr(loaded, "PROGRAMS", tuple(tmp_path / name for name in PROGRAMS))
     monkeypatch.setattr(loaded, "NGINX_RUNS", tmp_path / "nginx.pid")
     monkeypatch.setattr(loaded, "NGINX_UNIT", tmp_path / "nginx.service")
@@ -20,24 +20,24 @@ def module(monkeypatch, tmp_path):
 def test_host_is_ready_with_all_programs(module, tmp_path, programs, ready):
     for name in programs:
         (tmp_path / name).touch()
-    told = modules.run(module, accounts=["root"])
+    told = ansible_modules.run(module, accounts=["root"])
     assert (told["ready"], told["lacking"], told["changed"]) == (ready, [], False)
 
 
 def test_host_without_an_account_is_not(module, tmp_path):
     for name in PROGRAMS:
         (tmp_path / name).touch()
-    told = modules.run(module, accounts=["root", "nobody-of-this-name"])
+    told = ansible_modules.run(module, accounts=["root", "nobody-of-this-name"])
     assert (told["ready"], told["lacking"]) == (False, ["nobody-of-this-name"])
 
 
 def test_nginx_that_nobody_uses_is_idle(module, tmp_path):
-    assert modules.run(module, accounts=[])["idle_nginx"]
+    assert ansible_modules.run(module, accounts=[])["idle_nginx"]
     (tmp_path / "nginx.service").symlink_to("/dev/null")
-    assert modules.run(module, accounts=[])["idle_nginx"]
+    assert ansible_modules.run(module, accounts=[])["idle_nginx"]
 
 
 @pytest.mark.parametrize("sign", ["nginx.pid", "nginx.service"])
 def test_nginx_of_an_admin_is_not(module, tmp_path, sign):
     (tmp_path / sign).touch()
-    assert not modules.run(module, accounts=[])["idle_nginx"]
+    assert not ansible_modules.run(module, accounts=[])["idle_nginx"]

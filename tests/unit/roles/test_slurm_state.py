@@ -7,14 +7,14 @@ import pwd
 import pytest
 
 from isthmus.filters.slurm.files import slurm_protected
-from tests.support import modules
+from tests.support import ansible_modules
 
 OWNER = f"{pwd.getpwuid(os.getuid()).pw_name}:{grp.getgrgid(os.getgid()).gr_name}"
 
 
 @pytest.fixture
 def module(monkeypatch, tmp_path):
-    loaded = modules.load("roles/slurm/library/slurm_state.py")
+    loaded = ansible_modules.load("roles/slurm/library/slurm_state.py")
     monkeypatch.setattr(loaded, "CONF", tmp_path)
     monkeypatch.setattr(loaded, "ALTERNATIVES", tmp_path)
     monkeypatch.setattr(loaded, "OPENMPI", tmp_path / "params.conf")
@@ -24,7 +24,7 @@ def module(monkeypatch, tmp_path):
 
 def test_new_host_has_nothing(module, tmp_path):
     secret = str(tmp_path / "munge.key")
-    told = modules.run(module, secrets=[secret], alternatives=["mpi"])
+    told = ansible_modules.run(module, secrets=[secret], alternatives=["mpi"])
     assert (told["live"], told["openmpi"], told["changed"]) == (False, "", False)
     assert (told["secrets"], told["alternatives"]) == ({secret: ""}, {"mpi": ""})
 
@@ -33,15 +33,15 @@ def test_live_controller_is_told(module, tmp_path):
     (tmp_path / "slurmdbd.conf").touch()
     (tmp_path / "params.conf").write_text("a = b\n")
     (tmp_path / "mpi").symlink_to("/usr/bin/mpicc.openmpi")
-    told = modules.run(module, alternatives=["mpi"])
+    told = ansible_modules.run(module, alternatives=["mpi"])
     assert (told["live"], told["openmpi"]) == (True, "a = b\n")
     assert told["alternatives"] == {"mpi": "/usr/bin/mpicc.openmpi"}
 
 
 def test_recorded_hardware_is_told(module, tmp_path):
-    assert modules.run(module)["hardware"] == {}
+    assert ansible_modules.run(module)["hardware"] == {}
     (tmp_path / "hardware.json").write_text('{"c1": {"memtotal_mb": 8000}}')
-    assert modules.run(module)["hardware"] == {"c1": {"memtotal_mb": 8000}}
+    assert ansible_modules.run(module)["hardware"] == {"c1": {"memtotal_mb": 8000}}
 
 
 @pytest.mark.parametrize("content", ["{", "[1]", "3"])
@@ -58,19 +58,19 @@ def test_secret_is_right_with_its_content_owner_and_mode(module, tmp_path, conte
     file = tmp_path / "secret"
     file.write_text(content)
     file.chmod(mode)
-    told = modules.run(module, secrets=[str(file)])["secrets"][str(file)]
+    told = ansible_modules.run(module, secrets=[str(file)])["secrets"][str(file)]
     assert (told == slurm_protected("key", f"{OWNER} 0600")) is right
     assert content not in told
 
 
 def test_commands_are_answered_by_name():
-    module = modules.load("roles/slurm/library/slurm_answers.py")
-    told = modules.run(module, commands={"one": ["echo", "1"], "two": ["printf", "a|b\\nc|d\\n"]})
+    module = ansible_modules.load("roles/slurm/library/slurm_answers.py")
+    told = ansible_modules.run(module, commands={"one": ["echo", "1"], "two": ["printf", "a|b\\nc|d\\n"]})
     assert (told["answers"], told["changed"]) == ({"one": "1", "two": "a|b\nc|d"}, False)
 
 
 def test_first_command_that_fails_is_told():
-    module = modules.load("roles/slurm/library/slurm_answers.py")
-    told = modules.run(module, commands={"one": ["sh", "-c", "echo why >&2; exit 1"]})
+    module = ansible_modules.load("roles/slurm/library/slurm_answers.py")
+    told = ansible_modules.run(module, commands={"one": ["sh", "-c", "echo why >&2; exit 1"]})
     assert told["failed"]
     assert "echo why >&2; exit 1 failed: why; run it on this host" in told["msg"]

@@ -6,7 +6,7 @@ import pytest
 from isthmus.supervisor.containers import logread, logs
 from isthmus.supervisor.containers.logread import Wanted, read
 from isthmus.supervisor.containers.logs import STDERR, STDOUT, LogWriter
-from tests.support import homes
+from tests.support.fakes import homes
 
 RECORD = re.compile(rb"\d{4}-\d\d-\d\dT[\d:]{8}\.\d{9}Z (stdout|stderr) ([FP]) (.*)\n")
 

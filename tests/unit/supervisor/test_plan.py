@@ -8,7 +8,7 @@ from isthmus.supervisor.plan import PlanError
 from isthmus.supervisor.runtime import linux, sandbox
 from isthmus.supervisor.volumes import mounts as volumes
 from isthmus.supervisor.volumes import podfiles
-from tests.support.supervised import action, container, mount, plan, probe, volume
+from tests.support.pods.plans import action, container, mount, plan, probe, volume
 
 WHOLE = plan(
     container(

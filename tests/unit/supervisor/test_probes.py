@@ -5,7 +5,7 @@ import pytest
 
 from isthmus.supervisor.containers import grpc, probes
 from isthmus.supervisor.containers.probes import Judge, ProbeError, request
-from tests.support.supervised import action, probe
+from tests.support.pods.plans import action, probe
 
 
 @pytest.mark.parametrize(

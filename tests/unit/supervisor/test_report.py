@@ -4,7 +4,7 @@ import json
 import pytest
 
 from isthmus.supervisor.report import Exit, Report
-from tests.support import homes
+from tests.support.fakes import homes
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from isthmus.network.api.messages import ErrorCode, JobServices
 from isthmus.network.api.protocol import LINE_MAX, accept, parse_request, refuse
 from isthmus.supervisor import services
 from isthmus.supervisor.services import Services
-from tests.support.services import answering, place
+from tests.support.pods.services import answering, place
 
 WEB, DNS = place(), place("10.96.0.10", 53)
 ONE = {WEB: answering("10.64.0.3:8080")}

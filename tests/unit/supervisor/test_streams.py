@@ -7,7 +7,7 @@ from isthmus.podproto.frames import Channel as Of
 from isthmus.podproto.frames import Data
 from isthmus.supervisor.containers.streams import Streams
 from isthmus.supervisor.runtime.processes import Process, Program
-from tests.support import homes
+from tests.support.fakes import homes
 
 
 class Running(Process):

@@ -1,6 +1,6 @@
 import re
 
-from tests.support.cluster import connect
+from tests.support.clusters.cluster import connect
 
 SHOW = '#!/bin/sh\necho "$@"\n'
 HOST = {"address": "192.0.2.1", "port": 22, "user": "root", "key": "", "options": "-o Tag=x", "become": False}

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support.workers import own_users
+from tests.support.clusters.workers import own_users
 
 USERS = ["alice", "bob", "carol", "dave", "erin"]
 

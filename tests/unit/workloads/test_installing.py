@@ -5,7 +5,7 @@ import pytest
 from isthmus.clients.kube.apiserver import ApiError
 from isthmus.workloads import installing
 from isthmus.workloads.offer import Workload, WorkloadError
-from tests.support.api_objects import ApiObjects
+from tests.support.fakes.api_objects import ApiObjects
 
 MANIFEST = """
 apiVersion: v1

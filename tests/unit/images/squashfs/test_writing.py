@@ -9,8 +9,8 @@ import pytest
 
 from isthmus.images.squashfs import writing
 from isthmus.images.tree import Inode, Kind, Source, Tree
-from tests.support.layers import entry, write
-from tests.support.squashfs_files import by_copying, by_mksquashfs, files, nobody_waits
+from tests.support.files.layers import entry, write
+from tests.support.files.squashfs_files import by_copying, by_mksquashfs, files, nobody_waits
 
 BLOCK = 1 << 17
 NOISE = random.Random(1).randbytes(3 * BLOCK + 1).decode("latin-1")  # noqa: S311  no secret

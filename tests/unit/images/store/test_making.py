@@ -14,10 +14,10 @@ from backports import zstd
 from isthmus.images import errors, pull
 from isthmus.images.store import keeping, making, packing
 from isthmus.model import images
-from tests.support import hostile_images
-from tests.support.hostile_images import file
-from tests.support.image_tools import BASE, REGISTRY, TOP, FakeTools
-from tests.support.squashfs_files import files
+from tests.support.attacks import hostile_images
+from tests.support.attacks.hostile_images import file
+from tests.support.fakes.image_tools import BASE, REGISTRY, TOP, FakeTools
+from tests.support.files.squashfs_files import files
 
 IMAGE, OTHER = (images.parse(f"{REGISTRY}/isthmus/{name}") for name in ("busybox", "other"))
 

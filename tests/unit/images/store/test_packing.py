@@ -10,8 +10,8 @@ from isthmus.images import archive
 from isthmus.images.squashfs.blocks import NO_FRAGMENT
 from isthmus.images.store import packing
 from isthmus.images.store.packing import DamagedError, Layer
-from tests.support.layers import entry, write
-from tests.support.squashfs_files import nobody_waits, packed
+from tests.support.files.layers import entry, write
+from tests.support.files.squashfs_files import nobody_waits, packed
 
 BLOCK = 1 << 17
 ENTRIES = [

@@ -1,0 +1,67 @@
+"""Builders of pods' plans as a supervisor gets them: each with the usual value of every field."""
+
+from __future__ import annotations
+
+_NO_ACTION = {"argv": [], "port": None, "host": None, "path": "/", "scheme": "http", "headers": []}
+
+
+def action(kind, **rest):
+    return {"kind": kind, **_NO_ACTION, "service": "", "seconds": 0, **rest}
+
+
+def probe(kind, **rest):
+    usual = {"initial_delay_s": 0, "period_s": 1, "timeout_s": 1, "success": 1, "failure": 1, "grace_s": None}
+    return {**action(kind), **usual, **rest}
+
+
+def container(name, script, **rest):
+    return {
+        **{"name": name, "image": "", "image_id": f"{name}@sha256:0", "argv": ["sh", "-c", script], "env": []},
+        **{"cwd": None, "user": None, "read_only": False, "tty": False, "stdin": False, "stdin_once": False},
+        **{"mounts": [], "startup": None, "liveness": None, "readiness": None, "post_start": None, "pre_stop": None},
+        **{"termination_path": "/dev/termination-log", "termination_policy": "File", "sidecar": False},
+        **{
+            "memory_mib": None,
+            "mpi": False,
+            "mpi_flags": [],
+            "capabilities": {"add": [], "drop": []},
+            "escalates": True,
+            "seccomp": None,
+        },
+        **rest,
+    }
+
+
+def volume(name, kind, **rest):
+    return {
+        "name": name,
+        "kind": kind,
+        "size_bytes": None,
+        "path": None,
+        "host_type": "",
+        "files": [],
+        "gid": None,
+        **rest,
+    }
+
+
+def mount(name, path, **rest):
+    return {"volume": name, "path": path, "sub_path": None, "read_only": False, **rest}
+
+
+def plan(*containers, **rest):
+    return {
+        **{
+            "schema": 1,
+            "uid": "u-1",
+            "namespace": "default",
+            "name": "web",
+            "hostname": "web-0",
+            "fqdn": None,
+            "host_network": False,
+        },
+        **{"share_pid": False, "restart_policy": "Never", "grace_s": 5, "hosts": [], "volumes": [], "init": []},
+        "dns": {"nameservers": ["10.96.0.10"], "searches": ["default.svc.cluster.local"], "options": ["ndots:5"]},
+        "containers": list(containers),
+        **rest,
+    }

@@ -1,0 +1,166 @@
+"""A control plane of real programs on the loopback, without Slurm and without containers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+from pathlib import Path
+
+from isthmus.clients.kube.apiserver import Access, ApiServer
+from isthmus.controlplane.commands.wishes import Wishes
+from isthmus.controlplane.data import ownership, placing
+from isthmus.controlplane.launching import from_folder
+from isthmus.controlplane.layout import Home, Layout
+from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
+from isthmus.controlplane.running import Run, run
+from isthmus.controlplane.settings import DataPlace, Settings
+from isthmus.model.network import Driver
+from tests.support.servers.etcd import free_port, program
+from tests.support.wait import wait
+
+NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "coredns")
+# Beside those that are kept running.
+TOOLS = ("etcdutl",)
+LOOPBACK = IPv4Address("127.0.0.1")
+READY_S = 180
+
+
+def folder_of_programs(folder: Path) -> Path:
+    """Return a folder with the programs under their names."""
+    folder.mkdir()
+    for name in NAMES + TOOLS:
+        (folder / name).symlink_to(program(name))
+    return folder
+
+
+def serve(home: str, programs: str, job: str, headless: str, ports: str, node: str, snapshot_s: str) -> None:
+    """Run one control plane until SIGTERM; what the process of `ControlPlane` does."""
+    os.umask(0o077)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    settings = Settings(
+        Path("/none"),
+        driver=Driver.NONE,
+        headless=headless == "headless",
+        kubelet=(sys.executable, "-m", "isthmus.no_such_kubelet"),
+        data=DataPlace.NODE if node else DataPlace.HOME,
+        data_dir=Path(node or home),
+        snapshot_s=int(snapshot_s),
+    )
+    place, launch = Home(Path(home)), from_folder(Path(programs))
+    disk = placing.disk(settings, Wishes(), place.cluster)
+    locks = ownership.take(place.cluster, job, lambda _: False, on_disk=disk and disk.folder, wait_s=5).descriptors
+    settled = placing.settle(place.cluster, settings.data, disk, launch, lambda path: path)
+    site = Site(settings, place.cluster, LOOPBACK, Ports(**json.loads(ports)), data=settled.folder)
+    parts = Run(job, "alice", place, site, launch, locks, (), placing.saver(job, place.cluster, settled, site))
+
+    def on_keeper(keeper):
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, keeper.stop)
+
+    asyncio.run(run(parts, on_keeper))
+
+
+@dataclass
+class ControlPlane:
+    """One user's, in a process of its own.
+
+    Attributes:
+        node: a folder, the disk of the node that it starts on; None for data on the home.
+        snapshot_s: from one snapshot to the next.
+    """
+
+    home: Path
+    programs: Path
+    headless: bool = False
+    ports: Ports = field(default_factory=lambda: Ports(*(free_port() for _ in PORT_NAMES)))
+    process: subprocess.Popen[bytes] | None = None
+    job: str = ""
+    node: Path | None = None
+    snapshot_s: int = 1
+
+    @property
+    def layout(self) -> Layout:
+        """Its files."""
+        return Home(self.home).cluster
+
+    @property
+    def api(self) -> ApiServer:
+        """Its API server, as the admin."""
+        layout = self.layout
+        access = Access(
+            f"https://127.0.0.1:{self.ports.api}",
+            layout.certificate("ca"),
+            layout.certificate("admin"),
+            layout.key("admin"),
+        )
+        return ApiServer(access)
+
+    def start(self, job: str = "1") -> None:
+        """Start it; it becomes ready later."""
+        self.job = job
+        shape = "headless" if self.headless else "addresses"
+        ports = json.dumps({name: getattr(self.ports, name) for name in PORT_NAMES})
+        words = [str(self.home), str(self.programs), job, shape, ports, str(self.node or ""), str(self.snapshot_s)]
+        code = "import sys; from tests.support.servers.control_planes import serve; serve(*sys.argv[1:])"
+        log = (self.home / "run.log").open("ab")
+        named = os.environ | {"SLURMD_NODENAME": self.node.name if self.node else "c1"}
+        self.process = subprocess.Popen([sys.executable, "-c", code, *words], stdout=log, stderr=log, env=named)
+
+    def ready_job(self) -> str:
+        """Return the job that said it is ready last; one that was killed cannot take that back."""
+        return json.loads(self.layout.state.read_text())["job"] if self.layout.state.exists() else ""
+
+    def wait_until_ready(self) -> float:
+        """Wait until it says so; return how many seconds it took."""
+        began = time.monotonic()
+        wait(self.ready_job, self.job.__eq__, lambda _: self.process.poll() is not None, timeout_s=READY_S)
+        return time.monotonic() - began
+
+    def stop(self) -> int:
+        """End it in order; return its exit status."""
+        assert self.process is not None
+        self.process.terminate()
+        return self.process.wait(120)
+
+    def kill(self) -> None:
+        """End it without any order, and its programs with it."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def told(self) -> dict[str, object]:
+        """Return what it tells of data on a node's disk."""
+        return json.loads(self.layout.data.read_text())
+
+    def conditions(self) -> dict[str, dict[str, object]]:
+        """Return what it tells of its programs."""
+        return json.loads(self.layout.programs.read_text())["programs"]
+
+    def kubectl(self, *words: str, text: str = "") -> str:
+        """Run kubectl as the user; it must succeed."""
+        command = [program("kubectl"), "--kubeconfig", str(Home(self.home).kubeconfig), *words]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+
+@contextmanager
+def running(folder: Path, **changes):
+    """Keep a control plane running meanwhile."""
+    made = ControlPlane(folder / "home", folder_of_programs(folder / "programs"), **changes)
+    made.home.mkdir()
+    made.start()
+    try:
+        made.wait_until_ready()
+        yield made
+    finally:
+        if made.process.poll() is None:
+            made.stop()
