@@ -11,7 +11,7 @@ from tests.support.clusters import playbooks
 from tests.support.wait import wait
 
 NAME = "cut-off"
-MADE = ("-i", ".config/molecule/inventory", "playbooks/local.yml")
+MADE = ("-i", ".config/molecule/inventory", "playbooks/create.yml")
 
 
 def node_processes():

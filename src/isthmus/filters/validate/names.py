@@ -26,7 +26,7 @@ def name_problems(site: Site) -> Iterator[str]:
 def _groups(site: Site) -> Iterator[str]:
     providers = {role for role in site.role_specs if role.startswith("provider_")}
     ours = {*HOST_GROUPS, *LAYERS, *providers}
-    known = {*ours, *ANSIBLE_GROUPS, *(site.shared(SITE_GROUPS) or ()), *_partition_groups(site)}
+    known = {*ours, *ANSIBLE_GROUPS, *(site.shared(SITE_GROUPS) or ()), *_partition_groups(site), *_kinds(site)}
     for group in sorted(set(site.groups) - known):
         error = unknown("group", group, ours)
         yield site.problem(error.problem, f"{error.remedy}; a group of your own goes into {SITE_GROUPS}", group)
@@ -39,6 +39,11 @@ def _files(site: Site) -> Iterator[str]:
             if owner not in names:
                 error = unknown("group or host with a file of variables", owner, names)
                 yield f"{file}: {error}"
+
+
+def _kinds(site: Site) -> set[str]:
+    kinds = site.shared("cluster_nodes")
+    return {*kinds} if isinstance(kinds, dict) else set()
 
 
 def _partition_groups(site: Site) -> set[str]:

@@ -1,0 +1,49 @@
+"""The inventory of a site that a provider makes."""
+
+import pytest
+
+from isthmus.filters.errors import InputError
+from isthmus.filters.provider.inventory import cluster_inventory
+
+NODES = {
+    "ctl": {"group": "controller", "at": 10},
+    "login": {"group": "login", "at": 11},
+    "c": {"group": "compute", "count": 2, "at": 21, "vars": {"slurm_node": {"cpus": 4}}},
+}
+OPENSTACK = {"provider": "openstack", "nodes": NODES, "openstack": {"cidr": "10.20.0.0/24", "cloud": "mine"}}
+PARALLELCLUSTER = {"provider": "parallelcluster", "nodes": NODES, "parallelcluster": {"region": "eu-west-1"}}
+
+
+def test_hosts_have_their_addresses_and_variables():
+    found = cluster_inventory(OPENSTACK)
+    assert found["hosts"]["c2"] == {"ansible_host": "10.20.0.22", "slurm_node": {"cpus": 4}}
+    assert found["variables"] == {
+        "cluster_nodes": NODES,
+        "provider_openstack_cidr": "10.20.0.0/24",
+        "provider_openstack_cloud": "mine",
+    }
+
+
+def test_groups_are_the_same_on_each_provider():
+    one, other = (cluster_inventory(source)["groups"] for source in (OPENSTACK, PARALLELCLUSTER))
+    assert one.pop("provider_openstack") == other.pop("provider_parallelcluster") == ["ctl", "login", "c1", "c2"]
+    assert one == other == {"controller": ["ctl"], "login": ["login"], "compute": ["c1", "c2"], "c": ["c1", "c2"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"provider": "openstak"}, "did you mean 'openstack'"),
+        ({"opnstack": {}}, "unknown key of the inventory: 'opnstack'; did you mean 'openstack'"),
+        ({"nodes": {}}, "the inventory lacks nodes"),
+        ({"nodes": ["ctl"]}, "nodes is ['ctl']"),
+        ({"openstack": "mine"}, "openstack is 'mine'"),
+        ({"openstack": {"cidr": "10.20.0.1/24"}}, "cidr is '10.20.0.1/24', no IPv4 network"),
+        ({"openstack": {}}, "cidr is '', no IPv4 network"),
+        ({"openstack": {"cidr": "10.20.0.0/28"}}, "nodes of kind c would have host parts 21 to 22 in 10.20.0.0/28"),
+    ],
+)
+def test_bad_file_is_refused_with_its_remedy(change, message):
+    with pytest.raises(InputError) as refused:
+        cluster_inventory({**OPENSTACK, **change})
+    assert message in str(refused.value)
