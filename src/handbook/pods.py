@@ -113,7 +113,7 @@ def _fields(model: Any, known: frozenset[str], refused: Mapping[str, str]) -> st
 
 
 def _taken(name: str, why: str) -> str:
-    """Tell whether a field may have a value; the operating system may be the one there is."""
+    """Return whether a field may have a value; the operating system may be the one there is."""
     if not why:
         return "yes"
     well, _ = refusals.SPEC.get(name, (None, ""))

@@ -90,12 +90,12 @@ def test_killed_program_begins_again_alone(control, name):
 
 
 def test_renewed_certificate_is_served_without_a_restart(control):
-    place = ("127.0.0.1", control.ports.api)
-    before = ssl.get_server_certificate(place)
+    context = ("127.0.0.1", control.ports.api)
+    before = ssl.get_server_certificate(context)
     pid = control.conditions()["kube-apiserver"]["pid"]
     control.layout.certificate("apiserver").unlink()
     assert pki.ensure(control.layout, NAMES) == ["apiserver"]
-    wait(lambda: ssl.get_server_certificate(place), lambda now: now != before)
+    wait(lambda: ssl.get_server_certificate(context), lambda now: now != before)
     assert control.conditions()["kube-apiserver"]["pid"] == pid
     control.kubectl("get", "namespaces")
 

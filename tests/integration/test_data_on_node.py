@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from isthmus.controlplane.data import lineage, snapshots
+from isthmus.controlplane.data import claims, snapshots
 from tests.support.servers import control_planes
 from tests.support.wait import wait
 
@@ -63,7 +63,7 @@ def test_orderly_end_and_another_node_lose_nothing(control, nodes):
     assert written(control)[-1].is_final
     go_on(control, "2", nodes[1])
     assert names(control) == {"kept"}
-    # Whoever watches at an old revision is told to read anew, instead of hearing nothing.
+    # Whoever watches at an old revision is told to read again, instead of hearing nothing.
     assert revision(control) > before + 900_000_000
     told = control.told()
     assert (told["node"], told["source"], told["warnings"]) == ("c2", "snapshot", [])
@@ -131,9 +131,9 @@ def test_change_is_saved_in_time(tmp_path, nodes):
 
 
 def test_one_that_was_cut_off_ends_and_publishes_nothing(control, nodes):
-    claim = lineage.read(control.layout)
+    claim = claims.read(control.layout)
     written(control)
-    lineage.write(control.layout, lineage.next_claim(claim, [], claim.data, "c9", ""))
+    claims.write(control.layout, claims.next_claim(claim, [], claim.data, "c9", ""))
     before = written(control)
     write(control, "lost")
     control.stop()

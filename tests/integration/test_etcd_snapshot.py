@@ -9,7 +9,7 @@ import pytest
 from isthmus.clients.etcd.gateway import Gateway
 from isthmus.clients.etcd.snapshot import Snapshots, is_whole
 from isthmus.controlplane import programs
-from isthmus.controlplane.data.saving import BOUNDS
+from isthmus.controlplane.data.snapshotter import BOUNDS
 from tests.support.servers.etcd import program, running
 
 WORTH_NOTHING = ("/registry/leases/kube-node-lease/slurm", "/registry/masterleases/10.0.0.1", "compact_rev_key")

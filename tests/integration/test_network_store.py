@@ -200,7 +200,7 @@ def test_feed_that_fell_behind_reads_anew(cluster, store):
     root.call("kv/compaction", {"revision": str(store.load().state.revision), "physical": True})
     feed = store.feed(at, said.append)
     assert next(iter(feed)).state.jobs == jobs
-    assert "read anew" in said[0]
+    assert "read again" in said[0]
     feed.close()
 
 

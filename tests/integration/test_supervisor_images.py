@@ -21,7 +21,7 @@ def replace(kubelet, told):
 
 
 def states(told):
-    """Return how it is, how often it has started anew, and with what image."""
+    """Return how it is, how often it has started again, and with what image."""
     return told["state"], told["restarts"], told["image_name"], told["image_id"]
 
 

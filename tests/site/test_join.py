@@ -153,7 +153,7 @@ def test_no_secret_is_in_a_log(joined, controller):
 
 @pytest.fixture(scope="module")
 def reached(machine, joined, controller):
-    """The node anew, as another machine, with a host key that the deployer knows."""
+    """The node again, as another machine, with a host key that the deployer knows."""
     playbooks.succeed("join_keys", "-i", EXTRA, "--tags", "preflight,configure", "playbooks/create.yml")
     controller.output(f"isthmus node forget {NEW}")
     return once_joined(machine())

@@ -55,7 +55,7 @@ def free_ports(count: int, ephemeral: Path = _EPHEMERAL) -> list[int]:
 
 
 def listens(address: str, port: int, timeout_s: float = 2) -> bool:
-    """Tell whether somebody takes TCP connections there."""
+    """Return whether somebody takes TCP connections there."""
     try:
         with socket.create_connection((address, port), timeout_s):
             return True

@@ -1,4 +1,4 @@
-"""The objects every cluster has: policies in place of a scheduler, rights, storage classes; made anew at each start.
+"""The objects every cluster has: policies in place of a scheduler, rights, storage classes; made again at each start.
 
 They are plain YAML files in `objects`, applied by server-side apply; what a user changed in fields that they name is
 set back. `$node` stands for the name of the node.

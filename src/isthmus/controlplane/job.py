@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from isthmus.controlplane.commands.wishes import Wishes
+from isthmus.controlplane.commands.user_options import UserOptions
 from isthmus.controlplane.layout import JOB_NAME, RESERVATION, Layout
 from isthmus.controlplane.settings import Settings
 from isthmus.model.network import Driver
@@ -43,16 +43,16 @@ while [ -z "$heard" ]; do
     child=
     (trap '' USR1; exec {python} -I -m isthmus.controlplane) &
     child=$!
-    # Heard before there was anybody to tell.
+    # Heard before there was a child to signal.
     [ -z "$heard" ] || pass
     seen=none
     status=127
-    # A signal for this shell ends the wait, not the child; an ended child's status may be told but once.
+    # A signal for this shell ends the wait, not the child; an ended child's status can be read only once.
     while [ $seen != $signals ]; do
         seen=$signals
         wait $child
-        told=$?
-        [ $told = 127 ] || status=$told
+        ended=$?
+        [ $ended = 127 ] || status=$ended
     done
     # 137: killed by SIGKILL; by whomever, the cluster goes on.
     if [ $status != 137 ] || [ -n "$heard" ]; then
@@ -72,12 +72,14 @@ class Submission:
     script: str
 
 
-def submission(settings: Settings, wishes: Wishes, layout: Layout, python: Path, *, after: str = "") -> Submission:
+def submission(
+    settings: Settings, user_options: UserOptions, layout: Layout, python: Path, *, after: str = ""
+) -> Submission:
     """Return the job.
 
     Args:
         settings: the site's.
-        wishes: the user's.
+        user_options: the user's.
         layout: the cluster's files.
         python: the interpreter of the nodes that has Isthmus.
         after: the job whose end it waits for; empty for none.
@@ -87,7 +89,7 @@ def submission(settings: Settings, wishes: Wishes, layout: Layout, python: Path,
         "--nodes=1",
         "--ntasks=1",
         f"--cpus-per-task={settings.cpus}",
-        f"--mem={wishes.memory_mib or settings.memory_mib}M",
+        f"--mem={user_options.memory_mib or settings.memory_mib}M",
         "--requeue",
         # Whoever submits may stand in a folder that goes; the kubelet's sbatch wants one that stays.
         f"--chdir={layout.folder}",
@@ -95,10 +97,10 @@ def submission(settings: Settings, wishes: Wishes, layout: Layout, python: Path,
         f"--output={layout.logs / 'job.log'}",
         f"--signal=B:USR1@{settings.handover_s}",
         f"--pod-network={settings.driver}" if settings.has_network else "",
-        _option("partition", wishes.partition or settings.partition),
-        _option("account", wishes.account),
-        _option("qos", wishes.qos),
-        _option("time", wishes.time or settings.time),
+        _option("partition", user_options.partition or settings.partition),
+        _option("account", user_options.account),
+        _option("qos", user_options.qos),
+        _option("time", user_options.time or settings.time),
         _option("dependency", f"afterany:{after}" if after else ""),
     ]
     return Submission(tuple(option for option in options if option), _SCRIPT.format(python=python))

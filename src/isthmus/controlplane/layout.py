@@ -49,7 +49,7 @@ class Layout:
 
     @property
     def data(self) -> Path:
-        """What is told of data on a node's disk."""
+        """The report on data on a node's disk."""
         return self.folder / "data.json"
 
     @property
@@ -83,7 +83,7 @@ class Layout:
         return self.folder / "programs.json"
 
     @property
-    def wishes(self) -> Path:
+    def user_options(self) -> Path:
         """What the user asked `isthmus up` for, kept for the next job."""
         return self.folder / "up.json"
 

@@ -24,15 +24,15 @@ from isthmus.clients import sockets
 from isthmus.clients.slurm import own_jobs as slurm_jobs
 from isthmus.clients.slurm.commands import SlurmError
 from isthmus.controlplane import job, settings
-from isthmus.controlplane.commands import wishes
-from isthmus.controlplane.data import nodedisk, ownership, placing
-from isthmus.controlplane.data.nodedisk import Disk
+from isthmus.controlplane.commands import user_options
+from isthmus.controlplane.data import location, node_disk, ownership
+from isthmus.controlplane.data.node_disk import Disk
 from isthmus.controlplane.errors import ControlPlaneError, UnansweredError
-from isthmus.controlplane.keeping import Keeper
-from isthmus.controlplane.launching import SEEN, in_container, seen_in_container
+from isthmus.controlplane.launcher import SEEN, in_container, seen_in_container
 from isthmus.controlplane.layout import JOB_NAME, RESERVATION, Home, Layout
+from isthmus.controlplane.process_supervisor import Keeper
 from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
-from isthmus.controlplane.running import Run, run
+from isthmus.controlplane.run import Run, run
 from isthmus.support import private
 from isthmus.support.private import PrivateError
 
@@ -60,12 +60,12 @@ def _run() -> None:
     if not job_id:
         raise ControlPlaneError("this is no Slurm job; start a control plane with `isthmus up`")
     private.check(home.folder)
-    layout, asked = home.cluster, wishes.read(home.cluster)
-    disk = placing.disk(known, asked, layout)
-    owned = ownership.take(layout, job_id, is_alive, on_disk=disk.folder if disk else None, tell=_log.info)
+    layout, asked = home.cluster, user_options.read(home.cluster)
+    disk = location.disk(known, asked, layout)
+    owned = ownership.take(layout, job_id, is_alive, on_disk=disk.folder if disk else None, report=_log.info)
     try:
         layout.purge.unlink(missing_ok=True)
-        for folder in nodedisk.sweep(known.data_dir, but=disk):
+        for folder in node_disk.sweep(known.data_dir, but=disk):
             _log.info("removed %s: its cluster is gone", folder)
         parts = _parts(known, asked, home, disk, owned)
         asyncio.run(run(parts, lambda keeper: _listen(keeper, known, layout, job_id)))
@@ -77,13 +77,13 @@ def _run() -> None:
 
 
 def _parts(
-    known: settings.Settings, asked: wishes.Wishes, home: Home, disk: Disk | None, owned: ownership.Ownership
+    known: settings.Settings, asked: user_options.UserOptions, home: Home, disk: Disk | None, owned: ownership.Ownership
 ) -> Run:
     layout, job_id = home.cluster, os.environ["SLURM_JOB_ID"]
     launch, see = in_container(known.image, layout, disk), seen_in_container(layout, disk)
-    settled = placing.settle(layout, placing.wanted(known, asked), disk, launch, see)
-    site = _site(known, asked, see(settled.folder))
-    saver = placing.saver(job_id, layout, settled, site)
+    restored = location.restore_newest(layout, location.wanted(known, asked), disk, launch, see)
+    site = _site(known, asked, see(restored.folder))
+    saver = location.saver(job_id, layout, restored, site)
     return Run(job_id, _user(), home, site, launch, owned.descriptors, _hosts(known), saver)
 
 
@@ -109,7 +109,7 @@ def hand_over(known: settings.Settings, layout: Layout, job_id: str) -> str:
     for each in slurm_jobs.own_jobs():
         if each.name == JOB_NAME and each.id != job_id and each.state == "PENDING":
             return each.id
-    wanted = job.submission(known, wishes.read(layout), layout, Path(sys.executable), after=job_id)
+    wanted = job.submission(known, user_options.read(layout), layout, Path(sys.executable), after=job_id)
     return slurm_jobs.submit(wanted.options, wanted.script, job.environment(known))
 
 
@@ -143,7 +143,7 @@ def _listen(keeper: Keeper, known: settings.Settings, layout: Layout, job_id: st
     loop.add_signal_handler(signal.SIGUSR1, on_limit)
 
 
-def _site(known: settings.Settings, wanted: wishes.Wishes, data: Path) -> Site:
+def _site(known: settings.Settings, wanted: user_options.UserOptions, data: Path) -> Site:
     """Tell where this start listens: in a network of its own where the programs always do, else where it is free."""
     if known.has_network:
         address, ports = sockets.own_address(), Ports()

@@ -116,7 +116,7 @@ def restore(snapshot: Path, folder: Path) -> list[str]:
     """Return etcdutl's arguments that make data of a snapshot.
 
     Clients have seen revisions that the snapshot does not know. So revisions go on far above, and older ones count as
-    compacted: every watch and every cache of Kubernetes reads all anew (etcd documentation, Disaster recovery,
+    compacted: every watch and every cache of Kubernetes reads all again (etcd documentation, Disaster recovery,
     "Restoring with revision bump").
     """
     # One member: nobody looks for it there.

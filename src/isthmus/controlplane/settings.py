@@ -16,10 +16,10 @@ from isthmus.model.network import Driver
 FILE = Path("/etc/isthmus/kubernetes.json")
 SCHEMA = 1
 SERVICES = IPv4Network("10.96.0.0/16")
-_REMEDY = "an admin writes it anew with playbooks/kubernetes.yml"
+_REMEDY = "an admin writes it again with playbooks/kubernetes.yml"
 
 
-class DataPlace(StrEnum):
+class DataLocation(StrEnum):
     """Where etcd keeps its data: on the shared home, or on the node's own disk with snapshots on the home."""
 
     HOME = "home"
@@ -64,7 +64,7 @@ class Settings:
     partition: str = ""
     node: str = "slurm"
     kubelet: tuple[str, ...] = ("/opt/isthmus/bin/python", "-m", "isthmus.kubelet")
-    data: DataPlace = DataPlace.HOME
+    data: DataLocation = DataLocation.HOME
     data_dir: Path = Path("/var/tmp")  # noqa: S108 -- the folder in it is checked (nodedisk)
     snapshot_s: int = 30
 
@@ -93,14 +93,14 @@ def read(path: Path = FILE) -> Settings:
         raise ControlPlaneError(f"{path}: {error!r}; {_REMEDY}") from error
 
 
-def parse(told: Mapping[str, Any]) -> Settings:
+def parse(document: Mapping[str, Any]) -> Settings:
     """Return the settings in a parsed file.
 
     Raises:
         ValueError: the schema is another one, or a value is none of its kind.
     """
-    if told["schema"] != SCHEMA:
-        raise ValueError(f"schema {told['schema']!r} is not {SCHEMA}")
+    if document["schema"] != SCHEMA:
+        raise ValueError(f"schema {document['schema']!r} is not {SCHEMA}")
     kinds: dict[str, Any] = {
         "image": Path,
         "services": IPv4Network,
@@ -109,12 +109,12 @@ def parse(told: Mapping[str, Any]) -> Settings:
         "cpus": int,
         "memory_mib": int,
         "handover_s": int,
-        "data": DataPlace,
+        "data": DataLocation,
         "data_dir": Path,
         "snapshot_s": int,
     }
     known = {each.name for each in fields(Settings)}
-    return Settings(**{name: kinds.get(name, _same)(value) for name, value in told.items() if name in known})
+    return Settings(**{name: kinds.get(name, _same)(value) for name, value in document.items() if name in known})
 
 
 def _same(value: Any) -> Any:

@@ -53,7 +53,7 @@ class Cache:
         return self.folder / file_name(digest)
 
     def has(self, digest: str) -> bool:
-        """Tell whether an image is there.
+        """Return whether an image is there.
 
         Raises:
             OSError: something else has its name.
@@ -130,7 +130,7 @@ class Cache:
 
 
 def is_being_written(partial: Path) -> bool:
-    """Tell whether a file that is not whole may yet be.
+    """Return whether a file that is not whole may yet be.
 
     Raises:
         FileNotFoundError: it is no more.

@@ -12,7 +12,7 @@ FILES = (Path("/etc/subuid"), Path("/etc/subgid"))
 
 
 def is_root_alone(files: tuple[Path, ...] = FILES) -> bool:
-    """Tell whether root is the only one in them: the user has no subordinate ids (subuid(5))."""
+    """Return whether root is the only one in them: the user has no subordinate ids (subuid(5))."""
     number = os.getuid()
     try:
         name = pwd.getpwuid(number).pw_name

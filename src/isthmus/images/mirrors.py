@@ -72,7 +72,7 @@ def write(folder: Path, mirrors: Mirrors) -> None:
 def text(mirrors: Mirrors) -> str:
     """Return the drop-in, as containers-registries.conf(5) has it."""
     # Every name matches REGISTRY, so that JSON's string is TOML's.
-    lines = ["# Written by `isthmus images mirror`: the next one writes it anew."]
+    lines = ["# Written by `isthmus images mirror`: the next one writes it again."]
     for prefix, locations in sorted(mirrors.items()):
         lines += ["", "[[registry]]", f"prefix = {json.dumps(prefix)}", f"location = {json.dumps(prefix)}"]
         for location in locations:

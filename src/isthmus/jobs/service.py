@@ -39,7 +39,7 @@ _BROKEN = (OSError, ssl.SSLError, TimeoutError, asyncio.IncompleteReadError, asy
 
 
 def is_account(uid: int) -> bool:
-    """Tell whether a uid is somebody's: every user has 65536 others besides, in user namespaces (subuid(5))."""
+    """Return whether a uid is somebody's: every user has 65536 others besides, in user namespaces (subuid(5))."""
     try:
         pwd.getpwuid(uid)
     except KeyError:

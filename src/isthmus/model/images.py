@@ -85,7 +85,7 @@ def parse(text: str) -> Reference:
 
 
 def is_digest(text: str) -> bool:
-    """Tell whether this is `sha256:` and 64 hex digits."""
+    """Return whether this is `sha256:` and 64 hex digits."""
     return _DIGEST.fullmatch(text) is not None
 
 

@@ -52,7 +52,7 @@ class Access:
     users: frozenset[str] = frozenset()
 
     def admits(self, account: str) -> bool:
-        """Tell whether an account that is not the owner may pull."""
+        """Return whether an account that is not the owner may pull."""
         return self.readers == Readers.SITE or (self.readers == Readers.USERS and account in self.users)
 
     def words(self) -> str:
@@ -100,12 +100,12 @@ class Overview:
 
 
 def is_namespace(user: str) -> bool:
-    """Tell whether a user's name can be a namespace of his own."""
+    """Return whether a user's name can be a namespace of his own."""
     return _NAMESPACE.fullmatch(user) is not None and user not in SITE
 
 
 def is_repository(name: str) -> bool:
-    """Tell whether the registry can have a repository of this name."""
+    """Return whether the registry can have a repository of this name."""
     return len(name) <= _NAME_LENGTH and _REPOSITORY.fullmatch(name) is not None
 
 

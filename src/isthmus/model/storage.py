@@ -11,5 +11,5 @@ PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 
 
 def is_provisioned(volume: Mapping[str, Any]) -> bool:
-    """Tell whether a PersistentVolume was made here."""
+    """Return whether a PersistentVolume was made here."""
     return (volume.get("metadata", {}).get("annotations") or {}).get(PROVISIONED_BY) in (HOME, LOCAL)

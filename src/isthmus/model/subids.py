@@ -45,7 +45,7 @@ def parse(text: str) -> list[Range]:
 
 
 def given(text: str, name: str, number: int) -> bool:
-    """Tell whether a user has any: by name, or by number."""
+    """Return whether a user has any: by name, or by number."""
     return any(each.name in (name, str(number)) and each.count > 0 for each in parse(text))
 
 

@@ -25,15 +25,15 @@ _RESERVATION = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
 
 
 def is_node_name(text: str) -> bool:
-    """Tell whether a text can be a node's name, or a cluster's: letters, digits, `.`, `_`, `-`, no path in a key."""
+    """Return whether a text can be a node's name, or a cluster's: letters, digits, `.`, `_`, `-`, no path in a key."""
     return len(text) <= NODE_NAME_MAX and _NODE.fullmatch(text) is not None
 
 
 def is_reservation_name(text: str) -> bool:
-    """Tell whether a text can name a reservation: a DNS label that begins with a letter, as job ids are labels too."""
+    """Return whether a text can name a reservation: a DNS label that begins with a letter, as job ids are labels."""
     return len(text) <= RESERVATION_MAX and _RESERVATION.fullmatch(text) is not None
 
 
 def is_user_name(text: str) -> bool:
-    """Tell whether a text can be a login name: printable, no spaces; directories have more than POSIX's letters."""
+    """Return whether a text can be a login name: printable, no spaces; directories have more than POSIX's letters."""
     return 0 < len(text) <= USER_NAME_MAX and text.isprintable() and " " not in text

@@ -10,7 +10,7 @@ serve    requests of root; a thread per connection
 users    everybody's requests, on a socket of their own
 accounts connections to the sockets of single accounts
 
-Any of them that ends, ends the daemon: systemd starts it anew, and live pods do not notice.
+Any of them that ends, ends the daemon: systemd starts it again, and live pods do not notice.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class Daemon:
 
 
 def reload_dns() -> None:
-    """Have CoreDNS read its configuration anew, or start it.
+    """Have CoreDNS read its configuration again, or start it.
 
     Raises:
         OSError: systemd did not take the order.
@@ -215,7 +215,7 @@ def _flannel(told: Settings, store: Store, view: View) -> FlannelConverger | Non
 
 
 def main() -> int:
-    """Run until a thread ends; exit status 1, so that systemd starts it anew, 2 for settings that cannot be used."""
+    """Run until a thread ends; exit status 1, so that systemd starts it again, 2 for settings that cannot be used."""
     logging.basicConfig(level=os.environ.get("ISTHMUS_LOG", "INFO"), format="%(levelname)s %(message)s")
     sys.setswitchinterval(SWITCH_S)
     try:

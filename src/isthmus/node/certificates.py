@@ -99,7 +99,7 @@ def sign(asked: x509.CertificateSigningRequest, authority: Authority, organizati
 
 
 def is_kept(certificate: bytes, key: bytes, days: int) -> bool:
-    """Tell whether a node's certificate is its key's and lasts for some days more."""
+    """Return whether a node's certificate is its key's and lasts for some days more."""
     try:
         found, own = x509.load_pem_x509_certificate(certificate), _private(key)
     except (ValueError, CertificateError):

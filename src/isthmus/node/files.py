@@ -124,11 +124,11 @@ class Tree:
             temporary.unlink(missing_ok=True)
 
     def has(self, one: Wanted) -> bool:
-        """Tell whether it is as it shall be."""
+        """Return whether it is as it shall be."""
         return self._is_right(self.at(one.path), one)
 
     def rights(self, one: Wanted) -> bool:
-        """Tell whether a file or folder that is there is its owner's, with its mode."""
+        """Return whether a file or folder that is there is its owner's, with its mode."""
         found = self.at(one.path).lstat()
         return (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (*_ids(one), one.mode)
 
@@ -190,7 +190,7 @@ def edited(entry: Entry, text: str) -> str:
     """
     edit = _EDITS.get(entry["kind"])
     if edit is None:
-        raise JoinError(f"the manifest edits {entry['path']} in a way {entry['kind']!r}; make the image anew")
+        raise JoinError(f"the manifest edits {entry['path']} in a way {entry['kind']!r}; make the image again")
     try:
         return edit(entry, text)
     except InputError as error:

@@ -249,7 +249,7 @@ def _identity_problems(identity: str, manifest: Manifest) -> list[str]:
 def _release_problems(release: str, manifest: Manifest) -> list[str]:
     if release == manifest.release:
         return []
-    return [f"this host has Isthmus {release or 'none'}, the cluster {manifest.release}; make the image anew"]
+    return [f"this host has Isthmus {release or 'none'}, the cluster {manifest.release}; make the image again"]
 
 
 def _package_problems(found: Mapping[str, str], manifest: Manifest) -> list[str]:
@@ -261,9 +261,9 @@ def _package_problems(found: Mapping[str, str], manifest: Manifest) -> list[str]
     ]
     problems = []
     if lacking:
-        problems.append(f"this host lacks {', '.join(lacking)}; make the image anew (playbooks/image.yml)")
+        problems.append(f"this host lacks {', '.join(lacking)}; make the image again (playbooks/image.yml)")
     if other:
-        problems.append(f"this host has {', '.join(other)}; make the image anew, or update the cluster's packages")
+        problems.append(f"this host has {', '.join(other)}; make the image again, or update the cluster's packages")
     return problems
 
 

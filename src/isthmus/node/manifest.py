@@ -138,15 +138,15 @@ def filled(value: Any, known: Mapping[Field, str]) -> Any:
 
 
 def applies(entry: Entry, kinds: set[When]) -> bool:
-    """Tell whether an entry is for a host of these kinds."""
+    """Return whether an entry is for a host of these kinds."""
     try:
         return When(entry.get("when", "")) in kinds | {When.ALWAYS}
     except ValueError as error:
-        raise ManifestError(f"the manifest has entries of a kind {entry['when']!r}; make the image anew") from error
+        raise ManifestError(f"the manifest has entries of a kind {entry['when']!r}; make the image again") from error
 
 
 def _field(name: str, known: Mapping[Field, str]) -> str:
     try:
         return known[Field(name)]
     except ValueError as error:
-        raise ManifestError(f"the manifest has a field {name!r}; make the image anew") from error
+        raise ManifestError(f"the manifest has a field {name!r}; make the image again") from error

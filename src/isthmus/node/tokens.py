@@ -59,7 +59,7 @@ class Record:
     replace: bool
 
     def allows(self, name: str, kind: str) -> bool:
-        """Tell whether a node of this name and class may use it."""
+        """Return whether a node of this name and class may use it."""
         return name in self.names or (bool(self.kind) and self.kind == kind)
 
 
@@ -89,7 +89,7 @@ def digest(secret: str) -> str:
 
 
 def fits(record: Record, secret: str) -> bool:
-    """Tell whether a secret is that of a token, in the same time whether it is or not."""
+    """Return whether a secret is that of a token, in the same time whether it is or not."""
     return hmac.compare_digest(record.hash, digest(secret))
 
 

@@ -13,7 +13,7 @@ import yaml
 
 FILE = Path("/etc/isthmus/workloads.json")
 SCHEMA = 1
-_REMEDY = "an admin writes it anew with playbooks/workloads.yml"
+_REMEDY = "an admin writes it again with playbooks/workloads.yml"
 
 
 class WorkloadError(Exception):

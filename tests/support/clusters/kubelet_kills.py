@@ -14,7 +14,7 @@ from tests.support.wait import wait
 
 # The diary's claim, and a pod that runs all the time.
 MANIFEST = ROOT / "tests/system/kubernetes/manifests/kubelet-deaths.yml"
-# A program that dies again and again is started anew after a minute at last.
+# A program that dies again and again is started again after a minute at last.
 PAUSE_S = 60
 POD = """
 ---
@@ -61,7 +61,7 @@ def kill(cluster: UserCluster, nodes: dict[str, Node]) -> None:
 
 
 def restarts(cluster: UserCluster) -> int:
-    """Return how often the kubelet has been started anew."""
+    """Return how often the kubelet has been started again."""
     return int(cluster.status()["programs"]["kubelet"]["restarts"])
 
 

@@ -40,7 +40,7 @@ def write(folder: Path) -> Path:
 
 
 def succeeded(old: Path, folder: Path) -> Path:
-    """Write everything anew, where the channel's old authority is believed beside the new one; return the folder."""
+    """Write everything again, where the channel's old authority is believed beside the new one; return the folder."""
     write(folder)
     both = (folder / "pods-ca.crt").read_bytes() + (old / "pods-ca.crt").read_bytes()
     (folder / "pods-ca.crt").write_bytes(both)

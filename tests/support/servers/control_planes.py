@@ -16,13 +16,13 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from isthmus.clients.kube.apiserver import Access, ApiServer
-from isthmus.controlplane.commands.wishes import Wishes
-from isthmus.controlplane.data import ownership, placing
-from isthmus.controlplane.launching import from_folder
+from isthmus.controlplane.commands.user_options import UserOptions
+from isthmus.controlplane.data import location, ownership
+from isthmus.controlplane.launcher import from_folder
 from isthmus.controlplane.layout import Home, Layout
 from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
-from isthmus.controlplane.running import Run, run
-from isthmus.controlplane.settings import DataPlace, Settings
+from isthmus.controlplane.run import Run, run
+from isthmus.controlplane.settings import DataLocation, Settings
 from isthmus.model.network import Driver
 from tests.support.servers.etcd import free_port, program
 from tests.support.wait import wait
@@ -51,16 +51,16 @@ def serve(home: str, programs: str, job: str, headless: str, ports: str, node: s
         driver=Driver.NONE,
         headless=headless == "headless",
         kubelet=(sys.executable, "-m", "isthmus.no_such_kubelet"),
-        data=DataPlace.NODE if node else DataPlace.HOME,
+        data=DataLocation.NODE if node else DataLocation.HOME,
         data_dir=Path(node or home),
         snapshot_s=int(snapshot_s),
     )
-    place, launch = Home(Path(home)), from_folder(Path(programs))
-    disk = placing.disk(settings, Wishes(), place.cluster)
-    locks = ownership.take(place.cluster, job, lambda _: False, on_disk=disk and disk.folder, wait_s=5).descriptors
-    settled = placing.settle(place.cluster, settings.data, disk, launch, lambda path: path)
-    site = Site(settings, place.cluster, LOOPBACK, Ports(**json.loads(ports)), data=settled.folder)
-    parts = Run(job, "alice", place, site, launch, locks, (), placing.saver(job, place.cluster, settled, site))
+    context, launch = Home(Path(home)), from_folder(Path(programs))
+    disk = location.disk(settings, UserOptions(), context.cluster)
+    locks = ownership.take(context.cluster, job, lambda _: False, on_disk=disk and disk.folder, wait_s=5).descriptors
+    restored = location.restore_newest(context.cluster, settings.data, disk, launch, lambda path: path)
+    site = Site(settings, context.cluster, LOOPBACK, Ports(**json.loads(ports)), data=restored.folder)
+    parts = Run(job, "alice", context, site, launch, locks, (), location.saver(job, context.cluster, restored, site))
 
     def on_keeper(keeper):
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, keeper.stop)

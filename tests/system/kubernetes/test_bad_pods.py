@@ -45,7 +45,7 @@ def settled(space, pod):
 
 @pytest.fixture(scope="module", autouse=True)
 def restarts(space):
-    """How often the kubelet had been started anew before."""
+    """How often the kubelet had been started again before."""
     return space.cluster.status()["programs"]["kubelet"]["restarts"]
 
 

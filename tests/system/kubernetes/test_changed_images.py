@@ -6,7 +6,7 @@ from tests.support.wait import wait
 
 
 def seen(space):
-    """Return how the container is: phase, state, reason, image, how often it began anew."""
+    """Return how the container is: phase, state, reason, image, how often it began again."""
     told = space.container("changing", "main")
     [(state, fields)] = told["state"].items()
     return space.status("changing")["phase"], state, fields.get("reason"), told["image"], told["restartCount"]

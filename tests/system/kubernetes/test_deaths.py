@@ -23,7 +23,7 @@ def is_kept(mine, written):
 
 
 def pids(mine, nodes, words):
-    """Return those of its node, none while they are started anew."""
+    """Return those of its node, none while they are started again."""
     found = mine.on_its_node(nodes, f"pgrep --uid {mine.user} --full '{words}' || true")
     return [int(pid) for pid in found.split()]
 
@@ -31,7 +31,7 @@ def pids(mine, nodes, words):
 @pytest.mark.parametrize("program", ["etcd", "kube-apiserver", "kube-controller-manager", "coredns"])
 def test_killed_program_comes_back(mine, nodes, written, program):
     before = mine.status()["programs"][program]["restarts"]
-    # The death of another program may have ended this one too, which is then just being started anew.
+    # The death of another program may have ended this one too, which is then just being started again.
     pid = wait(lambda: pids(mine, nodes, f"^/usr/local/bin/{program}"))[0]
     mine.on_its_node(nodes, f"kill -KILL {pid}")
     wait(lambda: mine.status()["programs"][program]["restarts"], lambda count: count > before, timeout_s=DEATH_S)

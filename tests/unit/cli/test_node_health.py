@@ -89,16 +89,16 @@ def slurm(monkeypatch, tmp_path):
 
 
 def test_node_that_stays_well_asks_nothing(slurm):
-    node_health.settle([], "c1")
+    node_health.apply_health([], "c1")
     assert slurm == [["show", "node", "c1"], ["update", "NodeName=c1", "State=RESUME"]]
-    node_health.settle([], "c1")
+    node_health.apply_health([], "c1")
     assert len(slurm) == 2
-    node_health.settle(["/tmp is full"], "c1")
+    node_health.apply_health(["/tmp is full"], "c1")
     assert slurm[2:] == [
         ["show", "node", "c1"],
         ["update", "NodeName=c1", "State=DRAIN", "Reason=isthmus: health: /tmp is full"],
     ]
-    node_health.settle([], "c1")
+    node_health.apply_health([], "c1")
     assert slurm[-1] == ["update", "NodeName=c1", "State=RESUME"]
 
 

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from isthmus.cli import place
+from isthmus.cli import user_cluster
 from isthmus.cli.main import main
 from isthmus.controlplane import settings
 from isthmus.controlplane.pki import kubeconfig
@@ -77,7 +77,7 @@ def test_error_of_the_home_is_told_without_a_trace(home, capsys, monkeypatch):
     def read_only(*_):
         raise OSError(errno.EROFS, "Read-only file system", str(home / ".isthmus/up.lock"))
 
-    monkeypatch.setattr(place, "here", read_only)
+    monkeypatch.setattr(user_cluster, "here", read_only)
     assert main(["status"]) == 1
     assert f"Read-only file system: '{home}/.isthmus/up.lock'; look at that file" in capsys.readouterr().err
 
@@ -129,7 +129,7 @@ def test_logs_that_are_not_there_are_told(home, capsys):
 
 
 def test_daemon_is_asked_only_where_there_are_private_networks(home):
-    assert place.here().network is None
+    assert user_cluster.here().network is None
 
 
 def test_shells_complete_where_data_lie(capsys):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.controlplane.commands.place import Place
+from isthmus.controlplane.commands.context import Context
 from isthmus.controlplane.layout import Home
 from isthmus.controlplane.network import NetworkError
 from isthmus.controlplane.settings import Settings
@@ -46,17 +46,17 @@ def slurm(monkeypatch):
 
 
 @pytest.fixture
-def place(tmp_path):
+def context(tmp_path):
     (tmp_path / ".isthmus").mkdir(mode=0o700)
-    return Place(Home(tmp_path), Settings(Path("/opt/image")), FakeNetwork(), Path("/opt/python"))
+    return Context(Home(tmp_path), Settings(Path("/opt/image")), FakeNetwork(), Path("/opt/python"))
 
 
 @pytest.fixture
-def ready(place):
+def ready(context):
     """Let a job say that it is ready, and how its programs are."""
 
     def write(job, **programs):
-        files = place.home.cluster
+        files = context.home.cluster
         files.logs.mkdir(parents=True, exist_ok=True)
         files.state.write_text(json.dumps({"schema": 1, "job": job.id, "server": "https://10.64.0.2:6443"}))
         told = {name: {"state": state, "restarts": 0, "said": "a word"} for name, state in programs.items()}

@@ -11,8 +11,8 @@ from isthmus.controlplane.commands import down as ending
 from isthmus.controlplane.commands import logs as reading
 from isthmus.controlplane.commands import status as viewing
 from isthmus.controlplane.commands import up as starting
-from isthmus.controlplane.commands import wishes
-from isthmus.controlplane.data.saving import Told
+from isthmus.controlplane.commands import user_options
+from isthmus.controlplane.data.snapshotter import DataReport
 from isthmus.controlplane.errors import ControlPlaneError, UnansweredError
 from isthmus.controlplane.layout import JOB_NAME
 
@@ -49,88 +49,88 @@ def answering(monkeypatch):
     return use
 
 
-def up(place, timeout_s=60, **changes):
+def up(context, timeout_s=60, **changes):
     told = []
-    return starting.up(place, changes, told.append, timeout_s), told
+    return starting.up(context, changes, told.append, timeout_s), told
 
 
-def test_up_submits_one_job_and_waits(place, slurm, ready, answering):
+def test_up_submits_one_job_and_waits(context, slurm, ready, answering):
     slurm.on_submit = ready
-    found, _ = up(place, partition="long")
+    found, _ = up(context, partition="long")
     assert (found.created, found.server, found.warnings) == (True, SERVER, ())
     assert "--partition=long" in slurm.submitted[0]
-    assert place.network.reserved == {"kubernetes"}
-    assert place.network.joined
+    assert context.network.reserved == {"kubernetes"}
+    assert context.network.joined
 
 
-def test_second_up_finds_it_and_tells_that_options_wait(place, slurm, ready, answering):
+def test_second_up_finds_it_and_tells_that_options_wait(context, slurm, ready, answering):
     ready(slurm.add(JOB_NAME))
-    found, _ = up(place, time="1-0")
+    found, _ = up(context, time="1-0")
     assert (found.created, slurm.submitted) == (False, [])
     assert "hold from the next start" in found.warnings[0]
 
 
-def test_up_after_one_that_completes_waits_for_its_end(place, slurm, ready, answering):
+def test_up_after_one_that_completes_waits_for_its_end(context, slurm, ready, answering):
     old = slurm.add(JOB_NAME, "COMPLETING")
     slurm.on_submit = ready
-    assert up(place)[0].created
+    assert up(context)[0].created
     assert f"--dependency=afterany:{old.id}" in slurm.submitted[0]
 
 
-def test_state_of_another_job_is_not_this_ones(place, slurm, ready, answering):
+def test_state_of_another_job_is_not_this_ones(context, slurm, ready, answering):
     ready(slurm.add("old"))
     slurm.set(slurm.add(JOB_NAME), state="PENDING", reason="Resources")
     with pytest.raises(ControlPlaneError, match="not ready yet: job 2 waits for Slurm: Resources; job 2 stays"):
-        up(place, timeout_s=0.2)
+        up(context, timeout_s=0.2)
 
 
-def test_job_that_can_never_start_is_not_waited_for(place, slurm, answering):
+def test_job_that_can_never_start_is_not_waited_for(context, slurm, answering):
     slurm.set(slurm.add(JOB_NAME), state="PENDING", reason="PartitionTimeLimit")
     with pytest.raises(ControlPlaneError, match=r"job 1 can never start: PartitionTimeLimit; `isthmus down` ends it"):
-        up(place)
+        up(context)
 
 
-def test_refused_options_are_told_and_not_kept(place, slurm, answering):
+def test_refused_options_are_told_and_not_kept(context, slurm, answering):
     slurm.refusal = "invalid partition specified: nowhere"
     with pytest.raises(ControlPlaneError, match=r"refuses .* nowhere; choose others with --partition"):
-        up(place, partition="nowhere")
-    assert not place.home.cluster.wishes.exists()
+        up(context, partition="nowhere")
+    assert not context.home.cluster.user_options.exists()
 
 
-def test_kubelet_that_does_not_stay_up_is_told(place, slurm, ready, answering):
+def test_kubelet_that_does_not_stay_up_is_told(context, slurm, ready, answering):
     slurm.on_submit = lambda job: ready(job, kubelet="backoff")
-    (warning,) = up(place)[0].warnings
+    (warning,) = up(context)[0].warnings
     assert "the kubelet does not stay up" in warning
     assert "a word" in warning
 
 
-def test_job_that_ended_is_told_with_its_last_words(place, slurm, answering):
+def test_job_that_ended_is_told_with_its_last_words(context, slurm, answering):
     def die(job):
         del slurm.jobs[job.id]
-        (place.home.cluster.logs / "job.log").write_text("no such image\n")
+        (context.home.cluster.logs / "job.log").write_text("no such image\n")
 
     slurm.on_submit = die
     with pytest.raises(ControlPlaneError, match="ended before the cluster was ready:\nno such image"):
-        up(place)
+        up(context)
 
 
-def test_network_that_refuses_comes_before_any_job(place, slurm):
-    place.network.refusal = "no free addresses"
+def test_network_that_refuses_comes_before_any_job(context, slurm):
+    context.network.refusal = "no free addresses"
     with pytest.raises(ControlPlaneError, match="no free addresses"):
-        up(place)
+        up(context)
     assert slurm.submitted == []
 
 
-def test_ready_but_unreachable_is_told(place, slurm, ready, answering, monkeypatch):
+def test_ready_but_unreachable_is_told(context, slurm, ready, answering, monkeypatch):
     monkeypatch.setattr(starting, "REACH_S", -1)
     answering(Silent)
     slurm.on_submit = ready
     with pytest.raises(ControlPlaneError, match="did not answer; `isthmus doctor`"):
-        up(place)
+        up(context)
 
 
-def test_down_ends_successor_first_then_in_order_then_pods(place, slurm):
-    (place.home.pods / "uid-1").mkdir(parents=True)
+def test_down_ends_successor_first_then_in_order_then_pods(context, slurm):
+    (context.home.pods / "uid-1").mkdir(parents=True)
     for name, state, comment in (
         (JOB_NAME, "RUNNING", ""),
         ("web", "RUNNING", "uid-1"),
@@ -138,83 +138,83 @@ def test_down_ends_successor_first_then_in_order_then_pods(place, slurm):
         ("own", "RUNNING", "not a pod"),
     ):
         slurm.add(name, state, comment)
-    ended = ending.down(place, lambda _: None)
+    ended = ending.down(context, lambda _: None)
     assert slurm.cancelled == [(JOB_NAME, False), (JOB_NAME, True), ("web", False)]
     assert (ended.jobs, ended.pods) == (("1", "3"), ("2",))
     assert [job.name for job in slurm.own_jobs()] == ["own"]
 
 
-def test_down_keeps_pods_when_asked(place, slurm):
-    (place.home.pods / "uid-1").mkdir(parents=True)
+def test_down_keeps_pods_when_asked(context, slurm):
+    (context.home.pods / "uid-1").mkdir(parents=True)
     slurm.add("web", comment="uid-1")
-    assert ending.down(place, lambda _: None, keep_pods=True).pods == ()
+    assert ending.down(context, lambda _: None, keep_pods=True).pods == ()
     assert slurm.cancelled == []
 
 
-def test_down_insists_where_nobody_listens(place, slurm, monkeypatch):
+def test_down_insists_where_nobody_listens(context, slurm, monkeypatch):
     monkeypatch.setattr(ending, "ORDERLY_S", 0)
     slurm.ignores_order = True
     slurm.add(JOB_NAME)
-    ending.down(place, lambda _: None)
+    ending.down(context, lambda _: None)
     assert slurm.cancelled == [(JOB_NAME, True), (JOB_NAME, False)]
 
 
-def test_purge_removes_all_but_images(place, slurm):
+def test_purge_removes_all_but_images(context, slurm):
     for name in ("cluster/etcd", "pods/uid", "volumes", "images"):
-        (place.home.folder / name).mkdir(parents=True)
-    place.home.kubeconfig.write_text("")
-    place.network.reserve("kubernetes")
-    ending.down(place, lambda _: None, purge=True)
-    assert [path.name for path in place.home.folder.iterdir()] == ["images"]
-    assert place.network.reserved == set()
+        (context.home.folder / name).mkdir(parents=True)
+    context.home.kubeconfig.write_text("")
+    context.network.reserve("kubernetes")
+    ending.down(context, lambda _: None, purge=True)
+    assert [path.name for path in context.home.folder.iterdir()] == ["images"]
+    assert context.network.reserved == set()
 
 
-def test_status_tells_programs_and_pods(place, slurm, ready, answering):
+def test_status_tells_programs_and_pods(context, slurm, ready, answering):
     ready(slurm.add(JOB_NAME), etcd="ready")
-    found = viewing.status(place)
+    found = viewing.status(context)
     assert (found.up, found.version, found.programs["etcd"]["state"]) == (True, "v1.36.3", "ready")
 
 
 @pytest.mark.parametrize("state", ["PENDING", "RUNNING"])
-def test_status_of_one_that_is_not_ready_tells_why(place, slurm, answering, state):
+def test_status_of_one_that_is_not_ready_tells_why(context, slurm, answering, state):
     slurm.add(JOB_NAME, state)
-    found = viewing.status(place)
+    found = viewing.status(context)
     assert not found.up
     assert f"job 1 is {state}" in found.problem
 
 
-def test_status_of_none_is_down(place, slurm):
-    assert dataclasses.astuple(viewing.status(place))[1:3] == (False, None)
+def test_status_of_none_is_down(context, slurm):
+    assert dataclasses.astuple(viewing.status(context))[1:3] == (False, None)
 
 
-def test_no_answer_of_slurm_is_an_error_and_not_down(place, slurm, monkeypatch):
+def test_no_answer_of_slurm_is_an_error_and_not_down(context, slurm, monkeypatch):
     def silent():
         raise SlurmError("slurmctld is away")
 
     monkeypatch.setattr("isthmus.clients.slurm.own_jobs.own_jobs", silent)
     for command in (viewing.status, lambda at: ending.down(at, lambda _: None)):
         with pytest.raises(UnansweredError, match="away; try again"):
-            command(place)
+            command(context)
 
 
-def test_logs_give_the_last_lines_and_name_what_there_is(place):
-    logs = place.home.cluster.logs
+def test_logs_give_the_last_lines_and_name_what_there_is(context):
+    logs = context.home.cluster.logs
     logs.mkdir(parents=True)
     (logs / "etcd.log").write_text("".join(f"{number}\n" for number in range(9)))
-    assert list(reading.lines(place.home.cluster, "etcd", 2, follow=False)) == ["7\n", "8\n"]
+    assert list(reading.lines(context.home.cluster, "etcd", 2, follow=False)) == ["7\n", "8\n"]
     with pytest.raises(ControlPlaneError, match="no log coredns; choose from: etcd"):
-        list(reading.lines(place.home.cluster, "coredns", 2, follow=False))
+        list(reading.lines(context.home.cluster, "coredns", 2, follow=False))
 
 
-def test_up_keeps_the_wish_and_tells_what_it_means(place, slurm, ready, answering):
+def test_up_keeps_the_wish_and_tells_what_it_means(context, slurm, ready, answering):
     def tell(job):
         ready(job)
-        told = Told(job.id, "c1", "/disk", "snapshot", ("your cluster is as of noon",), every_s=30)
-        place.home.cluster.data.write_text(json.dumps(dataclasses.asdict(told)))
+        told = DataReport(job.id, "c1", "/disk", "snapshot", ("your cluster is as of noon",), every_s=30)
+        context.home.cluster.data.write_text(json.dumps(dataclasses.asdict(told)))
 
     slurm.on_submit = tell
-    found, _ = up(place, data="node")
-    assert wishes.read(place.home.cluster).data == "node"
+    found, _ = up(context, data="node")
+    assert user_options.read(context.home.cluster).data == "node"
     assert "when the node dies, what is newer is lost" in found.data
     assert found.warnings == ("your cluster is as of noon",)
-    assert viewing.status(place).data["warnings"] == ["your cluster is as of noon"]
+    assert viewing.status(context).data["warnings"] == ["your cluster is as of noon"]

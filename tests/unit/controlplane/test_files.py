@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from isthmus.controlplane import settings
-from isthmus.controlplane.commands import wishes
+from isthmus.controlplane.commands import user_options
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Layout
 from isthmus.controlplane.pki import kubeconfig
-from isthmus.controlplane.settings import DataPlace
+from isthmus.controlplane.settings import DataLocation
 from isthmus.model.network import Driver
 
 TOLD = {"schema": 1, "image": "/opt/image", "services": "10.90.0.0/20", "driver": "none", "kubelet": ["a", "b"], "x": 1}
@@ -36,9 +36,9 @@ def own(tmp_path):
 def test_settings_are_read_and_other_programs_keys_left_alone():
     known = settings.parse(TOLD)
     assert (known.services, known.driver, known.kubelet) == (IPv4Network("10.90.0.0/20"), Driver.NONE, ("a", "b"))
-    assert (known.data, known.data_dir, known.snapshot_s) == (DataPlace.HOME, Path("/var/tmp"), 30)
+    assert (known.data, known.data_dir, known.snapshot_s) == (DataLocation.HOME, Path("/var/tmp"), 30)
     told = settings.parse(TOLD | {"data": "node", "data_dir": "/scratch", "snapshot_s": 5})
-    assert (told.data, told.data_dir) == (DataPlace.NODE, Path("/scratch"))
+    assert (told.data, told.data_dir) == (DataLocation.NODE, Path("/scratch"))
     assert (known.api_service, known.has_network) == (IPv4Address("10.90.0.1"), False)
 
 
@@ -48,7 +48,7 @@ def test_settings_are_read_and_other_programs_keys_left_alone():
 def test_wrong_settings_name_file_and_remedy(tmp_path, text):
     path = tmp_path / "kubernetes.json"
     path.write_text(text)
-    with pytest.raises(ControlPlaneError, match=f"{path}: .*; an admin writes it anew"):
+    with pytest.raises(ControlPlaneError, match=f"{path}: .*; an admin writes it again"):
         settings.read(path)
 
 
@@ -59,17 +59,19 @@ def test_missing_settings_are_told(tmp_path):
 
 def test_wishes_are_kept_and_changed_one_by_one(tmp_path):
     layout = Layout(tmp_path / "cluster")
-    assert wishes.read(layout) == wishes.Wishes()
-    wishes.keep(layout, {"partition": "long", "audit": True})
-    assert wishes.keep(layout, {"time": "7-0"}) == wishes.Wishes(partition="long", time="7-0", audit=True)
-    assert wishes.read(layout).time == "7-0"
+    assert user_options.read(layout) == user_options.UserOptions()
+    user_options.keep(layout, {"partition": "long", "audit": True})
+    assert user_options.keep(layout, {"time": "7-0"}) == user_options.UserOptions(
+        partition="long", time="7-0", audit=True
+    )
+    assert user_options.read(layout).time == "7-0"
 
 
 def test_broken_wishes_are_told(tmp_path):
     layout = Layout(tmp_path)
-    layout.wishes.write_text("{")
+    layout.user_options.write_text("{")
     with pytest.raises(ControlPlaneError, match="remove it"):
-        wishes.read(layout)
+        user_options.read(layout)
 
 
 def test_program_reads_keys_from_files_beside_its_kubeconfig(own):

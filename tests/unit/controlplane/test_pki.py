@@ -1,4 +1,4 @@
-"""Keys and certificates: what is made, when it is made anew, who may read it."""
+"""Keys and certificates: what is made, when it is made again, who may read it."""
 
 import ssl
 from datetime import UTC, datetime, timedelta

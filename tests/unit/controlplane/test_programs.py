@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from isthmus.controlplane import job, programs
-from isthmus.controlplane.commands.wishes import Wishes
-from isthmus.controlplane.data.nodedisk import Disk
-from isthmus.controlplane.launching import from_folder, in_container, seen_in_container
+from isthmus.controlplane.commands.user_options import UserOptions
+from isthmus.controlplane.data.node_disk import Disk
+from isthmus.controlplane.launcher import from_folder, in_container, seen_in_container
 from isthmus.controlplane.layout import Layout
 from isthmus.controlplane.programs import Site
 from isthmus.controlplane.settings import Settings
@@ -26,8 +26,8 @@ def site(settings=PRIVATE, **changes):
     return Site(settings, Layout(Path("/cluster")), ADDRESS, **changes)
 
 
-def options(settings=PRIVATE, wishes=None, **changes):
-    return job.submission(settings, wishes or Wishes(), LAYOUT, Path("/opt/python"), **changes).options
+def options(settings=PRIVATE, user_options=None, **changes):
+    return job.submission(settings, user_options or UserOptions(), LAYOUT, Path("/opt/python"), **changes).options
 
 
 def test_apiserver_is_closed_and_encrypts():
@@ -108,7 +108,9 @@ def test_program_of_a_folder_is_started_as_it_is():
 def test_job_has_the_sites_size_and_the_users_wishes():
     usual = {"--mem=2048M", "--cpus-per-task=1", "--requeue", "--pod-network=private", f"--chdir={LAYOUT.folder}"}
     assert usual <= set(options())
-    asked = options(wishes=Wishes(partition="long", account="a", qos="q", time="7-0", memory_mib=4096), after="12")
+    asked = options(
+        user_options=UserOptions(partition="long", account="a", qos="q", time="7-0", memory_mib=4096), after="12"
+    )
     wanted = {"--partition=long", "--account=a", "--qos=q", "--time=7-0", "--mem=4096M", "--dependency=afterany:12"}
     assert wanted <= set(asked)
 
@@ -138,7 +140,7 @@ def script(tmp_path):
         python = tmp_path / "python"
         python.write_text(f"#!/bin/bash\n{program}\n")
         python.chmod(0o755)
-        text = job.submission(PRIVATE, Wishes(), LAYOUT, python).script.replace("sleep 1\n", ":\n")
+        text = job.submission(PRIVATE, UserOptions(), LAYOUT, python).script.replace("sleep 1\n", ":\n")
         if at:
             assert text.count(at) == 1
             text = text.replace(at, then)

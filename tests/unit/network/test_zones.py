@@ -1,4 +1,4 @@
-"""The names of all users, state after state: as if worked out anew, and no more work than what changed."""
+"""The names of all users, state after state: as if worked out again, and no more work than what changed."""
 
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network

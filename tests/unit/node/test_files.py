@@ -92,5 +92,5 @@ def test_ranges_are_those_of_the_controller_and_others_stay():
 
 
 def test_edit_of_another_version_is_refused():
-    with pytest.raises(JoinError, match="make the image anew"):
+    with pytest.raises(JoinError, match="make the image again"):
         edited({"path": "/p", "kind": "magic"}, "")

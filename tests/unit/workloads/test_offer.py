@@ -27,7 +27,7 @@ def test_what_the_role_writes_is_read(file, tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (None, "is missing: the site offers no workloads here; an admin writes it anew with playbooks/workloads.yml"),
+        (None, "is missing: the site offers no workloads here; an admin writes it again with playbooks/workloads.yml"),
         ("{", "JSONDecodeError"),
         ("[]", "TypeError"),
         (json.dumps({"schema": 2, "workloads": {}}), "schema 2 is not 1"),

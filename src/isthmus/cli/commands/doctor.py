@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from isthmus.cli import place
+from isthmus.cli import user_cluster
 from isthmus.controlplane.doctor.examine import examine
 from isthmus.controlplane.doctor.findings import Finding, Level
 
@@ -25,13 +25,13 @@ def register(subparsers: Any) -> None:
         description="Examine home, Slurm, network and cluster; each finding comes with a remedy.",
         epilog="exit status: 0 nothing is broken (warnings may be), 1 something is, 2 wrong usage",
     )
-    place.add_json(command)
+    user_cluster.add_json(command)
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Examine; exit with status 1 where something is broken."""
-    here = place.here()
+    here = user_cluster.here()
     console = Console(soft_wrap=True, highlight=False)
     found = []
     for finding in examine(here):

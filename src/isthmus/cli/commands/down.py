@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from isthmus.cli import place
+from isthmus.cli import user_cluster
 from isthmus.cli.errors import CommandError
 from isthmus.controlplane.commands.down import Down, down
 
@@ -32,7 +32,7 @@ def register(subparsers: Any) -> None:
     command.add_argument("--keep-pods", action="store_true", help="leave pods running; the next start finds them")
     command.add_argument("--purge", action="store_true", help="remove all objects, volumes and keys")
     command.add_argument("--yes", action="store_true", help="do not ask before --purge")
-    place.add_json(command)
+    user_cluster.add_json(command)
     command.set_defaults(run=run)
 
 
@@ -42,11 +42,11 @@ def run(options: argparse.Namespace) -> None:
     Raises:
         CommandError: it did not end, or the user does not want to lose the data.
     """
-    here = place.here()
+    here = user_cluster.here()
     if options.purge and not options.yes and not _agreed():
         raise CommandError("nothing was done; give --yes, or answer yes, to remove all objects and volumes")
-    with place.told(), place.progress() as tell:
-        ended = down(here, tell, keep_pods=options.keep_pods, purge=options.purge)
+    with user_cluster.explained(), user_cluster.progress() as progress:
+        ended = down(here, progress, keep_pods=options.keep_pods, purge=options.purge)
     print(json.dumps(asdict(ended)) if options.json else _words(ended))
 
 
@@ -58,7 +58,7 @@ def _agreed() -> bool:
 
 
 def _words(ended: Down) -> str:
-    told = [f"ended job {' '.join(ended.jobs)}" if ended.jobs else "no control plane ran"]
-    told += [f"ended {len(ended.pods)} pods"] if ended.pods else []
-    told += [f"data are left on the disk of {ended.left}: your next start there removes them"] if ended.left else []
-    return "; ".join([*told, *(f"removed {path}" for path in ended.removed)])
+    lines = [f"ended job {' '.join(ended.jobs)}" if ended.jobs else "no control plane ran"]
+    lines += [f"ended {len(ended.pods)} pods"] if ended.pods else []
+    lines += [f"data are left on the disk of {ended.left}: your next start there removes them"] if ended.left else []
+    return "; ".join([*lines, *(f"removed {path}" for path in ended.removed)])

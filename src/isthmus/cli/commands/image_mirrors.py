@@ -71,9 +71,9 @@ def _show(site: mirrors.Mirrors, own: mirrors.Mirrors, *, as_json: bool) -> None
     if as_json:
         print(json.dumps({"schema": SCHEMA, "site": site, "own": own}))
         return
-    told = [(name, found, "yours") for name, found in own.items()]
-    told += [(name, found, "the site's") for name, found in site.items() if name not in own]
-    for name, found, whose in sorted(told):
+    listed = [(name, found, "yours") for name, found in own.items()]
+    listed += [(name, found, "the site's") for name, found in site.items() if name not in own]
+    for name, found, whose in sorted(listed):
         print(f"{name} -> {', '.join(found)} ({whose})")
-    if not told:
+    if not listed:
         print("no mirrors; `isthmus images mirror --help` shows how to name one")

@@ -80,9 +80,9 @@ def _access(options: argparse.Namespace) -> None:
     said |= {name: wanted or said.get(name, PRIVATE)} if name else {}
     if options.json:
         repositories = [Repository(each, access) for each, access in said.items()]
-        told = write_overview(Overview(found.user, 0, 0, tuple(repositories)))["repositories"]
+        rows = write_overview(Overview(found.user, 0, 0, tuple(repositories)))["repositories"]
         print(
-            json.dumps({"schema": 1, "repositories": [{key: each[key] for key in ("name", "access")} for each in told]})
+            json.dumps({"schema": 1, "repositories": [{key: each[key] for key in ("name", "access")} for each in rows]})
         )
         return
     for each, access in said.items():

@@ -151,17 +151,17 @@ def _table(images: Sequence[Kept]) -> Table:
 
 
 def _json(kept: Sequence[Kept]) -> str:
-    told = [
+    rows = [
         asdict(each) | {"used": datetime.fromtimestamp(each.used_s, UTC).isoformat(timespec="seconds")}
         for each in kept
         if not each.is_layer
     ]
-    for each in told:
+    for each in rows:
         del each["used_s"], each["is_layer"]
     layers = [each.size_bytes for each in kept if each.is_layer]
     size = sum(each.size_bytes for each in kept)
     of_layers = {"count": len(layers), "size_bytes": sum(layers)}
-    return json.dumps({"schema": SCHEMA, "size_bytes": size, "images": told, "layers": of_layers}, default=str)
+    return json.dumps({"schema": SCHEMA, "size_bytes": size, "images": rows, "layers": of_layers}, default=str)
 
 
 def _summary(kept: Sequence[Kept]) -> str:

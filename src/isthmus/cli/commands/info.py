@@ -50,7 +50,7 @@ def read(path: Path = CLUSTER_FILE) -> Info:
     except FileNotFoundError as error:
         raise CommandError(f"{path} is missing; run this on a host of the cluster") from error
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CommandError(f"{path}: {error!r}; an admin writes it anew with playbooks/base.yml") from error
+        raise CommandError(f"{path}: {error!r}; an admin writes it again with playbooks/base.yml") from error
 
 
 def run(options: argparse.Namespace) -> None:

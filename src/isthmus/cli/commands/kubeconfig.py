@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from isthmus.cli import place
+from isthmus.cli import user_cluster
 from isthmus.cli.errors import CommandError
 from isthmus.controlplane.pki import kubeconfig
 
@@ -40,12 +40,12 @@ def run(options: argparse.Namespace) -> None:
     Raises:
         CommandError: there is none yet, or FILE cannot be merged into.
     """
-    own = place.here().home.kubeconfig
+    own = user_cluster.here().home.kubeconfig
     if not own.exists():
         raise CommandError(f"{own} is not there yet; `isthmus up` writes it")
     if options.merge:
         target = options.merge.expanduser()
-        with place.told():
+        with user_cluster.explained():
             kubeconfig.merge(target, own)
         print(f"context {kubeconfig.NAME} is current in {target}")
     else:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any
 
-from isthmus.cli import place
+from isthmus.cli import user_cluster
 from isthmus.controlplane.commands import logs as reading
 
 PROGRAMS = ("job", "etcd", "kube-apiserver", "kube-controller-manager", "coredns", "kubelet", "audit")
@@ -27,9 +27,9 @@ def register(subparsers: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the lines."""
-    here = place.here()
+    here = user_cluster.here()
     try:
-        with place.told():
+        with user_cluster.explained():
             for line in reading.lines(here.home.cluster, options.program, options.lines, follow=options.follow):
                 print(line, end="", flush=options.follow)
     except KeyboardInterrupt:

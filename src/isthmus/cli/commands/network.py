@@ -81,27 +81,27 @@ def run(options: argparse.Namespace) -> None:
         CommandError: it refused, or cannot be reached.
     """
     try:
-        told = ask(_request(options))
+        reply = ask(_request(options))
     except RequestError as error:
         raise CommandError(str(error)) from error
     except OSError as error:
         raise CommandError(f"{SOCKET}: {error}; an admin looks at isthmus-networkd on this host") from error
     if options.json:
-        print(json.dumps({"schema": 1, **told}))
+        print(json.dumps({"schema": 1, **reply}))
     else:
-        show(told)
+        show(reply)
 
 
-def show(told: Mapping[str, Any]) -> None:
+def show(reply: Mapping[str, Any]) -> None:
     """Print a reply for people: lists of objects as tables, the rest as words."""
     console = Console()
     table = Table(show_header=False, box=None)
-    for name, value in told.items():
+    for name, value in reply.items():
         if not isinstance(value, list):
             table.add_row(name, _words(value))
     if table.row_count:
         console.print(table)
-    for name, value in told.items():
+    for name, value in reply.items():
         if isinstance(value, list):
             console.print(_rows(name, value) if value else f"no {name}")
 

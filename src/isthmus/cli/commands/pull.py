@@ -64,8 +64,8 @@ def run(options: argparse.Namespace) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     private.check(Path.home() / ".isthmus")
     try:
-        with _progress(str(options.image)) as tell:
-            pulled = pull(options.image, place(os.environ, Path.home(), options.authfile), tell)
+        with _progress(str(options.image)) as progress:
+            pulled = pull(options.image, place(os.environ, Path.home(), options.authfile), progress)
     except ImageError as error:
         raise CommandError(str(error)) from error
     print(json.dumps(asdict(pulled), default=str) if options.json else pulled.path)

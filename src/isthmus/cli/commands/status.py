@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from isthmus.cli import place
+from isthmus.cli import user_cluster
 from isthmus.cli.errors import CommandError
 from isthmus.controlplane.commands.status import Status, status
 from isthmus.controlplane.network import NetworkError
@@ -23,7 +23,7 @@ def register(subparsers: Any) -> None:
         help="show your Kubernetes, its pods and jobs",
         description="Show your control plane, its node, pods and jobs. Exit status 1 when it does not answer.",
     )
-    place.add_json(command)
+    user_cluster.add_json(command)
     command.set_defaults(run=run)
 
 
@@ -33,13 +33,13 @@ def run(options: argparse.Namespace) -> None:
     Raises:
         CommandError: the API server does not answer.
     """
-    here = place.here()
+    here = user_cluster.here()
     if here.network is not None:
         try:
             here.network.join()
         except NetworkError as error:
             raise CommandError(str(error)) from error
-    with place.told():
+    with user_cluster.explained():
         found = status(here)
     if options.json:
         print(json.dumps(asdict(found)))
@@ -71,11 +71,11 @@ def _rows(found: Status) -> dict[str, str]:
     }
 
 
-def _data(told: dict[str, Any]) -> str:
-    warnings = [f"warning: {each}" for each in told.get("warnings", ())]
-    return "\n".join([*filter(None, [told.get("words")]), *warnings])
+def _data(document: dict[str, Any]) -> str:
+    warnings = [f"warning: {each}" for each in document.get("warnings", ())]
+    return "\n".join([*filter(None, [document.get("words")]), *warnings])
 
 
-def _program(name: str, told: dict[str, Any]) -> str:
-    again = f" (restarted {told['restarts']} times, {told['ended']})" if told["restarts"] else ""
-    return f"{name} {told['state']}{again}"
+def _program(name: str, document: dict[str, Any]) -> str:
+    again = f" (restarted {document['restarts']} times, {document['ended']})" if document["restarts"] else ""
+    return f"{name} {document['state']}{again}"

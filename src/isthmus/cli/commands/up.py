@@ -8,9 +8,9 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from isthmus.cli import place
+from isthmus.cli import user_cluster
 from isthmus.controlplane.commands.up import Up, up
-from isthmus.controlplane.settings import DataPlace
+from isthmus.controlplane.settings import DataLocation
 
 TIMEOUT_S = 600
 FIRST = """This is your first cluster here. A job of yours, isthmus-control-plane, will run its API server;
@@ -25,7 +25,7 @@ EPILOG = """examples:
   isthmus up --data node                         etcd on the node's disk; kept too
 
 exit status: 0 the API server answers, 1 it does not (standard error says why), 2 wrong usage"""
-_WISHES = ("partition", "account", "qos", "time", "memory_mib", "audit", "data")
+_OPTIONS = ("partition", "account", "qos", "time", "memory_mib", "audit", "data")
 
 
 def register(subparsers: Any) -> None:
@@ -37,7 +37,7 @@ def register(subparsers: Any) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    for name in _WISHES[:4]:
+    for name in _OPTIONS[:4]:
         command.add_argument(
             f"--{name}", default=None, metavar=name.upper(), help=f"{name} of the job, as sbatch has it"
         )
@@ -50,23 +50,23 @@ def register(subparsers: Any) -> None:
     )
     command.add_argument(
         "--data",
-        choices=[each.value for each in DataPlace],
+        choices=[each.value for each in DataLocation],
         help="where etcd writes: your home, or the disk of the job's node with snapshots to your home, for a home that "
         "is slow or has no locks; when the node dies, what is newer than the last snapshot is lost",
     )
     command.add_argument("--timeout", type=float, default=TIMEOUT_S, metavar="S", help="stop waiting after S seconds")
-    place.add_json(command)
+    user_cluster.add_json(command)
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Start it, and say how to use it."""
-    here = place.here()
+    here = user_cluster.here()
     if not here.home.cluster.folder.exists() and not options.json:
         print(FIRST, file=sys.stderr)
-    changes = {name: value for name in _WISHES if (value := getattr(options, name)) is not None}
-    with place.told(), place.progress() as tell:
-        found = up(here, changes, tell, options.timeout)
+    changes = {name: value for name in _OPTIONS if (value := getattr(options, name)) is not None}
+    with user_cluster.explained(), user_cluster.progress() as progress:
+        found = up(here, changes, progress, options.timeout)
     print(json.dumps(asdict(found)) if options.json else _words(found))
 
 

@@ -12,10 +12,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from isthmus.cli import place
+from isthmus.cli import user_cluster
 from isthmus.cli.errors import CommandError
 from isthmus.clients.kube.apiserver import ApiError, ApiServer
-from isthmus.controlplane.commands import place as cluster
+from isthmus.controlplane.commands import context as cluster
 from isthmus.controlplane.network import NetworkError
 from isthmus.workloads import installing, offer
 from isthmus.workloads.installing import State
@@ -49,7 +49,7 @@ def register(subparsers: Any) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    place.add_json(command)
+    user_cluster.add_json(command)
     command.set_defaults(run=_list)
     verbs = command.add_subparsers(title="commands", metavar="COMMAND")
     _verb(verbs, "list", "show what the site offers, and what your cluster has", _list)
@@ -68,7 +68,7 @@ def register(subparsers: Any) -> None:
 
 def _verb(verbs: Any, name: str, help_text: str, run: Any) -> Any:
     verb = verbs.add_parser(name, help=help_text, description=f"{help_text[0].upper()}{help_text[1:]}.")
-    place.add_json(verb)
+    user_cluster.add_json(verb)
     verb.set_defaults(run=run)
     return verb
 
@@ -82,7 +82,7 @@ def _timeout(verb: Any, usual_s: int, until: str) -> None:
 
 
 def _list(options: argparse.Namespace) -> None:
-    with _told():
+    with _explained():
         offered = offer.read()
     states, down = _states(offered)
     if options.json:
@@ -100,9 +100,9 @@ def _list(options: argparse.Namespace) -> None:
 
 
 def _add(options: argparse.Namespace) -> None:
-    with _told(), place.progress() as tell:
+    with _explained(), user_cluster.progress() as progress:
         workload = offer.pick(offer.read(), options.name)
-        now = installing.add(_server(), workload, tell, options.timeout)
+        now = installing.add(_server(), workload, progress, options.timeout)
     if options.json:
         print(_json({workload.name: workload}, {workload.name: now}))
         return
@@ -112,7 +112,7 @@ def _add(options: argparse.Namespace) -> None:
 
 
 def _status(options: argparse.Namespace) -> None:
-    with _told():
+    with _explained():
         offered = offer.read()
         chosen = {options.name: offer.pick(offered, options.name)} if options.name else offered
         api = _server()
@@ -128,9 +128,9 @@ def _status(options: argparse.Namespace) -> None:
 
 
 def _remove(options: argparse.Namespace) -> None:
-    with _told(), place.progress() as tell:
+    with _explained(), user_cluster.progress() as progress:
         workload = offer.pick(offer.read(), options.name)
-        was_there = installing.remove(_server(), workload, tell, options.timeout, force=options.force)
+        was_there = installing.remove(_server(), workload, progress, options.timeout, force=options.force)
     if options.json:
         print(json.dumps({"schema": SCHEMA, "name": workload.name, "removed": was_there}))
     else:
@@ -143,7 +143,7 @@ def _server() -> ApiServer:
     Raises:
         CommandError: there is none now.
     """
-    here = place.here()
+    here = user_cluster.here()
     if here.network is not None:
         try:
             here.network.join()
@@ -165,7 +165,7 @@ def _states(offered: Mapping[str, Workload]) -> tuple[dict[str, State], str]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _explained() -> Iterator[None]:
     try:
         yield
     except WorkloadError as error:

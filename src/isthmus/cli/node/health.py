@@ -66,7 +66,7 @@ def missing_mounts(wanted: str, mounted: str) -> list[str]:
 
 
 def answers(look: Callable[[], object], timeout_s: float) -> bool:
-    """Tell whether a look ends without an error in time; one that hangs is left behind."""
+    """Return whether a look ends without an error in time; one that hangs is left behind."""
     done = []
 
     def to_the_end() -> None:
@@ -83,12 +83,12 @@ def answers(look: Callable[[], object], timeout_s: float) -> bool:
 
 
 def full(found: os.statvfs_result) -> bool:
-    """Tell whether a file system lacks room or names; 0 names in all means that it does not count them."""
+    """Return whether a file system lacks room or names; 0 names in all means that it does not count them."""
     return found.f_bavail < found.f_blocks * FREE_LEAST or found.f_favail < found.f_files * FREE_LEAST
 
 
 def network_answers(until: float) -> bool:
-    """Tell whether this node's daemon of the pod networks answers, or does so within a moment."""
+    """Return whether this node's daemon of the pod networks answers, or does so within a moment."""
     while True:
         try:
             ask(Status(), ROOT_SOCKET, timeout_s=max(0.1, until - time.monotonic()))
@@ -103,7 +103,7 @@ def network_answers(until: float) -> bool:
 
 
 def fuse_is_open() -> bool:
-    """Tell whether /dev/fuse is a device that every user may open."""
+    """Return whether /dev/fuse is a device that every user may open."""
     try:
         mode = FUSE.stat().st_mode
     except OSError:
@@ -124,7 +124,7 @@ def examine() -> Iterator[str]:
         yield "isthmus-networkd does not answer"
 
 
-def settle(problems: Collection[str], node: str) -> None:
+def apply_health(problems: Collection[str], node: str) -> None:
     """Drain or resume the node where that is due.
 
     Raises:
@@ -146,7 +146,7 @@ def main() -> None:
     problems = list(examine())
     print("\n".join(problems) or "well")
     try:
-        settle(problems, os.environ.get("SLURMD_NODENAME") or platform.node().partition(".")[0])
+        apply_health(problems, os.environ.get("SLURMD_NODENAME") or platform.node().partition(".")[0])
     except (ProcessError, OSError) as error:
         print(f"isthmus-node-health: {error}; see `journalctl -u slurmctld` on the controller", file=sys.stderr)
         _end(1)

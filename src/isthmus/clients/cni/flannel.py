@@ -77,7 +77,7 @@ class Attachments:
         return Found(pods, frozenset((named | noted) - pods.keys()))
 
     def add(self, job: int, uid: int) -> FlannelPod:
-        """Make a pod; of one that is there the namespace is kept, for processes may be in it, and connected anew.
+        """Make a pod; of one that is there the namespace is kept, for processes may be in it, and connected again.
 
         Raises:
             CniError: a plugin refused.
@@ -152,7 +152,7 @@ class Attachments:
         durable.write(self._record(job), json.dumps(told), mode=0o600)
 
     def _read(self, job: int) -> _Record | None:
-        """Return a record; one that cannot be used counts as none: the pod is then connected anew."""
+        """Return a record; one that cannot be used counts as none: the pod is then connected again."""
         with suppress(FileNotFoundError, ValueError, KeyError, TypeError, CniError):
             told: dict[str, Any] = json.loads(self._record(job).read_text(encoding="utf-8"))
             network = parse_list(json.dumps(told["network"]), self._record(job).name)

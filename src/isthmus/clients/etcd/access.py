@@ -4,7 +4,7 @@ Each user has one role, of the same name, with the key ranges that he may read o
 wishes are removed, so that the list is the whole truth. `root` may do everything. As long as authentication is off
 anybody with a certificate may do all this; the last step turns it on.
 
-Every change makes all tokens old and all clients log in anew: one more reason to change nothing without need.
+Every change makes all tokens old and all clients log in again: one more reason to change nothing without need.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from requests.adapters import HTTPAdapter
 
 Body = Mapping[str, Any]
 
-# How many threads may wait for etcd at a time without a connection having to be made anew for each call.
+# How many threads may wait for etcd at a time without a connection having to be made again for each call.
 CONNECTIONS = 32
 # Between two rounds over all endpoints when none of them answered.
 PAUSE_S = 0.1
@@ -62,7 +62,7 @@ class DeniedError(EtcdError):
 
 
 class CompactedError(EtcdError):
-    """The revision asked for is no longer kept; read everything anew."""
+    """The revision asked for is no longer kept; read everything again."""
 
 
 class TokenError(EtcdError):
@@ -81,7 +81,7 @@ class Access:
         user: etcd's user; empty: no login, for a cluster whose authentication is not on yet.
         password: of that user.
         timeout_s: of a call, all endpoints together.
-        silence_s: a watch that hears nothing for so long connects anew; longer than etcd's
+        silence_s: a watch that hears nothing for so long connects again; longer than etcd's
             watch-progress-notify-interval.
     """
 

@@ -97,7 +97,7 @@ class Snapshots:
 
 
 def is_whole(path: Path) -> bool:
-    """Tell whether a file is a snapshot as it was taken.
+    """Return whether a file is a snapshot as it was taken.
 
     Raises:
         OSError: it cannot be read.

@@ -83,7 +83,7 @@ class Etcd:
         Args:
             prefix: of the keys.
             revision: the one whose state is known; later changes are told.
-            tell: takes a line whenever the watch has to connect anew.
+            tell: takes a line whenever the watch has to connect again.
         """
         return Watch(self._gateway, prefix, revision, tell)
 

@@ -1,7 +1,7 @@
 """A watch that lasts: it goes on where it was broken off, at whatever endpoint answers.
 
 Nothing is told twice and nothing is left out; where that cannot be promised, because etcd has compacted the revisions
-in between or was set back to an older state, the watch ends with CompactedError and everything is to be read anew.
+in between or was set back to an older state, the watch ends with CompactedError and everything is to be read again.
 etcd sends its revision when there is nothing else to tell, so silence means a dead connection.
 """
 

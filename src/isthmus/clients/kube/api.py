@@ -50,7 +50,7 @@ class ConflictError(KubeError):
 
 
 class GoneError(KubeError):
-    """The watch cannot go on from that version; list anew."""
+    """The watch cannot go on from that version; list again."""
 
 
 class RefusedError(KubeError):
@@ -95,7 +95,7 @@ class Kube:
         try:
             return cls(await new_client_from_config(config_file=str(kubeconfig), persist_config=False))
         except (ConfigException, OSError) as error:
-            raise KubeError(f"{kubeconfig} cannot be used: {error}; write it anew with `isthmus up`") from error
+            raise KubeError(f"{kubeconfig} cannot be used: {error}; write it again with `isthmus up`") from error
 
     async def close(self) -> None:
         """Close all connections."""

@@ -87,7 +87,7 @@ def remove(path: Path) -> None:
 
 
 def exists(path: Path) -> bool:
-    """Tell whether a file is a namespace, and not just the place where one was to be mounted."""
+    """Return whether a file is a namespace, and not just the place where one was to be mounted."""
     with suppress(FileNotFoundError):
         return path.stat().st_dev == _OWN.stat().st_dev
     return False

@@ -12,7 +12,7 @@ leg, local or remote, and answers ARP for the remote ones itself. Else each ques
 (one copy each: there is no multicast below), and so would frames to a MAC that a bridge has forgotten.
 
 Each call may be repeated, and may be cut off at any point and repeated by another process: what exists and is whole is
-kept, what is half made (without alias, see netlink_observe) is removed and made anew. One `Kernel` is for one thread
+kept, what is half made (without alias, see netlink_observe) is removed and made again. One `Kernel` is for one thread
 at a time and works in the network namespace of the thread that made it; all calls come from that namespace.
 """
 

@@ -16,12 +16,12 @@ from isthmus.clients import subids
 from isthmus.clients.process import ProcessError
 from isthmus.clients.slurm import own_jobs as slurm_jobs
 from isthmus.clients.slurm.own_jobs import Job
-from isthmus.controlplane.commands.place import Place, control_planes, jobs, pod_jobs
-from isthmus.controlplane.data import lineage, nodedisk, placing
+from isthmus.controlplane.commands.context import Context, control_planes, jobs, pod_jobs
+from isthmus.controlplane.data import claims, location, node_disk
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import RESERVATION
 from isthmus.controlplane.network import NetworkError
-from isthmus.controlplane.settings import DataPlace
+from isthmus.controlplane.settings import DataLocation
 
 # The programs' own grace periods together; then Slurm ends what is left.
 ORDERLY_S = 30.0
@@ -48,50 +48,50 @@ class Down:
     left: str = ""
 
 
-def down(place: Place, tell: Callable[[str], None], *, keep_pods: bool = False, purge: bool = False) -> Down:
+def down(context: Context, progress: Callable[[str], None], *, keep_pods: bool = False, purge: bool = False) -> Down:
     """End the user's cluster; what is not there is fine.
 
     Args:
-        place: of the user.
-        tell: hears what is waited for.
+        context: of the user.
+        progress: hears what is waited for.
         keep_pods: leave pods' jobs running; the next control plane finds them.
         purge: remove the data too; pods go in any case.
 
     Raises:
         ControlPlaneError: something did not end, or a file could not be removed.
     """
-    if purge and place.home.cluster.folder.is_dir():
+    if purge and context.home.cluster.folder.is_dir():
         # Only the control plane reaches the disk of its node.
-        place.home.cluster.purge.touch(mode=0o600)
-    ended = _end_control_plane(tell)
-    pods = [] if keep_pods and not purge else pod_jobs(place.home, jobs())
+        context.home.cluster.purge.touch(mode=0o600)
+    ended = _end_control_plane(progress)
+    pods = [] if keep_pods and not purge else pod_jobs(context.home, jobs())
     _cancel(pods)
-    _wait_for_end(pods, tell, GONE_S)
-    left = _left_on_a_disk(place) if purge else ""
-    removed = _purge(place) if purge else ()
+    _wait_for_end(pods, progress, GONE_S)
+    left = _left_on_a_disk(context) if purge else ""
+    removed = _purge(context) if purge else ()
     return Down(1, ended, tuple(job.id for job in pods), removed, left)
 
 
-def _left_on_a_disk(place: Place) -> str:
+def _left_on_a_disk(context: Context) -> str:
     """Return the node that has data which nobody removes now."""
-    files = place.home.cluster
+    files = context.home.cluster
     # The control plane takes the sign away when it has removed them itself.
     if not files.folder.is_dir() or files.purge.name not in os.listdir(files.folder):
         return ""
-    claim = lineage.read(files)
-    is_elsewhere = claim is not None and claim.data is DataPlace.NODE and claim.node != placing.node()
+    claim = claims.read(files)
+    is_elsewhere = claim is not None and claim.data is DataLocation.NODE and claim.node != location.node()
     return claim.node if claim is not None and is_elsewhere else ""
 
 
-def _end_control_plane(tell: Callable[[str], None]) -> tuple[str, ...]:
+def _end_control_plane(progress: Callable[[str], None]) -> tuple[str, ...]:
     found = control_planes(jobs())
     runs = [job for job in found if job.state == "RUNNING"]
     # A successor would start as soon as the first one has ended.
     _cancel([job for job in found if job not in runs])
     _cancel(runs, in_order=True)
-    if not _wait_for_end(runs, tell, ORDERLY_S, must=False):
+    if not _wait_for_end(runs, progress, ORDERLY_S, must=False):
         _cancel(runs)
-    _wait_for_end(found, tell, GONE_S)
+    _wait_for_end(found, progress, GONE_S)
     return tuple(job.id for job in found)
 
 
@@ -102,11 +102,11 @@ def _cancel(ended: list[Job], *, in_order: bool = False) -> None:
         raise ControlPlaneError(f"{error}; try again when Slurm answers") from error
 
 
-def _wait_for_end(ended: list[Job], tell: Callable[[str], None], wait_s: float, *, must: bool = True) -> bool:
+def _wait_for_end(ended: list[Job], progress: Callable[[str], None], wait_s: float, *, must: bool = True) -> bool:
     deadline_s = time.monotonic() + wait_s
     wanted = {job.id for job in ended}
     while left := wanted & {job.id for job in jobs()} if wanted else set():
-        tell(f"waiting for the end of job {' '.join(sorted(left))}")
+        progress(f"waiting for the end of job {' '.join(sorted(left))}")
         if time.monotonic() > deadline_s:
             if must:
                 raise ControlPlaneError(f"jobs {' '.join(sorted(left))} do not end; an admin looks at their nodes")
@@ -115,18 +115,18 @@ def _wait_for_end(ended: list[Job], tell: Callable[[str], None], wait_s: float, 
     return True
 
 
-def _purge(place: Place) -> tuple[str, ...]:
-    home = place.home
+def _purge(context: Context) -> tuple[str, ...]:
+    home = context.home
     # This host may be the one; on others, the next start there removes what is left.
-    removed = [str(folder) for folder in nodedisk.remove(home.cluster, place.settings.data_dir)]
+    removed = [str(folder) for folder in node_disk.remove(home.cluster, context.settings.data_dir)]
     targets = [home.cluster.folder, home.pods, home.folder / "volumes", home.kubeconfig, home.folder / "up.lock"]
     for target in targets:
         if target.exists():
             _remove(target)
             removed.append(str(target))
-    if place.network is not None:
+    if context.network is not None:
         try:
-            place.network.unreserve(RESERVATION)
+            context.network.unreserve(RESERVATION)
         except NetworkError as error:
             raise ControlPlaneError(f"all files are gone, but the address is still reserved: {error}") from error
     return tuple(removed)

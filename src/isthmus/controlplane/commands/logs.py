@@ -44,7 +44,7 @@ def lines(layout: Layout, name: str, tail: int, *, follow: bool) -> Iterator[str
 
 
 def _turned(path: Path, inode: int) -> bool:
-    """Tell whether a new file has the name."""
+    """Return whether a new file has the name."""
     try:
         return path.stat().st_ino != inode
     except FileNotFoundError:

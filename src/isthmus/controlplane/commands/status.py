@@ -8,8 +8,8 @@ from typing import Any
 
 from isthmus.clients.kube.apiserver import ApiError
 from isthmus.clients.slurm.own_jobs import Job
-from isthmus.controlplane.commands.place import Place, api, control_planes, jobs, pod_jobs, read_json
-from isthmus.controlplane.data import on_disk
+from isthmus.controlplane.commands.context import Context, api, control_planes, jobs, pod_jobs, read_json
+from isthmus.controlplane.data import data_report
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class Status:
         server: the API server's URL.
         version: of Kubernetes.
         problem: why the API server does not answer.
-        programs: name -> condition, as its own job told last.
-        data: words and warnings about where the data lie (on_disk.OnDisk); empty before it told.
+        programs: name -> condition, as its own job last reported.
+        data: words and warnings about where the data lie (data_report.OnDisk); empty before it reported.
         node: name, ready, capacity.
         pods: phase -> count.
         pod_jobs: jobs of pods.
@@ -45,7 +45,7 @@ class Status:
     pod_jobs: list[Job] = field(default_factory=list)
 
 
-def status(place: Place) -> Status:
+def status(context: Context) -> Status:
     """Look at the user's cluster.
 
     Raises:
@@ -53,22 +53,22 @@ def status(place: Place) -> Status:
     """
     known = jobs()
     mine = control_planes(known)
-    told: dict[str, Any] = {"pod_jobs": pod_jobs(place.home, known)}
+    document: dict[str, Any] = {"pod_jobs": pod_jobs(context.home, known)}
     if mine:
-        told |= {"job": mine[0], "successor": mine[1] if len(mine) > 1 else None}
-        told["programs"] = dict((read_json(place.home.cluster.programs) or {}).get("programs", {}))
-        told |= _api(place, mine[0])
-        kept = on_disk.read(place.home.cluster, mine[0].id)
-        told["data"] = asdict(kept) if kept else {}
-    return Status(**told)
+        document |= {"job": mine[0], "successor": mine[1] if len(mine) > 1 else None}
+        document["programs"] = dict((read_json(context.home.cluster.programs) or {}).get("programs", {}))
+        document |= _api(context, mine[0])
+        kept = data_report.read(context.home.cluster, mine[0].id)
+        document["data"] = asdict(kept) if kept else {}
+    return Status(**document)
 
 
-def _api(place: Place, job: Job) -> dict[str, Any]:
-    state = read_json(place.home.cluster.state)
+def _api(context: Context, job: Job) -> dict[str, Any]:
+    state = read_json(context.home.cluster.state)
     if state is None or state.get("job") != job.id:
         return {"problem": f"job {job.id} is {job.state}" + (f" ({job.reason})" if job.state == "PENDING" else "")}
     server = str(state["server"])
-    client = api(place.home, server)
+    client = api(context.home, server)
     try:
         version = client.get("/version")["gitVersion"]
         pods = client.get("/api/v1/pods")["items"]
@@ -81,7 +81,7 @@ def _api(place: Place, job: Job) -> dict[str, Any]:
         "server": server,
         "version": version,
         "pods": dict(phases),
-        "node": next((_node(node) for node in nodes if node["metadata"]["name"] == place.settings.node), {}),
+        "node": next((_node(node) for node in nodes if node["metadata"]["name"] == context.settings.node), {}),
     }
 
 

@@ -17,9 +17,9 @@ from isthmus.clients.kube.apiserver import ApiError
 from isthmus.clients.process import ProcessError
 from isthmus.clients.slurm import own_jobs as slurm_jobs
 from isthmus.controlplane import job
-from isthmus.controlplane.commands import wishes
-from isthmus.controlplane.commands.place import Place, api, control_planes, jobs, read_json
-from isthmus.controlplane.data import on_disk
+from isthmus.controlplane.commands import user_options
+from isthmus.controlplane.commands.context import Context, api, control_planes, jobs, read_json
+from isthmus.controlplane.data import data_report
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import RESERVATION
 from isthmus.controlplane.network import NetworkError
@@ -38,7 +38,7 @@ _NEVER = {
     *("QOSMaxWallDurationPerJobLimit", "QOSMaxCpuPerJobLimit", "QOSMaxMemoryPerJob", "AssocMaxMemPerJob"),
 }
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,50 +66,50 @@ class Up:
     data: str = ""
 
 
-def up(place: Place, changes: Mapping[str, Any], tell: Tell, timeout_s: float) -> Up:
+def up(context: Context, changes: Mapping[str, Any], progress: Progress, timeout_s: float) -> Up:
     """Bring the user's cluster up, or find it up.
 
     Args:
-        place: of the user.
-        changes: fields of Wishes that were given now.
-        tell: hears what is waited for.
+        context: of the user.
+        changes: fields of UserOptions that were given now.
+        progress: hears what is waited for.
         timeout_s: when to stop waiting; the job stays.
 
     Raises:
         ControlPlaneError: Slurm or the network refuses, the job ended, or time is over.
     """
     began_s = time.monotonic()
-    _join(place)
-    with _alone(place):
+    _join(context)
+    with _alone(context):
         mine = control_planes(jobs())
         found = [each for each in mine if each.state != "COMPLETING"]
         # One whose epilog still runs has the address, and perhaps the lock.
-        job_id = found[0].id if found else _submit(place, changes, after=mine[0].id if mine else "")
+        job_id = found[0].id if found else _submit(context, changes, after=mine[0].id if mine else "")
     warnings = ["the control plane runs already: new options hold from the next start"] if found and changes else []
-    server = _wait(place, job_id, tell, began_s + timeout_s)
-    kept = on_disk.read(place.home.cluster, job_id)
-    warnings += _kubelet_problems(place) + (kept.warnings if kept else [])
+    server = _wait(context, job_id, progress, began_s + timeout_s)
+    kept = data_report.read(context.home.cluster, job_id)
+    warnings += _kubelet_problems(context) + (kept.warnings if kept else [])
     took_s = round(time.monotonic() - began_s, 1)
     return Up(
-        1, job_id, server, str(place.home.kubeconfig), not found, took_s, tuple(warnings), kept.words if kept else ""
+        1, job_id, server, str(context.home.kubeconfig), not found, took_s, tuple(warnings), kept.words if kept else ""
     )
 
 
-def _join(place: Place) -> None:
-    if place.network is None:
+def _join(context: Context) -> None:
+    if context.network is None:
         return
     try:
-        place.network.reserve(RESERVATION)
-        place.network.join()
+        context.network.reserve(RESERVATION)
+        context.network.join()
     except NetworkError as error:
         raise ControlPlaneError(str(error)) from error
 
 
 @contextmanager
-def _alone(place: Place) -> Iterator[None]:
-    place.home.cluster.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
-    place.home.folder.chmod(0o700)
-    descriptor = os.open(place.home.folder / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def _alone(context: Context) -> Iterator[None]:
+    context.home.cluster.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+    context.home.folder.chmod(0o700)
+    descriptor = os.open(context.home.folder / "up.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         # Without locks two calls at once may submit two jobs; the second of them is refused by `ownership`.
         locks.take(descriptor, wait=True)
@@ -118,80 +118,82 @@ def _alone(place: Place) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _submit(place: Place, changes: Mapping[str, Any], after: str) -> str:
-    files = place.home.cluster
-    asked = wishes.changed(wishes.read(files), changes)
-    wanted = job.submission(place.settings, asked, files, place.python, after=after)
+def _submit(context: Context, changes: Mapping[str, Any], after: str) -> str:
+    files = context.home.cluster
+    asked = user_options.changed(user_options.read(files), changes)
+    wanted = job.submission(context.settings, asked, files, context.python, after=after)
     try:
-        submitted = slurm_jobs.submit(wanted.options, wanted.script, job.environment(place.settings))
+        submitted = slurm_jobs.submit(wanted.options, wanted.script, job.environment(context.settings))
     except ProcessError as error:
         said = error.stderr.strip() or str(error)
         raise ControlPlaneError(f"Slurm refuses the control plane's job: {said}; {_OTHER_OPTIONS}") from error
     # Kept only once Slurm took them: a refused partition is not asked for again.
-    wishes.keep(place.home.cluster, changes)
+    user_options.keep(context.home.cluster, changes)
     return submitted
 
 
-def _wait(place: Place, job_id: str, tell: Tell, deadline_s: float) -> str:
+def _wait(context: Context, job_id: str, progress: Progress, deadline_s: float) -> str:
     """Return the server once it answers here."""
     asked_s, ready_s = -SLURM_EVERY_S, None
     while True:
         now_s = time.monotonic()
-        state = read_json(place.home.cluster.state)
+        state = read_json(context.home.cluster.state)
         if state is not None and state.get("job") == job_id:
             ready_s = ready_s or now_s
             server = str(state["server"])
-            if problem := _silence(place, server):
-                tell(f"ready at {server}; waiting to reach it from here")
+            if problem := _silence(context, server):
+                progress(f"ready at {server}; waiting to reach it from here")
                 if now_s - ready_s > REACH_S:
                     raise ControlPlaneError(f"{problem}; `isthmus doctor` tells whether the network is the reason")
             else:
                 return server
         elif now_s - asked_s >= SLURM_EVERY_S:
             asked_s = now_s
-            tell(_progress(place, job_id))
+            progress(_progress(context, job_id))
         if now_s > deadline_s:
             raise ControlPlaneError(
-                f"not ready yet: {_progress(place, job_id)}; job {job_id} stays: go on waiting with `isthmus up`"
+                f"not ready yet: {_progress(context, job_id)}; job {job_id} stays: go on waiting with `isthmus up`"
             )
         time.sleep(_PAUSE_S)
 
 
-def _silence(place: Place, server: str) -> str:
+def _silence(context: Context, server: str) -> str:
     try:
-        api(place.home, server).text("/readyz")
+        api(context.home, server).text("/readyz")
     except ApiError as error:
         return str(error)
     return ""
 
 
-def _progress(place: Place, job_id: str) -> str:
+def _progress(context: Context, job_id: str) -> str:
     found = next((each for each in jobs() if each.id == job_id), None)
     if found is None:
-        raise ControlPlaneError(f"job {job_id} ended before the cluster was ready:\n{_last_words(place)}")
+        raise ControlPlaneError(f"job {job_id} ended before the cluster was ready:\n{_last_words(context)}")
     if found.state != "RUNNING":
         if found.reason in _NEVER:
             raise ControlPlaneError(
                 f"job {job_id} can never start: {found.reason}; `isthmus down` ends it, then {_OTHER_OPTIONS}"
             )
         return f"job {job_id} waits for Slurm: {found.reason}"
-    told = read_json(place.home.cluster.programs) or {}
+    document = read_json(context.home.cluster.programs) or {}
     # Of this job only once it has written it; before, of the one that ended.
-    states = [f"{name} {each['state']}" for name, each in told.get("programs", {}).items() if each["state"] != "ended"]
+    states = [
+        f"{name} {each['state']}" for name, each in document.get("programs", {}).items() if each["state"] != "ended"
+    ]
     return f"job {job_id} starts on {found.node}: {', '.join(states) or 'keys and files'}"
 
 
-def _last_words(place: Place) -> str:
+def _last_words(context: Context) -> str:
     try:
-        lines = (place.home.cluster.logs / "job.log").read_text(errors="replace").splitlines()
+        lines = (context.home.cluster.logs / "job.log").read_text(errors="replace").splitlines()
     except OSError as error:
         return f"{error}; `sacct` tells how it ended"
     return "\n".join(lines[-_LOG_LINES:])
 
 
-def _kubelet_problems(place: Place) -> list[str]:
-    told = (read_json(place.home.cluster.programs) or {}).get("programs", {}).get("kubelet", {})
-    if told.get("state") != "backoff" and not told.get("restarts"):
+def _kubelet_problems(context: Context) -> list[str]:
+    document = (read_json(context.home.cluster.programs) or {}).get("programs", {}).get("kubelet", {})
+    if document.get("state") != "backoff" and not document.get("restarts"):
         return []
-    said = f": {told['said']}" if told.get("said") else ""
+    said = f": {document['said']}" if document.get("said") else ""
     return [f"the kubelet does not stay up, so pods do not start{said}; see `isthmus logs kubelet`"]

@@ -3,7 +3,7 @@
 Either alone is not enough. A home may not have locks that other nodes see; and Slurm's word that a job has ended says
 nothing about a process that it could not reach. So both must agree. The lock's descriptor is passed on to the
 programs: a control plane that is killed leaves the data locked until the last of them is gone. What such a one left
-behind in its own job, containers outlive their parent, is ended by the one that begins anew there.
+behind in its own job, containers outlive their parent, is ended by the one that begins again there.
 
 Data on a node's disk have a lock there besides, which always works and holds off whatever is left on that node. The
 home may then have no locks at all: what was cut off elsewhere writes another disk, and `lineage` keeps its snapshots
@@ -57,7 +57,7 @@ def take(
     *,
     on_disk: Path | None = None,
     wait_s: float = WAIT_S,
-    tell: Callable[[str], None] = lambda _: None,
+    report: Callable[[str], None] = lambda _: None,
 ) -> Ownership:
     """Become the one that writes.
 
@@ -67,7 +67,7 @@ def take(
         is_alive: asks Slurm.
         on_disk: the folder on this node's disk, where data are there; it is locked itself.
         wait_s: how long to wait for another that is about to end.
-        tell: hears what is waited for, once per reason.
+        report: hears what is waited for, once per reason.
 
     Raises:
         OwnedError: another job has the data, or nobody can tell.
@@ -77,15 +77,15 @@ def take(
     if on_disk is not None:
         descriptors += (os.open(on_disk, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC),)
     deadline, patient = time.monotonic() + wait_s, time.monotonic() + PATIENCE_S
-    told, number = "", signal.SIGTERM
+    reported, number = "", signal.SIGTERM
     try:
         while reason := _hindrance(descriptors, layout, job, is_alive, number):
             number = signal.SIGTERM if time.monotonic() < patient else signal.SIGKILL
             if time.monotonic() >= deadline:
                 raise OwnedError(f"{reason}; end it with `isthmus down`, or wait for its end")
-            if reason != told:
-                tell(f"waiting: {reason}")
-                told = reason
+            if reason != reported:
+                report(f"waiting: {reason}")
+                reported = reason
             time.sleep(_PAUSE_S)
         durable.write(layout.owner, json.dumps({"schema": 1, "job": job, "pid": os.getpid()}) + "\n", 0o600)
     except BaseException:
@@ -102,8 +102,8 @@ def owner(layout: Layout) -> str | None:
 
 def _read_owner(layout: Layout) -> tuple[str, int] | None:
     try:
-        told = json.loads(layout.owner.read_text(encoding="utf-8"))
-        return str(told["job"]), int(told.get("pid", 0))
+        reported = json.loads(layout.owner.read_text(encoding="utf-8"))
+        return str(reported["job"]), int(reported.get("pid", 0))
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError) as error:
@@ -124,7 +124,7 @@ def _hindrance(
             _unlock(descriptors)
             return f"{layout.folder} is locked by job {owner(layout)}"
     last = owner(layout)
-    # A job that began anew is its own predecessor, and has the lock.
+    # A job that began again is its own predecessor, and has the lock.
     if last is None or last == job:
         return ""
     try:

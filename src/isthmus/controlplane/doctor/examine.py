@@ -15,8 +15,8 @@ from isthmus.clients.kube.apiserver import ApiError
 from isthmus.clients.process import ProcessError
 from isthmus.clients.slurm import own_jobs as slurm_jobs
 from isthmus.controlplane import job
-from isthmus.controlplane.commands import wishes
-from isthmus.controlplane.commands.place import Place, api, control_planes, jobs, read_json
+from isthmus.controlplane.commands import user_options
+from isthmus.controlplane.commands.context import Context, api, control_planes, jobs, read_json
 from isthmus.controlplane.doctor import home as doctor_home
 from isthmus.controlplane.doctor import keys as doctor_keys
 from isthmus.controlplane.doctor.findings import Finding, Level
@@ -27,9 +27,9 @@ _SUBIDS = (Path("/etc/subuid"), Path("/etc/subgid"))
 _RESTARTS = 3
 
 
-def examine(place: Place) -> Iterator[Finding]:
+def examine(context: Context) -> Iterator[Finding]:
     """Yield findings, each as soon as it is made."""
-    steps: tuple[Callable[[Place], Iterator[Finding]], ...] = (
+    steps: tuple[Callable[[Context], Iterator[Finding]], ...] = (
         _image,
         doctor_home.folder,
         doctor_home.room,
@@ -44,27 +44,27 @@ def examine(place: Place) -> Iterator[Finding]:
     )
     for step in steps:
         try:
-            yield from step(place)
+            yield from step(context)
         except (OSError, ControlPlaneError) as error:
             yield Finding(Level.FAILURE, f"{step.__name__.strip('_')}: {error}", "see the words before")
 
 
-def _image(place: Place) -> Iterator[Finding]:
-    if not place.settings.image.is_file():
-        yield Finding(Level.FAILURE, f"{place.settings.image} is missing", "an admin runs playbooks/kubernetes.yml")
+def _image(context: Context) -> Iterator[Finding]:
+    if not context.settings.image.is_file():
+        yield Finding(Level.FAILURE, f"{context.settings.image} is missing", "an admin runs playbooks/kubernetes.yml")
         return
     try:
-        process.run(["apptainer", "--quiet", "exec", "--containall", "--no-home", *_version(place)], timeout_s=60)
-        yield Finding(Level.OK, f"the image {place.settings.image} starts")
+        process.run(["apptainer", "--quiet", "exec", "--containall", "--no-home", *_version(context)], timeout_s=60)
+        yield Finding(Level.OK, f"the image {context.settings.image} starts")
     except ProcessError as error:
         yield Finding(Level.FAILURE, f"the image does not start: {error}", "an admin looks at layer apptainer here")
 
 
-def _version(place: Place) -> list[str]:
-    return [str(place.settings.image), "/usr/local/bin/etcd", "--version"]
+def _version(context: Context) -> list[str]:
+    return [str(context.settings.image), "/usr/local/bin/etcd", "--version"]
 
 
-def _subids(_: Place) -> Iterator[Finding]:
+def _subids(_: Context) -> Iterator[Finding]:
     user = pwd.getpwuid(os.getuid()).pw_name
     for file in _SUBIDS:
         lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
@@ -76,8 +76,10 @@ def _subids(_: Place) -> Iterator[Finding]:
             yield Finding(Level.WARNING, f"{file} has no ids for {user}", remedy)
 
 
-def _slurm(place: Place) -> Iterator[Finding]:
-    wanted = job.submission(place.settings, wishes.read(place.home.cluster), place.home.cluster, place.python)
+def _slurm(context: Context) -> Iterator[Finding]:
+    wanted = job.submission(
+        context.settings, user_options.read(context.home.cluster), context.home.cluster, context.python
+    )
     try:
         slurm_jobs.try_submit(wanted.options, wanted.script)
         yield Finding(Level.OK, "Slurm takes the control plane's job")
@@ -87,44 +89,44 @@ def _slurm(place: Place) -> Iterator[Finding]:
         yield Finding(Level.FAILURE, f"Slurm refuses the control plane's job: {said[0]}", remedy)
 
 
-def _network(place: Place) -> Iterator[Finding]:
-    if place.network is None:
-        words = f"jobs have no private network here (driver {place.settings.driver})"
+def _network(context: Context) -> Iterator[Finding]:
+    if context.network is None:
+        words = f"jobs have no private network here (driver {context.settings.driver})"
         yield Finding(Level.WARNING, words, "Services are names alone, and ports are shared with others on the node")
         return
     try:
-        place.network.join()
+        context.network.join()
         yield Finding(Level.OK, "this host reaches your network")
     except NetworkError as error:
         yield Finding(Level.FAILURE, str(error), "an admin looks at isthmus-networkd on this host")
 
 
-def _cluster(place: Place) -> Iterator[Finding]:
+def _cluster(context: Context) -> Iterator[Finding]:
     mine = control_planes(jobs())
     if not mine:
         yield Finding(Level.OK, "the control plane is down; `isthmus up` starts it")
         return
-    state = read_json(place.home.cluster.state)
+    state = read_json(context.home.cluster.state)
     if state is None or state.get("job") != mine[0].id:
         words = f"job {mine[0].id} is {mine[0].state} ({mine[0].reason}) and not ready"
         yield Finding(Level.WARNING, words, "`isthmus up` waits for it, `isthmus logs job` tells what it does")
         return
-    yield from _answer(place, str(state["server"]))
-    programs = (read_json(place.home.cluster.programs) or {}).get("programs", {})
+    yield from _answer(context, str(state["server"]))
+    programs = (read_json(context.home.cluster.programs) or {}).get("programs", {})
     for name, each in programs.items():
         if each["state"] == "backoff" or each["restarts"] >= _RESTARTS:
             words = f"{name} was restarted {each['restarts']} times: {each['ended']}; {each['said']}"
             yield Finding(Level.FAILURE, words, f"`isthmus logs {name}`")
 
 
-def _answer(place: Place, server: str) -> Iterator[Finding]:
+def _answer(context: Context, server: str) -> Iterator[Finding]:
     try:
-        api(place.home, server).text("/readyz")
+        api(context.home, server).text("/readyz")
         yield Finding(Level.OK, f"{server} answers")
     except ApiError as error:
         yield Finding(
             Level.FAILURE, str(error), "`isthmus logs kube-apiserver`; `isthmus network list` has the address"
         )
-    if not place.home.kubeconfig.exists() or server not in place.home.kubeconfig.read_text(encoding="utf-8"):
-        remedy = "`isthmus down` and `isthmus up` write it anew"
-        yield Finding(Level.FAILURE, f"{place.home.kubeconfig} is not this cluster's", remedy)
+    if not context.home.kubeconfig.exists() or server not in context.home.kubeconfig.read_text(encoding="utf-8"):
+        remedy = "`isthmus down` and `isthmus up` write it again"
+        yield Finding(Level.FAILURE, f"{context.home.kubeconfig} is not this cluster's", remedy)

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from isthmus.controlplane.commands import wishes
-from isthmus.controlplane.commands.place import Place, control_planes, jobs
-from isthmus.controlplane.data import on_disk, placing
+from isthmus.controlplane.commands import user_options
+from isthmus.controlplane.commands.context import Context, control_planes, jobs
+from isthmus.controlplane.data import data_report, location
 from isthmus.controlplane.data.ownership import NO_LOCKS_REMEDY
 from isthmus.controlplane.doctor.findings import Finding, Level
-from isthmus.controlplane.settings import DataPlace
+from isthmus.controlplane.settings import DataLocation
 from isthmus.support import locks
 
 # etcd's own advice (Hardware recommendations): 99 % of syncs below 10 ms; requests of the API server wait.
@@ -26,9 +26,9 @@ ROOM_BYTES = 2 << 30
 _ELSEWHERE = "`isthmus up --data node` keeps the data on the node's disk, and snapshots in the home"
 
 
-def folder(place: Place) -> Iterator[Finding]:
+def folder(context: Context) -> Iterator[Finding]:
     """Look who else may read."""
-    found = place.home.folder
+    found = context.home.folder
     found.mkdir(mode=0o700, exist_ok=True)
     mode = found.stat().st_mode & 0o777
     if mode & 0o077:
@@ -37,21 +37,21 @@ def folder(place: Place) -> Iterator[Finding]:
         yield Finding(Level.OK, f"{found} is yours alone")
 
 
-def room(place: Place) -> Iterator[Finding]:
+def room(context: Context) -> Iterator[Finding]:
     """Look how full the home is."""
-    free = shutil.disk_usage(place.home.folder).free
-    words = f"{free >> 20} MiB are free in {place.home.folder}"
+    free = shutil.disk_usage(context.home.folder).free
+    words = f"{free >> 20} MiB are free in {context.home.folder}"
     if free < ROOM_BYTES:
         yield Finding(Level.WARNING, words, "remove old files of ~/.isthmus/images; etcd stops writing on a full home")
     else:
         yield Finding(Level.OK, words)
 
 
-def syncs(place: Place) -> Iterator[Finding]:
+def syncs(context: Context) -> Iterator[Finding]:
     """Write and sync as etcd does: small appended blocks."""
-    with TemporaryDirectory(dir=place.home.folder, prefix=".doctor.") as folder:
+    with TemporaryDirectory(dir=context.home.folder, prefix=".doctor.") as folder:
         took = sorted(_sync_times(Path(folder) / "wal"))
-    yield judged(statistics.median(took), took[int(0.98 * len(took))], is_on_home=_is_on_home(place))
+    yield judged(statistics.median(took), took[int(0.98 * len(took))], is_on_home=_is_on_home(context))
 
 
 def judged(median_s: float, slow_s: float, *, is_on_home: bool) -> Finding:
@@ -75,12 +75,12 @@ def _sync_times(path: Path) -> Iterator[float]:
             yield time.perf_counter() - began_s
 
 
-def locking(place: Place) -> Iterator[Finding]:
+def locking(context: Context) -> Iterator[Finding]:
     """Lock a file twice: the second must not get it."""
     # Without locks Slurm's word alone keeps a second control plane off: enough where each writes another disk.
-    level = Level.FAILURE if _is_on_home(place) else Level.WARNING
+    level = Level.FAILURE if _is_on_home(context) else Level.WARNING
     with (
-        TemporaryDirectory(dir=place.home.folder, prefix=".doctor.") as folder,
+        TemporaryDirectory(dir=context.home.folder, prefix=".doctor.") as folder,
         (Path(folder) / "lock").open("w") as first,
         (Path(folder) / "lock").open("w") as second,
     ):
@@ -92,10 +92,10 @@ def locking(place: Place) -> Iterator[Finding]:
             yield Finding(Level.OK, "the home has locks")
 
 
-def snapshots(place: Place) -> Iterator[Finding]:
-    """Tell how old the last snapshot is, and why there is none newer."""
+def snapshots(context: Context) -> Iterator[Finding]:
+    """Return how old the last snapshot is, and why there is none newer."""
     mine = control_planes(jobs())
-    found = on_disk.read(place.home.cluster, mine[0].id) if mine else None
+    found = data_report.read(context.home.cluster, mine[0].id) if mine else None
     if found is None:
         return
     if found.words:
@@ -104,5 +104,5 @@ def snapshots(place: Place) -> Iterator[Finding]:
         yield Finding(Level.WARNING, warning, "`isthmus logs job` tells more")
 
 
-def _is_on_home(place: Place) -> bool:
-    return placing.wanted(place.settings, wishes.read(place.home.cluster)) is DataPlace.HOME
+def _is_on_home(context: Context) -> bool:
+    return location.wanted(context.settings, user_options.read(context.home.cluster)) is DataLocation.HOME

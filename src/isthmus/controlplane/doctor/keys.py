@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from isthmus.controlplane.commands.place import Place
+from isthmus.controlplane.commands.context import Context
 from isthmus.controlplane.doctor.findings import Finding, Level
 from isthmus.controlplane.pki import authorities
 from isthmus.controlplane.pki import issuing as pki
@@ -14,9 +14,9 @@ from isthmus.controlplane.pki.authorities import OVERLAP, WINDOW, Authority
 _RESTART = "`isthmus down` and `isthmus up`, pods go on meanwhile; a start at the job's time limit does the same"
 
 
-def certificates(place: Place, now: datetime | None = None) -> Iterator[Finding]:
+def certificates(context: Context, now: datetime | None = None) -> Iterator[Finding]:
     """Look when the first certificate ends, and tell how far each authority's succession is."""
-    layout, now = place.home.cluster, now or datetime.now(UTC)
+    layout, now = context.home.cluster, now or datetime.now(UTC)
     ends = dict(pki.expiries(layout)) if layout.pki.is_dir() else {}
     if not ends:
         return

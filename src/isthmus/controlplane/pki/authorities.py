@@ -12,7 +12,7 @@ A cluster that was down meanwhile hurries: the second step then comes as soon as
 and at once when the predecessor has ended. Programs read their trust at their start, hence steps at starts alone.
 The new certificate is not signed by the old one too: authorities here may have none below them (path length 0).
 
-Which certificate signs is told by the key alone, so the second step is the renaming of one file. What a crash left
+Which certificate signs follows from the key alone, so the second step is the renaming of one file. What a crash left
 half done, the next start completes.
 """
 
@@ -44,7 +44,7 @@ _HURRIED_OVERLAP = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """One authority as its files tell.
+    """One authority as its files show.
 
     Attributes:
         name: of its files.
@@ -95,7 +95,7 @@ def read(layout: Layout, name: str, now: datetime) -> Authority:
     if signer is None:
         raise ControlPlaneError(
             f"{layout.key(name)} does not fit {layout.certificate(name)}; bring both back from one backup, or begin "
-            "anew with `isthmus down --purge`, which loses all objects"
+            "again with `isthmus down --purge`, which loses all objects"
         )
     others = [each for each in known if each != signer]
     later = [each for each in others if each.not_valid_after_utc > signer.not_valid_after_utc]
@@ -140,7 +140,7 @@ def _advance(layout: Layout, name: str, now: datetime) -> Iterator[str]:
 
 
 def _step(layout: Layout, found: Authority, now: datetime) -> str:
-    """Take the next step and tell it; "" when none is due."""
+    """Take the next step and return it; "" when none is due."""
     name, end = found.name, found.signer.not_valid_after_utc
     if found.signs_from is None and end - now < WINDOW:
         _publish(layout, found, now)
@@ -154,7 +154,7 @@ def _step(layout: Layout, found: Authority, now: datetime) -> str:
 def _publish(layout: Layout, found: Authority, now: datetime) -> None:
     key = certificates.new_key()
     made = _made(f"isthmus {found.name} {now:%Y-%m-%d}", key, now)
-    # The key first: without its certificate it is nothing, and made anew.
+    # The key first: without its certificate it is nothing, and made again.
     certificates.write_key(layout.key(_next(found.name)), key)
     certificates.write(layout.certificate(found.name), [found.signer, made, *found.former])
 

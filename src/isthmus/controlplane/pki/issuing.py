@@ -5,7 +5,7 @@ Four authorities, so that no certificate is good for more than it is for: `ca` (
 another. The layout and the names of users and groups are those of kubeadm (Kubernetes: PKI certificates and
 requirements).
 
-`ensure` may run again at any time, also while the programs run: each of them reads its files anew for new connections.
+`ensure` may run again at any time, also while the programs run: each of them reads its files again for new connections.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _ensure_leaf(layout: Layout, leaf: Leaf, authority: Authority, now: datetime
     # Python's ssl refuses a certificate without it from 3.13 on.
     by = x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key())
     builder = builder.add_extension(by, critical=False)
-    # The key first: a crash in between leaves a pair that does not fit, which the next call makes anew.
+    # The key first: a crash in between leaves a pair that does not fit, which the next call makes again.
     certificates.write_key(layout.key(leaf.name), key)
     certificates.write(layout.certificate(leaf.name), [builder.sign(signer, SHA256())])
     return True

@@ -63,7 +63,7 @@ def network_flannel_list(folder: str = FOLDER, subnet_file: str = SUBNET_FILE) -
 def network_flannel_problems(
     facts: Mapping[str, Any], address: str, pods: str, linked: Iterable[str] = ()
 ) -> list[str]:
-    """Tell why a host cannot have Flannel's network.
+    """Return why a host cannot have Flannel's network.
 
     Args:
         facts: Ansible's, of its interfaces.

@@ -22,7 +22,7 @@ _KEY_DIGITS = 16
 
 
 def network_host_problems(facts: Mapping[str, Any], address: str, pod_range: str, mtu: int) -> list[str]:
-    """Tell why a host cannot be a member of pod networks.
+    """Return why a host cannot be a member of pod networks.
 
     Args:
         facts: Ansible's, of its interfaces.
@@ -52,7 +52,7 @@ def network_host_problems(facts: Mapping[str, Any], address: str, pod_range: str
 
 
 def network_prolog_problem(config: str, drivers: Iterable[str]) -> str:
-    """Tell why jobs that say nothing cannot have a pod network; empty when they can, or need not.
+    """Return why jobs that say nothing cannot have a pod network; empty when they can, or need not.
 
     Args:
         config: what `scontrol show config` says; empty when Slurm did not answer.
@@ -100,7 +100,7 @@ def network_plugin_words(
 def network_plugin_is_due(
     hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], files: Iterable[str]
 ) -> bool:
-    """Tell whether a slurmd must look for the plugin: one has not, or what it looks at has changed on a host.
+    """Return whether a slurmd must look for the plugin: one has not, or what it looks at has changed on a host.
 
     Args:
         hosts: of this run.

@@ -24,7 +24,7 @@ _FACTOR = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024
 def limit_changes(
     where: str, wanted: Mapping[str, Any], current: Mapping[str, str], kinds: Mapping[str, LimitKind]
 ) -> list[str]:
-    """Tell which limits differ.
+    """Return which limits differ.
 
     Args:
         where: whose limits, for messages.

@@ -57,7 +57,7 @@ def ca_days_left(certificate: str) -> int:
 
 
 def ca_certificate_fits(state: Mapping[str, Any], authorities: str, wanted: Mapping[str, Any], days: int) -> bool:
-    """Tell whether a host's certificate can stay as it is.
+    """Return whether a host's certificate can stay as it is.
 
     Args:
         state: of the host, as the module `ca_request` has it: kept, public_key, certificate (PEM).

@@ -50,7 +50,7 @@ def base_identity_problems(on_nodes: Iterable[str], on_deployer: str, path: str,
 
 
 def base_folder_is_closed(path: str) -> bool:
-    """Tell whether a folder of the deployer is there, for its owner alone."""
+    """Return whether a folder of the deployer is there, for its owner alone."""
     folder = Path(path)
     return folder.is_dir() and folder.stat().st_mode & 0o7777 == 0o700
 

@@ -61,7 +61,7 @@ class Sources:
         return UNPLACED
 
     def reads(self, name: str) -> bool:
-        """Tell whether a template in these files uses the variable."""
+        """Return whether a template in these files uses the variable."""
         word = re.compile(rf"\b{re.escape(name)}\b")
         return any("{{" in entry.value and word.search(entry.value) for entry in self.entries)
 

@@ -61,7 +61,7 @@ class Fields:
         self._values = dict(values)
 
     def has(self, name: str) -> bool:
-        """Tell whether there is such a field."""
+        """Return whether there is such a field."""
         return name in self._values
 
     def integer(self, name: str, first: int, last: int) -> int:

@@ -115,7 +115,7 @@ class Accounts:
             return self._looking < LOOKUPS_MAX
 
     def has(self, uid: int) -> bool:
-        """Tell whether a uid is an account; the name service may take its time."""
+        """Return whether a uid is an account; the name service may take its time."""
         with self._lock:
             if uid in self._known:
                 self._known.move_to_end(uid)

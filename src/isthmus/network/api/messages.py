@@ -77,7 +77,7 @@ class JobPrepare:
 
 @dataclass(frozen=True, slots=True)
 class JobGet:
-    """Tell how far a job's network is on this node."""
+    """Return how far a job's network is on this node."""
 
     job: int
 
@@ -129,7 +129,7 @@ class Unreserve:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Tell how this node is."""
+    """Return how this node is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class List:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Tell which rules are between two points.
+    """Return which rules are between two points.
 
     Attributes:
         source: an address or a name.

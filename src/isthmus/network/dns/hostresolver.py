@@ -3,7 +3,7 @@
 With systemd-resolved a drop-in of the role sends it the domain alone. Elsewhere /etc/resolv.conf belongs to nobody in
 particular: DHCP clients, NetworkManager or a container engine write it whenever they like. So the daemon looks at it
 in each pass and puts our server in front where it is missing; those that were there stay behind it, for the time that
-ours does not run. What they are is read anew each time too: they answer for all other names, and ours must never
+ours does not run. What they are is read again each time too: they answer for all other names, and ours must never
 forward to itself.
 """
 

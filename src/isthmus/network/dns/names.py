@@ -27,7 +27,7 @@ class NodeNames:
 
     Args:
         settings: how names are made, and where the folder is.
-        reload: has CoreDNS read its configuration anew; called after a change of it.
+        reload: has CoreDNS read its configuration again; called after a change of it.
         resolver: by what the host's own programs come here.
         resolv_conf: the host's own.
     """

@@ -4,7 +4,7 @@ A pass looks at what there is, takes away what is not wanted, connects what is m
 the address of each pod that etcd does not know. It has a lock of its own: plugins take tens of milliseconds, and
 private networks do not wait for them. A job is wanted as long as etcd has it and it was not released here; that Slurm
 or etcd does not answer takes nothing away. Now and then the plugins CHECK their work; a pod that others have damaged is
-connected anew in its namespace, where its processes find another address.
+connected again in its namespace, where its processes find another address.
 """
 
 from __future__ import annotations

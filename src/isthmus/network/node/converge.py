@@ -157,7 +157,7 @@ class Converger:
                 self._kernel.add_pod(pod)
             case ChangePod(pod, attach=attach):
                 had = found.pods[pod.job]
-                # A leg made anew has the number of the old one, and none of its ports.
+                # A leg made again has the number of the old one, and none of its ports.
                 self._kernel.change_pod(replace(had, vni=0) if attach else had, pod)
 
     def _look(self) -> NodePlan:

@@ -1,7 +1,7 @@
-"""Keeps the node's packet filter as plans want it: our tables laid down once, then only elements that changed.
+"""Keeps the node's packet filter as plans want it: our tables are written once, then only elements that changed.
 
-Laid down anew are they by each daemon that starts, and when users got other subordinate ids, in one transaction with
-all elements: no moment is without rules. What the kernel counts of each account begins again then.
+Each daemon that starts writes them again, and so does a change of users' subordinate ids, in one transaction with all
+elements: no moment is without rules. What the kernel counts of each account begins at zero then.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class NodeFilter:
         """Make the sets as wanted.
 
         Raises:
-            OSError: nft refused; nothing was changed, and the next call lays all down anew.
+            OSError: nft refused; nothing was changed, and the next call writes all of it.
         """
         want = rules.elements(wanted, state, self._node, self._settings)
         self._follow_ranges()
@@ -59,7 +59,7 @@ class NodeFilter:
         self._have = want
 
     def _follow_ranges(self) -> None:
-        """Read the subordinate ids when their file has changed; all is laid down anew then."""
+        """Read the subordinate ids when their file has changed; everything is written again then."""
         with suppress(OSError):
             found = self._subordinate.stat()
             seen = found.st_ino, found.st_mtime_ns, found.st_size

@@ -134,7 +134,7 @@ class Planner:
         )
 
     def _is_peer(self, node: str) -> bool:
-        """Tell whether a node is another one, and a member: else nobody knows where it is."""
+        """Return whether a node is another one, and a member: else nobody knows where it is."""
         return node != self._node and node in self._nodes
 
 

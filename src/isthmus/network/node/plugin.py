@@ -50,7 +50,7 @@ class Watcher:
         self._lock = Lock()
 
     def state(self) -> Plugin:
-        """Tell whether slurmd has the plugin, or had it a moment ago."""
+        """Return whether slurmd has the plugin, or had it a moment ago."""
         with self._lock:
             now = self._clock()
             if self._known is None or now - self._known[0] >= ANSWER_S:
@@ -59,7 +59,7 @@ class Watcher:
 
 
 def state(slurmd: Path, proc: Path = Path("/proc")) -> Plugin:
-    """Tell whether slurmd has the plugin."""
+    """Return whether slurmd has the plugin."""
     program = str(slurmd.resolve())
     maps = [found for process in proc.iterdir() if (found := _maps_of(process, program)) is not None]
     if not maps:

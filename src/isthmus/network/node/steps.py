@@ -129,7 +129,7 @@ def _is_same_leg(found: Leg, wanted: Leg | None) -> bool:
 
 
 def _is_same_pod(found: Pod, wanted: Pod | None) -> bool:
-    """Tell whether a pod is to stay; one without a bridge (VNI 0) is: its leg went, and its processes are there."""
+    """Return whether a pod is to stay; one without a bridge (VNI 0) is: its leg went, and its processes are there."""
     return (
         wanted is not None
         and (found.job, found.uid, found.address) == (wanted.job, wanted.uid, wanted.address)

@@ -53,7 +53,7 @@ def removal() -> str:
 
 
 def has_affinity(table: Table) -> bool:
-    """Tell whether clients are to be kept."""
+    """Return whether clients are to be kept."""
     return any(answering.affinity_s for answering in table.values())
 
 

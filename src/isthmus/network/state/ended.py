@@ -20,7 +20,7 @@ class Missing:
 
     Attributes:
         since_s: when it was first missed, by a clock that never goes back.
-        revision: of the job's entry in etcd then; one that was written anew is another stay of the job.
+        revision: of the job's entry in etcd then; one that was written again is another stay of the job.
     """
 
     since_s: float
@@ -43,7 +43,7 @@ class Judgement:
 def judge(
     known: Mapping[int, int], holding: Collection[int], missing: Mapping[int, Missing], now_s: float
 ) -> Judgement:
-    """Tell ended jobs from those that live.
+    """Separate ended jobs from those that live.
 
     Args:
         known: jobs in etcd -> revision of the entry, read before Slurm was asked.

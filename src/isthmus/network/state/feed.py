@@ -1,4 +1,4 @@
-"""Snapshots one after the other, as etcd changes: one that has fallen behind too far is read anew as a whole.
+"""Snapshots one after the other, as etcd changes: one that has fallen behind too far is read again as a whole.
 
 Something in etcd that cannot be read holds a feed up, and its readers keep what they had: nothing can be said of it,
 least of all that it is gone. It goes on when that was put in order.
@@ -54,7 +54,7 @@ class Feed:
                     self._advance(snapshots.follow(self._keys, self._at, changes))
                     yield self._at
             except CompactedError as error:
-                self._tell(f"{error}; everything is read anew")
+                self._tell(f"{error}; everything is read again")
                 yield from self._anew()
             except StoredError as error:
                 self._held_up(error)

@@ -103,7 +103,7 @@ def take(state: State, ranges: Ranges, request: Request) -> Taken:
     """Give a job its addresses, and legs to those of its nodes where its user has none.
 
     A job that is known on the same nodes keeps its addresses; on other nodes (requeued) it gets others, and legs that
-    only its former nodes needed go. An id that etcd has for another user (Slurm began to count anew) is replaced.
+    only its former nodes needed go. An id that etcd has for another user (Slurm began to count again) is replaced.
 
     Raises:
         AllocationError: in one of its kinds.

@@ -1,11 +1,11 @@
 """The pod networks in etcd: loaded at once, followed by a watch, changed by transactions that compare what they read.
 
 A change is worked out from a snapshot and written only if the documents it depends on are still those of the
-snapshot; else somebody was faster, and the change is worked out anew from what there is now. What a user has depends
+snapshot; else somebody was faster, and the change is worked out again from what there is now. What a user has depends
 on his jobs and leases, so whoever writes one of these writes `users/<uid>` too; whoever takes a VNI or a block
 rewrites `ranges`. A snapshot may be old: then a race is lost, and nothing wrong is written.
 
-An answer of etcd may be lost after the change was made. Worked out anew, the change is then already there: asking
+An answer of etcd may be lost after the change was made. Worked out again, the change is then already there: asking
 again is always right.
 """
 
@@ -106,7 +106,7 @@ class Store:
         return at
 
     def feed(self, at: Snapshot, tell: Callable[[str], None] = lambda text: None) -> Feed:
-        """Return what comes after a snapshot; `tell` takes a line whenever etcd has to be connected to anew.
+        """Return what comes after a snapshot; `tell` takes a line whenever etcd has to be connected to again.
 
         While somebody iterates over it, lost races are known from there too.
         """
@@ -190,7 +190,7 @@ class Store:
             number, node = attachment.job, attachment.node
             job = at.state.jobs.get(number)
             if not job or not _attached(job) or node not in job.nodes:
-                raise EndedError(f"job {number} is not in etcd, or not on {node}; submit it anew")
+                raise EndedError(f"job {number} is not in etcd, or not on {node}; submit it again")
             news = at.state.attachments.get((number, node)) != attachment
             return Change(news, (JobKey(number), AttachmentKey(number, node)), (attachment,) if news else ())
 

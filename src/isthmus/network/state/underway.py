@@ -17,7 +17,7 @@ class Underway:
         self._changed = Condition()
 
     def has(self, job: int) -> bool:
-        """Tell whether a job's network is being made."""
+        """Return whether a job's network is being made."""
         return job in self._jobs
 
     def begin(self, job: int, timeout_s: float) -> bool:

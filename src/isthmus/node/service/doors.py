@@ -49,7 +49,7 @@ class Rates:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, address: str) -> bool:
-        """Tell whether an address may ask now."""
+        """Return whether an address may ask now."""
         now = self._clock()
         left, at = self._left.pop(address, (float(self._bounds.burst), now))
         left = min(self._bounds.burst, left + (now - at) * self._bounds.rate)

@@ -1,6 +1,6 @@
 """The service of the controller: answers nodes that ask to join, over HTTPS.
 
-It reads its files anew for each request: a new manifest, token or revocation counts at once, and a restart loses
+It reads its files again for each request: a new manifest, token or revocation counts at once, and a restart loses
 nothing but tickets, with which a node that was just let in gets the large files.
 """
 
@@ -186,7 +186,7 @@ class Service:
             raise RefusalError("the ticket is not valid, or has expired; run `isthmus node join` again")
         path = self._files.listed(self._records.manifest()).get(request.match_info["digest"])
         if path is None:
-            raise RefusalError("the cluster was deployed anew meanwhile; run `isthmus node join` again")
+            raise RefusalError("the cluster was deployed again meanwhile; run `isthmus node join` again")
         return web.FileResponse(path)
 
 

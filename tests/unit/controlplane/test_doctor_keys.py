@@ -29,13 +29,13 @@ SUCCESSIONS = {
 
 @pytest.mark.parametrize("left, made, level, words", SUCCESSIONS.values(), ids=SUCCESSIONS)
 def test_succession_is_told(tmp_path, left, made, level, words):
-    place = SimpleNamespace(home=Home(tmp_path))
-    layout = place.home.cluster
+    context = SimpleNamespace(home=Home(tmp_path))
+    layout = context.home.cluster
     pki.ensure(layout, NAMES, NOW + left - LIFE)
     if made is not None:
         list(authorities.advance(layout, NOW - made))
     pki.ensure(layout, NAMES, NOW)
-    found = list(doctor_keys.certificates(place, NOW))
+    found = list(doctor_keys.certificates(context, NOW))
     assert [each.level for each in found] == [Level.OK] + [level] * len(authorities.NAMES)
     assert found[1].what == f"authority ca ends on {NOW + left:%Y-%m-%d}{words}"
     assert [bool(each.remedy) for each in found[1:]] == [level is Level.WARNING] * len(authorities.NAMES)
@@ -49,9 +49,9 @@ def test_succession_is_told(tmp_path, left, made, level, words):
     ],
 )
 def test_first_end_is_told(tmp_path, age, level, words):
-    place = SimpleNamespace(home=Home(tmp_path))
-    pki.ensure(place.home.cluster, NAMES, NOW - age)
-    (found,) = doctor_keys.certificates(place, NOW)
+    context = SimpleNamespace(home=Home(tmp_path))
+    pki.ensure(context.home.cluster, NAMES, NOW - age)
+    (found,) = doctor_keys.certificates(context, NOW)
     assert (found.level, found.what) == (level, words)
 
 

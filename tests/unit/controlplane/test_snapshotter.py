@@ -7,10 +7,10 @@ import pytest
 
 from isthmus.clients.etcd.gateway import UnavailableError
 from isthmus.clients.etcd.snapshot import Mark
-from isthmus.controlplane.data import lineage, on_disk, saving, snapshots
-from isthmus.controlplane.data.saving import Saver, SupersededError, Told
+from isthmus.controlplane.data import claims, data_report, snapshots, snapshotter
+from isthmus.controlplane.data.snapshotter import DataReport, Saver, SupersededError
 from isthmus.controlplane.layout import Layout
-from isthmus.controlplane.settings import DataPlace
+from isthmus.controlplane.settings import DataLocation
 
 
 class FakeEtcd:
@@ -50,9 +50,9 @@ def layout(tmp_path):
 
 @pytest.fixture
 def saver(layout, etcd):
-    claim = lineage.next_claim(None, [], DataPlace.NODE, "c1", "")
-    lineage.write(layout, claim)
-    return Saver(layout, claim, lambda: etcd, Told("7", "c1", "/disk", "nothing", ("it was dark",), every_s=0))
+    claim = claims.next_claim(None, [], DataLocation.NODE, "c1", "")
+    claims.write(layout, claim)
+    return Saver(layout, claim, lambda: etcd, DataReport("7", "c1", "/disk", "nothing", ("it was dark",), every_s=0))
 
 
 def files(layout):
@@ -60,7 +60,7 @@ def files(layout):
 
 
 def told(layout):
-    return on_disk.read(layout, "7")
+    return data_report.read(layout, "7")
 
 
 def test_snapshot_follows_a_change_alone(saver, layout, etcd):
@@ -89,7 +89,7 @@ def test_few_are_kept_and_the_homes_old_data_go(saver, layout, etcd):
 
 
 def test_superseded_one_publishes_nothing_and_ends(saver, layout, etcd):
-    lineage.write(layout, lineage.next_claim(saver.claim, [], DataPlace.NODE, "c2", ""))
+    claims.write(layout, claims.next_claim(saver.claim, [], DataLocation.NODE, "c2", ""))
     ended = []
     asyncio.run(saver.run(lambda: ended.append(True)))
     assert ended == [True]
@@ -100,14 +100,14 @@ def test_superseded_one_publishes_nothing_and_ends(saver, layout, etcd):
 
 def test_superseded_is_noticed_while_nothing_changes(saver, layout):
     saver.save()
-    lineage.write(layout, lineage.next_claim(saver.claim, [], DataPlace.NODE, "c2", ""))
+    claims.write(layout, claims.next_claim(saver.claim, [], DataLocation.NODE, "c2", ""))
     with pytest.raises(SupersededError):
         saver.save()
 
 
 def test_superseded_while_it_writes_publishes_nothing(saver, layout, etcd, monkeypatch):
     def save(file):
-        lineage.write(layout, lineage.next_claim(saver.claim, [], DataPlace.NODE, "c2", ""))
+        claims.write(layout, claims.next_claim(saver.claim, [], DataLocation.NODE, "c2", ""))
         return file.write(b"all")
 
     monkeypatch.setattr(etcd, "save", save)
@@ -135,8 +135,8 @@ def test_problem_is_told_until_a_snapshot_is_taken(saver, layout, etcd):
 
 
 def test_last_one_that_cannot_be_taken_is_told_and_does_not_hang(saver, layout, etcd, monkeypatch):
-    monkeypatch.setattr(saving, "LAST_S", 0)
-    monkeypatch.setattr(saving, "_RETRY_S", 0)
+    monkeypatch.setattr(snapshotter, "LAST_S", 0)
+    monkeypatch.setattr(snapshotter, "_RETRY_S", 0)
     etcd.silent = True
     asyncio.run(saver.last())
     assert told(layout).warnings[1] == "no newer snapshot: the last snapshot could not be taken: etcd is away"
@@ -149,14 +149,14 @@ def test_cluster_that_is_purged_is_not_saved(saver, layout):
 
 
 def test_words_tell_node_age_and_risk(saver, layout):
-    saver.told.every_s = 30
-    saver.told.write(layout)
+    saver.report.every_s = 30
+    saver.report.write(layout)
     assert "data on the disk of c1" in told(layout).words
     assert "none was taken yet; when the node dies, what is newer is lost" in told(layout).words
     saver.save()
     assert "the last one is of 2" in told(layout).words
-    assert on_disk.read(layout, "8") is None
-    saver.told.every_s = 0
-    saver.told.write(layout)
+    assert data_report.read(layout, "8") is None
+    saver.report.every_s = 0
+    saver.report.write(layout)
     assert (told(layout).words, told(layout).warnings) == ("", ["it was dark"])
     assert json.loads(layout.data.read_text())["schema"] == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from isthmus.controlplane.data.nodedisk import Disk
+from isthmus.controlplane.data.node_disk import Disk
 from isthmus.controlplane.layout import Layout
 
 # Where the image has its programs, and where they see the cluster's files and its folder on the node's disk; all are

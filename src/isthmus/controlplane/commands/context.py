@@ -20,7 +20,7 @@ from isthmus.controlplane.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Context:
     """A user on a host.
 
     Attributes:
@@ -68,10 +68,10 @@ def read_json(path: Path) -> Mapping[str, Any] | None:
     try:
         if path.name not in os.listdir(path.parent):
             return None
-        told = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
         return None
-    return told if isinstance(told, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def api(home: Home, server: str, timeout_s: float = 5) -> ApiServer:

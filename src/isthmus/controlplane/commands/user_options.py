@@ -13,7 +13,7 @@ from isthmus.support import durable
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class UserOptions:
     """Options of the job; empty and 0 leave it to the site's settings and to Slurm.
 
     Attributes:
@@ -23,7 +23,7 @@ class Wishes:
         time: limit, as sbatch has it.
         memory_mib: of the job.
         audit: whether requests to the API server are logged.
-        data: where etcd keeps its data, a DataPlace.
+        data: where etcd keeps its data, a DataLocation.
     """
 
     partition: str = ""
@@ -35,29 +35,29 @@ class Wishes:
     data: str = ""
 
 
-def read(layout: Layout) -> Wishes:
+def read(layout: Layout) -> UserOptions:
     """Return what was asked for last.
 
     Raises:
         ControlPlaneError: the file is no such thing.
     """
     try:
-        told = json.loads(layout.wishes.read_text(encoding="utf-8"))
-        return Wishes(**{each.name: told[each.name] for each in fields(Wishes) if each.name in told})
+        document = json.loads(layout.user_options.read_text(encoding="utf-8"))
+        return UserOptions(**{each.name: document[each.name] for each in fields(UserOptions) if each.name in document})
     except FileNotFoundError:
-        return Wishes()
+        return UserOptions()
     except (OSError, ValueError, TypeError) as error:
-        raise ControlPlaneError(f"{layout.wishes} cannot be read ({error}); remove it") from error
+        raise ControlPlaneError(f"{layout.user_options} cannot be read ({error}); remove it") from error
 
 
-def changed(before: Wishes, changes: Mapping[str, Any]) -> Wishes:
-    """Return wishes with some changed."""
+def changed(before: UserOptions, changes: Mapping[str, Any]) -> UserOptions:
+    """Return options with some changed."""
     return replace(before, **changes)
 
 
-def keep(layout: Layout, changes: Mapping[str, Any]) -> Wishes:
+def keep(layout: Layout, changes: Mapping[str, Any]) -> UserOptions:
     """Change what is kept by what was given now; return the whole."""
     kept = changed(read(layout), changes)
     layout.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    durable.write(layout.wishes, json.dumps({"schema": 1, **asdict(kept)}, indent=1) + "\n", 0o600)
+    durable.write(layout.user_options, json.dumps({"schema": 1, **asdict(kept)}, indent=1) + "\n", 0o600)
     return kept

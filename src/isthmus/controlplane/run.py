@@ -17,12 +17,12 @@ from secrets import token_bytes
 from isthmus.clients import sockets
 from isthmus.clients.kube.apiserver import Access, ApiError, ApiServer
 from isthmus.controlplane import bootstrap, programs
-from isthmus.controlplane.data.saving import Saver
-from isthmus.controlplane.keeping import Keeper, Program
-from isthmus.controlplane.launching import Launch
+from isthmus.controlplane.data.snapshotter import Saver
+from isthmus.controlplane.launcher import Launch
 from isthmus.controlplane.layout import Home, Layout
 from isthmus.controlplane.pki import authorities, kubeconfig
 from isthmus.controlplane.pki import issuing as pki
+from isthmus.controlplane.process_supervisor import Keeper, Program
 from isthmus.controlplane.programs import Site
 from isthmus.support import durable
 
@@ -64,25 +64,25 @@ class Run:
     saver: Saver | None = None
 
 
-async def run(parts: Run, on_keeper: Callable[[Keeper], None] = lambda _: None) -> None:
+async def run(setup: Run, on_keeper: Callable[[Keeper], None] = lambda _: None) -> None:
     """Run a control plane until its keeper is told to stop.
 
     Args:
-        parts: of this run.
+        setup: of this run.
         on_keeper: gets the keeper, before anything starts.
     """
-    layout = parts.home.cluster
+    layout = setup.home.cluster
     layout.state.unlink(missing_ok=True)
-    prepare(parts)
+    prepare(setup)
     changed = asyncio.Event()
-    keeper = Keeper(_programs(parts), layout.logs, changed.set)
+    keeper = Keeper(_programs(setup), layout.logs, changed.set)
     on_keeper(keeper)
     async with asyncio.TaskGroup() as group:
         beside = [
-            group.create_task(_renew(parts), name="renewal"),
-            group.create_task(_serve(parts, keeper), name="bootstrap"),
-            group.create_task(_save(parts, keeper), name="snapshots"),
-            group.create_task(_tell_changes(layout, keeper, changed), name="conditions"),
+            group.create_task(_renew(setup), name="renewal"),
+            group.create_task(_serve(setup, keeper), name="bootstrap"),
+            group.create_task(_save(setup, keeper), name="snapshots"),
+            group.create_task(_write_changes(layout, keeper, changed), name="conditions"),
         ]
         try:
             await keeper.run()
@@ -90,19 +90,19 @@ async def run(parts: Run, on_keeper: Callable[[Keeper], None] = lambda _: None) 
             for task in beside:
                 task.cancel()
             with suppress(OSError):
-                _tell_programs(layout, keeper)
+                _write_programs(layout, keeper)
             with suppress(OSError):
                 layout.state.unlink(missing_ok=True)
 
 
-def prepare(parts: Run) -> None:
+def prepare(setup: Run) -> None:
     """Write every file that the programs read."""
-    layout, site = parts.home.cluster, parts.site
-    for folder in (layout.pki, layout.logs, *([] if parts.saver else [layout.etcd])):
+    layout, site = setup.home.cluster, setup.site
+    for folder in (layout.pki, layout.logs, *([] if setup.saver else [layout.etcd])):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for step in authorities.advance(layout, datetime.now(UTC)):
         _log.info("%s", step)
-    if made := pki.ensure(layout, _names(parts)):
+    if made := pki.ensure(layout, _names(setup)):
         _log.info("new keys and certificates: %s", " ".join(made))
     if not layout.encryption.exists():
         durable.write(layout.encryption, programs.encryption(b64encode(token_bytes(32)).decode()), 0o600)
@@ -110,40 +110,40 @@ def prepare(parts: Run) -> None:
     durable.write(layout.corefile, programs.corefile(site), 0o600)
     for program in ("controller-manager", "coredns", "kubelet"):
         durable.write(layout.kubeconfig(program), kubeconfig.of_program(program, site.local_server), 0o600)
-    _write_kubeconfig(parts)
+    _write_kubeconfig(setup)
 
 
-def _names(parts: Run) -> pki.Names:
-    settings = parts.site.settings
+def _names(setup: Run) -> pki.Names:
+    settings = setup.site.settings
     return pki.Names(
-        parts.user, settings.node, settings.domain, settings.api_service, parts.hosts, (parts.site.address,)
+        setup.user, settings.node, settings.domain, settings.api_service, setup.hosts, (setup.site.address,)
     )
 
 
-def _write_kubeconfig(parts: Run) -> None:
-    text = kubeconfig.of_user(parts.home.cluster, parts.site.server)
-    durable.write(parts.home.kubeconfig, text, 0o600)
+def _write_kubeconfig(setup: Run) -> None:
+    text = kubeconfig.of_user(setup.home.cluster, setup.site.server)
+    durable.write(setup.home.kubeconfig, text, 0o600)
 
 
-def _programs(parts: Run) -> list[Program]:
-    layout, site = parts.home.cluster, parts.site
+def _programs(setup: Run) -> list[Program]:
+    layout, site = setup.home.cluster, setup.site
     ports, local = site.ports, f"https://{programs.LOOPBACK}"
 
     def one(
         name: str, arguments: list[str], url: str, path: str, client: str, needs: tuple[str, ...], alive: str = ""
     ) -> Program:
-        farewell = parts.saver.last if parts.saver and name == "etcd" else None
+        farewell = setup.saver.last if setup.saver and name == "etcd" else None
         memory = programs.memory_limit(name, site.settings.memory_mib)
         ca = "etcd-ca" if name == "etcd" else "ca"
         access = Access(url, layout.certificate(ca), layout.certificate(client), layout.key(client))
         api = ApiServer(access, _PROBE_S)
-        argv = tuple(parts.launch(name, arguments, memory))
+        argv = tuple(setup.launch(name, arguments, memory))
         return Program(
             name,
             argv,
             lambda: _answers(api, path),
             needs,
-            keep=parts.locks,
+            keep=setup.locks,
             farewell=farewell,
             is_alive=lambda: _is_alive(api, alive or path),
         )
@@ -163,12 +163,12 @@ def _programs(parts: Run) -> list[Program]:
             ("kube-apiserver",),
         ),
         one("coredns", programs.coredns(site), dns_url, "/ready", "admin", ("kube-apiserver", OBJECTS)),
-        _kubelet(parts),
+        _kubelet(setup),
     ]
 
 
-def _kubelet(parts: Run) -> Program:
-    layout, site = parts.home.cluster, parts.site
+def _kubelet(setup: Run) -> Program:
+    layout, site = setup.home.cluster, setup.site
     environment = {
         "ISTHMUS_CLUSTER_DIR": str(layout.folder),
         "ISTHMUS_NODE_NAME": site.settings.node,
@@ -194,7 +194,7 @@ def _answers(api: ApiServer, path: str) -> bool:
 
 
 def _is_alive(api: ApiServer, path: str) -> bool:
-    """Tell whether a program answers at all; what it says of itself is not asked."""
+    """Return whether a program answers at all; what it says of itself is not asked."""
     try:
         api.text(path)
     except ApiError as error:
@@ -202,9 +202,9 @@ def _is_alive(api: ApiServer, path: str) -> bool:
     return True
 
 
-async def _serve(parts: Run, keeper: Keeper) -> None:
+async def _serve(setup: Run, keeper: Keeper) -> None:
     """Make the objects as soon as they can be made, then say that the cluster is ready."""
-    layout, site = parts.home.cluster, parts.site
+    layout, site = setup.home.cluster, setup.site
     if not await keeper.ready("kube-apiserver"):
         return
     api = ApiServer(
@@ -220,14 +220,14 @@ async def _serve(parts: Run, keeper: Keeper) -> None:
             await asyncio.sleep(_RETRY_S)
     if await keeper.ready(*SERVING):
         await _account_made(api)
-        told = {
+        document = {
             "schema": 1,
-            "job": parts.job,
+            "job": setup.job,
             "address": str(site.address),
             "server": site.server,
             "ports": asdict(site.ports),
         }
-        await _until_written(layout.state, json.dumps(told) + "\n")
+        await _until_written(layout.state, json.dumps(document) + "\n")
         _log.info("ready at %s", site.server)
 
 
@@ -252,31 +252,31 @@ async def _account_made(api: ApiServer) -> None:
             await asyncio.sleep(_ACCOUNT_S)
 
 
-async def _save(parts: Run, keeper: Keeper) -> None:
-    if parts.saver and await keeper.ready("etcd"):
-        await parts.saver.run(keeper.stop)
+async def _save(setup: Run, keeper: Keeper) -> None:
+    if setup.saver and await keeper.ready("etcd"):
+        await setup.saver.run(keeper.stop)
 
 
-async def _renew(parts: Run) -> None:
+async def _renew(setup: Run) -> None:
     """Programs read renewed files by themselves; only the user's kubeconfig holds a copy."""
     while True:
         await asyncio.sleep(RENEWAL_CHECK_S)
         try:
-            if made := await asyncio.to_thread(pki.ensure, parts.home.cluster, _names(parts)):
+            if made := await asyncio.to_thread(pki.ensure, setup.home.cluster, _names(setup)):
                 _log.info("renewed: %s", " ".join(made))
-                await asyncio.to_thread(_write_kubeconfig, parts)
+                await asyncio.to_thread(_write_kubeconfig, setup)
         except OSError as error:
             _log.warning("certificates could not be looked at: %s; it is tried again, look at the home", error)
 
 
-async def _tell_changes(layout: Layout, keeper: Keeper, changed: asyncio.Event) -> None:
+async def _write_changes(layout: Layout, keeper: Keeper, changed: asyncio.Event) -> None:
     """Write how the programs are, at most once at a time: nothing waits for a home that is slow or takes nothing."""
     failed = False
     while True:
         await changed.wait()
         changed.clear()
         try:
-            await asyncio.to_thread(_tell_programs, layout, keeper)
+            await asyncio.to_thread(_write_programs, layout, keeper)
             failed = False
         except OSError as error:
             if not failed:
@@ -286,8 +286,8 @@ async def _tell_changes(layout: Layout, keeper: Keeper, changed: asyncio.Event) 
             await asyncio.sleep(_HOME_S)
 
 
-def _tell_programs(layout: Layout, keeper: Keeper) -> None:
-    text = json.dumps({"schema": 1, "programs": keeper.told()}, indent=1) + "\n"
+def _write_programs(layout: Layout, keeper: Keeper) -> None:
+    text = json.dumps({"schema": 1, "programs": keeper.states()}, indent=1) + "\n"
     # Not durable: it is worth nothing after a crash, and a sync may take long.
     temporary = Path(f"{layout.programs}.new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)

@@ -1,11 +1,11 @@
-"""What people are told of the data: on which disk, how old the last snapshot is, what was or may be lost."""
+"""The report on the data: on which disk, how old the last snapshot is, what was or may be lost."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
 
-from isthmus.controlplane.commands.place import read_json
+from isthmus.controlplane.commands.context import read_json
 from isthmus.controlplane.layout import Layout
 
 
@@ -29,19 +29,21 @@ class OnDisk:
 
 
 def read(layout: Layout, job: str) -> OnDisk | None:
-    """Return what a job told; None where it told nothing."""
-    told = read_json(layout.data)
-    if told is None or told.get("job") != job:
+    """Return what a job reported; None where it reported nothing."""
+    document = read_json(layout.data)
+    if document is None or document.get("job") != job:
         return None
-    saved = str(told["saved"])
+    saved = str(document["saved"])
     age = f"the last one is of {_local(saved)}" if saved else "none was taken yet"
     words = (
-        f"data on the disk of {told['node']}; a snapshot goes to your home within {told['every_s']} s of a change, "
-        f"{age}; when the node dies, what is newer is lost"
+        f"data on the disk of {document['node']}; a snapshot goes to your home within"
+        f" {document['every_s']} s of a change, {age}; when the node dies, what is newer is lost"
     )
-    words = words if told["every_s"] else ""
-    problem = [f"no newer snapshot: {told['problem']}"] if told["problem"] else []
-    return OnDisk(str(told["node"]), str(told["snapshot"]), saved, words, [*map(str, told["warnings"]), *problem])
+    words = words if document["every_s"] else ""
+    problem = [f"no newer snapshot: {document['problem']}"] if document["problem"] else []
+    return OnDisk(
+        str(document["node"]), str(document["snapshot"]), saved, words, [*map(str, document["warnings"]), *problem]
+    )
 
 
 def _local(saved: str) -> str:

@@ -24,8 +24,8 @@ from typing import Any
 
 from isthmus.clients.etcd.gateway import EtcdError
 from isthmus.clients.etcd.snapshot import Bounds, Mark, Snapshots
-from isthmus.controlplane.data import lineage, snapshots
-from isthmus.controlplane.data.lineage import Claim
+from isthmus.controlplane.data import claims, snapshots
+from isthmus.controlplane.data.claims import Claim
 from isthmus.controlplane.data.snapshots import Snapshot
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Layout
@@ -51,8 +51,8 @@ class SupersededError(ControlPlaneError):
 
 
 @dataclass(slots=True)
-class Told:
-    """What people are told of the data; `schema` changes when a field changes its meaning.
+class DataReport:
+    """The report on the data; `schema` changes when a field changes its meaning.
 
     Attributes:
         schema: 1.
@@ -95,34 +95,34 @@ class Saver:
         layout: the files on the home.
         claim: of the data.
         etcd: makes the client of the one that is read; there may be no certificate yet.
-        told: kept up to date, and written.
+        report: kept up to date, and written.
     """
 
     layout: Layout
     claim: Claim
     etcd: Callable[[], Snapshots]
-    told: Told
+    report: DataReport
     _lock: Lock = field(default_factory=Lock)
     _mark: Mark | None = None
 
     async def run(self, superseded: Callable[[], None]) -> None:
         """Save again and again; call `superseded` and return when others went on."""
         while True:
-            pause_s = float(self.told.every_s)
+            pause_s = float(self.report.every_s)
             try:
                 if await asyncio.to_thread(self.save):
-                    pause_s = max(pause_s, SHARE * self.told.took_s)
+                    pause_s = max(pause_s, SHARE * self.report.took_s)
             except SupersededError as error:
                 _log.error("%s", error)
                 superseded()
                 return
             except (EtcdError, ControlPlaneError, OSError) as error:
                 _log.warning("no snapshot could be taken: %s", error)
-                await asyncio.to_thread(self._tell, problem=str(error))
+                await asyncio.to_thread(self._update, problem=str(error))
             await asyncio.sleep(pause_s)
 
     async def last(self) -> None:
-        """Save when nobody writes any more; what cannot be saved is on the disk still, and told."""
+        """Save when nobody writes any more; what cannot be saved is on the disk still, and reported."""
         if self.layout.purge.exists():
             return
         deadline_s = time.monotonic() + LAST_S
@@ -134,7 +134,7 @@ class Saver:
                 return
             except (EtcdError, ControlPlaneError, OSError) as error:
                 _log.error("the last snapshot could not be taken: %s", error)
-                await asyncio.to_thread(self._tell, problem=f"the last snapshot could not be taken: {error}")
+                await asyncio.to_thread(self._update, problem=f"the last snapshot could not be taken: {error}")
             if time.monotonic() > deadline_s:
                 return
             await asyncio.sleep(_RETRY_S)
@@ -153,7 +153,7 @@ class Saver:
         with self._lock, closing(self.etcd()) as etcd:
             self._check()
             mark = etcd.mark(BOUNDS)
-            if mark == self._mark and not is_final and not self.told.problem:
+            if mark == self._mark and not is_final and not self.report.problem:
                 return False
             began_s = time.monotonic()
             snapshot = Snapshot(self.claim.generation, etcd.revision(), is_final)
@@ -162,25 +162,25 @@ class Saver:
             self._tidy()
             took_s = round(time.monotonic() - began_s, 3)
             saved = datetime.now(UTC).isoformat(timespec="seconds")
-            self._tell(snapshot=snapshot.name, bytes=size, took_s=took_s, saved=saved, problem="")
+            self._update(snapshot=snapshot.name, bytes=size, took_s=took_s, saved=saved, problem="")
             return True
 
     def _tidy(self) -> None:
         folder = self.layout.snapshots
-        usable = lineage.candidates(snapshots.listed(folder), self.claim)
+        usable = claims.candidates(snapshots.listed(folder), self.claim)
         snapshots.prune(folder, usable[: snapshots.KEPT])
         # Data that were on the home before are older now.
         shutil.rmtree(self.layout.etcd, ignore_errors=True)
 
     def _check(self) -> None:
-        found = lineage.read(self.layout)
+        found = claims.read(self.layout)
         if found is None or found.id != self.claim.id:
             where = f" on {found.node}" if found else ""
             raise SupersededError(f"another control plane went on with the cluster{where}; this one ends")
 
-    def _tell(self, **changes: Any) -> None:
+    def _update(self, **changes: Any) -> None:
         for name, value in changes.items():
-            setattr(self.told, name, value)
-        # What cannot be told on a full home is in the log.
+            setattr(self.report, name, value)
+        # What cannot be reported on a full home is in the log.
         with suppress(OSError):
-            self.told.write(self.layout)
+            self.report.write(self.layout)

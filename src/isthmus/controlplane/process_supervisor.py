@@ -77,7 +77,7 @@ class Program:
 
 @dataclass(slots=True)
 class Condition:
-    """What is told of a program; `said` is its last line, where it failed."""
+    """The state of a program; `said` is its last line, where it failed."""
 
     state: ProgramState = ProgramState.WAITING
     pid: int = 0
@@ -92,13 +92,13 @@ class Keeper:
     Args:
         programs: in any order.
         logs: the folder of their logs.
-        tell: called after each change of a condition.
+        on_change: called after each change of a condition.
     """
 
-    def __init__(self, programs: Sequence[Program], logs: Path, tell: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, programs: Sequence[Program], logs: Path, on_change: Callable[[], None] = lambda: None) -> None:
         self._programs = programs
         self._logs = logs
-        self._tell = tell
+        self._on_change = on_change
         self._stopping = asyncio.Event()
         known = [name for program in programs for name in (program.name, *program.needs)]
         self._ready = {name: asyncio.Event() for name in known}
@@ -123,7 +123,7 @@ class Keeper:
         """Wait until these are ready; False when it is told to stop first."""
         return await self._unless_stopped(_all(self._ready[name] for name in names))
 
-    def told(self) -> dict[str, dict[str, object]]:
+    def states(self) -> dict[str, dict[str, object]]:
         """Return the conditions for a file."""
         return {name: asdict(condition) for name, condition in self.conditions.items()}
 
@@ -213,7 +213,7 @@ class Keeper:
 
     def _set(self, program: Program, state: ProgramState) -> None:
         self.conditions[program.name].state = state
-        self._tell()
+        self._on_change()
 
 
 async def _all(events: Iterable[asyncio.Event]) -> None:

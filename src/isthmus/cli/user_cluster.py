@@ -12,7 +12,7 @@ from rich.console import Console
 
 from isthmus.cli.errors import CommandError
 from isthmus.controlplane import settings
-from isthmus.controlplane.commands.place import Place
+from isthmus.controlplane.commands.context import Context
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Home
 from isthmus.controlplane.network import NetworkError
@@ -39,23 +39,23 @@ class Daemon:
         _asked(LeaseTake())
 
 
-def here() -> Place:
+def here() -> Context:
     """Return the caller's place.
 
     Raises:
         CommandError: this host is no member of layer kubernetes.
         PrivateError: something else lies where the user's ~/.isthmus belongs.
     """
-    with told():
+    with explained():
         known = settings.read()
     network = Daemon() if known.driver is Driver.PRIVATE else None
     home = Home(Path.home())
     private.check(home.folder)
-    return Place(home, known, network, Path(sys.executable))
+    return Context(home, known, network, Path(sys.executable))
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def explained() -> Iterator[None]:
     """Turn errors of the control plane into the command's."""
     try:
         yield

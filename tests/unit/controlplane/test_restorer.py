@@ -5,15 +5,15 @@ from hashlib import sha256
 import pytest
 
 from isthmus.clients.process import ProcessError
-from isthmus.controlplane.data import lineage, nodedisk, settling
-from isthmus.controlplane.data.lineage import Source
-from isthmus.controlplane.data.settling import Settling
+from isthmus.controlplane.data import claims, node_disk, restorer
+from isthmus.controlplane.data.claims import Source
+from isthmus.controlplane.data.restorer import Restorer
 from isthmus.controlplane.data.snapshots import Snapshot
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Layout
-from isthmus.controlplane.settings import DataPlace
+from isthmus.controlplane.settings import DataLocation
 
-HOME, NODE = DataPlace
+HOME, NODE = DataLocation
 
 
 @pytest.fixture
@@ -29,8 +29,8 @@ def start(layout, tmp_path):
 
     def settle(node, wanted=NODE, restore=unpack, word=""):
         (tmp_path / node).mkdir(mode=0o700, exist_ok=True)
-        disk = nodedisk.of(layout, tmp_path / node)
-        found = Settling(layout, wanted, disk, node, restore).run()
+        disk = node_disk.of(layout, tmp_path / node)
+        found = Restorer(layout, wanted, disk, node, restore).run()
         if word:
             (found.folder / "member").mkdir(parents=True, exist_ok=True)
             (found.folder / "member/db").write_text(word)
@@ -139,7 +139,7 @@ def test_move_to_the_home_and_back(start, layout):
     assert (home.source, home.folder, home.claim.data) == (Source.NODE, layout.etcd, HOME)
     assert not layout.snapshots.exists()
     back = start("c1")
-    assert (back.source, content(back), back.claim.base) == (Source.HOME, "two", lineage.HOME)
+    assert (back.source, content(back), back.claim.base) == (Source.HOME, "two", claims.HOME)
     # Before the first snapshot the home has the newest that is to be had elsewhere.
     assert content(start("c3")) == "two"
 
@@ -147,10 +147,10 @@ def test_move_to_the_home_and_back(start, layout):
 def test_disk_that_was_not_looked_at_is_no_lost_disk(start, layout):
     save(layout, start("c1", word="one").claim, 7, "zero")
     with pytest.raises(ControlPlaneError, match="since a moment ago; start again"):
-        Settling(layout, HOME, None, "c1", unpack).run()
+        Restorer(layout, HOME, None, "c1", unpack).run()
     # Without the claim the snapshot is the newest there is.
     layout.claim.unlink()
-    found = Settling(layout, HOME, None, "c1", unpack).run()
+    found = Restorer(layout, HOME, None, "c1", unpack).run()
     assert (content(found), found.folder) == ("zero", layout.etcd)
 
 
@@ -160,7 +160,7 @@ def test_move_to_the_home_from_another_node(start, layout):
     assert (content(found), found.folder) == ("saved", layout.etcd)
 
 
-@pytest.mark.parametrize("broken", ["durable.move", "durable.write", "lineage.write", "_sync_tree"])
+@pytest.mark.parametrize("broken", ["durable.move", "durable.write", "claims.write", "_sync_tree"])
 @pytest.mark.parametrize("wanted", [NODE, HOME])
 def test_start_that_breaks_off_is_made_again(start, layout, monkeypatch, broken, wanted):
     save(layout, start("c1", word="one").claim, 7, "one", is_final=True)
@@ -170,7 +170,7 @@ def test_start_that_breaks_off_is_made_again(start, layout, monkeypatch, broken,
 
     if (broken, wanted) != ("durable.write", HOME):
         with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-            patched.setattr(f"isthmus.controlplane.data.settling.{broken}", die)
+            patched.setattr(f"isthmus.controlplane.data.restorer.{broken}", die)
             start("c2", wanted)
     found = start("c3", wanted)
     assert (content(found), found.warnings) == ("one", ())
@@ -195,6 +195,6 @@ def test_sync_reaches_every_file(tmp_path, monkeypatch):
     (tmp_path / "a/b").mkdir(parents=True)
     (tmp_path / "a/b/c").touch()
     synced = set()
-    monkeypatch.setattr(settling.durable, "sync", synced.add)
-    settling._sync_tree(tmp_path)
+    monkeypatch.setattr(restorer.durable, "sync", synced.add)
+    restorer._sync_tree(tmp_path)
     assert synced == {tmp_path, tmp_path / "a", tmp_path / "a/b", tmp_path / "a/b/c"}

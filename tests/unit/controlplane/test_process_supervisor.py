@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from isthmus.controlplane.keeping import Keeper, Program
 from isthmus.controlplane.main import until_handed_over
+from isthmus.controlplane.process_supervisor import Keeper, Program
 
 
 def keep(programs, logs, until):

@@ -1,6 +1,6 @@
 """Which data of a cluster are the newest: on the home, on the disk of one node, or in a snapshot.
 
-A claim on the home names the newest by an id that their folder has too. Whoever makes data anew, by a restore or a
+A claim on the home names the newest by an id that their folder has too. Whoever makes data again, by a restore or a
 copy, writes their stamp and then the claim: until then the claim before holds, and a start that broke off there is
 made again. Data that are used in place keep their claim, so a death at any moment loses none of them.
 
@@ -20,7 +20,7 @@ from secrets import token_hex
 from isthmus.controlplane.data.snapshots import Snapshot
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Layout
-from isthmus.controlplane.settings import DataPlace
+from isthmus.controlplane.settings import DataLocation
 from isthmus.support import durable
 
 SCHEMA = 1
@@ -52,7 +52,7 @@ class Claim:
 
     id: str
     generation: int
-    data: DataPlace
+    data: DataLocation
     node: str
     base: str = ""
 
@@ -64,10 +64,10 @@ def read(layout: Layout) -> Claim | None:
         ControlPlaneError: it cannot be read.
     """
     try:
-        told = json.loads(layout.claim.read_text(encoding="utf-8"))
-        if told.pop("schema") != SCHEMA:
+        document = json.loads(layout.claim.read_text(encoding="utf-8"))
+        if document.pop("schema") != SCHEMA:
             raise ValueError("another schema")
-        return Claim(**{**told, "data": DataPlace(told["data"]), "generation": int(told["generation"])})
+        return Claim(**{**document, "data": DataLocation(document["data"]), "generation": int(document["generation"])})
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -80,7 +80,7 @@ def write(layout: Layout, claim: Claim) -> None:
     durable.write(layout.claim, json.dumps({"schema": SCHEMA, **asdict(claim)}) + "\n", 0o600)
 
 
-def next_claim(before: Claim | None, snapshots: Sequence[Snapshot], data: DataPlace, node: str, base: str) -> Claim:
+def next_claim(before: Claim | None, snapshots: Sequence[Snapshot], data: DataLocation, node: str, base: str) -> Claim:
     """Return the claim of data that are about to be made, above all that was before."""
     generations = [each.generation for each in snapshots] + [before.generation if before else 0]
     return Claim(token_hex(_ID_BYTES), max(generations) + 1, data, node, base)
@@ -108,7 +108,7 @@ def newest(claim: Claim | None, *, is_here: bool, at_home: bool, usable: Sequenc
     Raises:
         ControlPlaneError: there were data, and none are to be had here.
     """
-    if claim is None or claim.data is DataPlace.HOME:
+    if claim is None or claim.data is DataLocation.HOME:
         fallback = Source.SNAPSHOT if usable and claim is None else Source.NOTHING
         return Source.HOME if at_home else fallback
     if is_here:

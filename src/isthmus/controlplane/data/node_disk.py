@@ -44,7 +44,7 @@ class Disk:
         return self.folder / "stamp"
 
     def belongs_to(self, claim_id: str) -> bool:
-        """Tell whether these are the data of a claim, and there."""
+        """Return whether these are the data of a claim, and there."""
         with suppress(FileNotFoundError):
             return self.stamp.read_text(encoding="utf-8") == claim_id and (self.etcd / "member").is_dir()
         return False
@@ -128,24 +128,28 @@ def _name(layout: Layout) -> str:
 
 def _check_parent(parent: Path) -> None:
     try:
-        told = parent.stat()
+        status = parent.stat()
     except OSError as error:
         raise ControlPlaneError(f"{parent}: {error.strerror}; {_elsewhere()}") from error
-    is_shared = told.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    if not stat.S_ISDIR(told.st_mode) or told.st_uid not in {0, os.getuid()} or (is_shared and not _is_sticky(told)):
-        raise ControlPlaneError(f"{parent} lets others rename your files (mode {told.st_mode:o}); {_elsewhere()}")
+    is_shared = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if (
+        not stat.S_ISDIR(status.st_mode)
+        or status.st_uid not in {0, os.getuid()}
+        or (is_shared and not _is_sticky(status))
+    ):
+        raise ControlPlaneError(f"{parent} lets others rename your files (mode {status.st_mode:o}); {_elsewhere()}")
 
 
 def _check(folder: Path) -> None:
-    told = folder.lstat()
-    if not stat.S_ISDIR(told.st_mode) or told.st_uid != os.getuid():
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise ControlPlaneError(f"{folder} is not yours; an admin removes it, or: {_elsewhere()}")
-    if told.st_mode & 0o077:
+    if status.st_mode & 0o077:
         raise ControlPlaneError(f"{folder} is open to others, who may have changed it; remove it, or: {_elsewhere()}")
 
 
-def _is_sticky(told: os.stat_result) -> bool:
-    return bool(told.st_mode & stat.S_ISVTX)
+def _is_sticky(status: os.stat_result) -> bool:
+    return bool(status.st_mode & stat.S_ISVTX)
 
 
 def _elsewhere() -> str:

@@ -1,7 +1,7 @@
 """Before etcd starts: the newest data are brought to where they are wanted, and an old copy there is removed.
 
 What is used in place stays as it is. All else is made beside its place, synced and renamed; then the claim changes.
-A snapshot that is damaged is told of, and the one before it is used. A whole one that cannot be restored now is
+A snapshot that is damaged is reported, and the one before it is used. A whole one that cannot be restored now is
 not passed over: the start fails, and the next one may not.
 """
 
@@ -17,13 +17,13 @@ from secrets import token_hex
 
 from isthmus.clients.etcd import snapshot as etcd_snapshot
 from isthmus.clients.process import ProcessError
-from isthmus.controlplane.data import lineage, snapshots
-from isthmus.controlplane.data.lineage import Claim, Source
-from isthmus.controlplane.data.nodedisk import Disk
+from isthmus.controlplane.data import claims, snapshots
+from isthmus.controlplane.data.claims import Claim, Source
+from isthmus.controlplane.data.node_disk import Disk
 from isthmus.controlplane.data.snapshots import Snapshot
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Layout
-from isthmus.controlplane.settings import DataPlace
+from isthmus.controlplane.settings import DataLocation
 from isthmus.support import durable
 
 Restore = Callable[[Path, Path], None]
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class Restored:
     """Data that etcd may be started on.
 
     Attributes:
@@ -52,47 +52,47 @@ class Settled:
 
 
 @dataclass(slots=True)
-class Settling:
-    """What is needed to settle.
+class Restorer:
+    """Brings the newest data to where they are wanted.
 
     Attributes:
         layout: the files on the home.
         wanted: where the data shall lie.
-        disk: the folder on this node; None where neither the wish nor the claim names a node's disk.
+        disk: the folder on this node; None where neither the user nor the claim names a node's disk.
         node: this node's name.
         restore: makes data of a snapshot.
         warnings: collected on the way.
     """
 
     layout: Layout
-    wanted: DataPlace
+    wanted: DataLocation
     disk: Disk | None
     node: str
     restore: Restore
     warnings: list[str] = field(default_factory=list)
 
-    def run(self) -> Settled:
-        """Settle; nobody else may write the data meanwhile.
+    def run(self) -> Restored:
+        """Restore; nobody else may write the data meanwhile.
 
         Raises:
             ControlPlaneError: there are data, and none of them can be used here.
             OSError: a disk is full, or worse.
         """
-        claim = lineage.read(self.layout)
-        usable = lineage.candidates(snapshots.listed(self.layout.snapshots), claim)
-        is_here = claim is not None and claim.data is DataPlace.NODE and self._disk().belongs_to(claim.id)
+        claim = claims.read(self.layout)
+        usable = claims.candidates(snapshots.listed(self.layout.snapshots), claim)
+        is_here = claim is not None and claim.data is DataLocation.NODE and self._disk().belongs_to(claim.id)
         at_home = (self.layout.etcd / "member").is_dir()
-        source = lineage.newest(claim, is_here=is_here, at_home=at_home, usable=usable)
+        source = claims.newest(claim, is_here=is_here, at_home=at_home, usable=usable)
         stays = source.value == self.wanted.value
-        begins_at_home = source is Source.NOTHING and self.wanted is DataPlace.HOME
+        begins_at_home = source is Source.NOTHING and self.wanted is DataLocation.HOME
         if not stays and not begins_at_home:
             claim = self._make(source, claim, usable)
         for warning in self.warnings:
             _log.warning("%s", warning)
-        return Settled(self._target(), source, claim, tuple(self.warnings))
+        return Restored(self._target(), source, claim, tuple(self.warnings))
 
     def _target(self) -> Path:
-        return self._disk().etcd if self.wanted is DataPlace.NODE else self.layout.etcd
+        return self._disk().etcd if self.wanted is DataLocation.NODE else self.layout.etcd
 
     def _disk(self) -> Disk:
         if self.disk is None:
@@ -101,18 +101,18 @@ class Settling:
         return self.disk
 
     def _make(self, source: Source, before: Claim | None, usable: Sequence[Snapshot]) -> Claim:
-        """Make data anew where they are wanted, then let the claim name them."""
+        """Make data again where they are wanted, then let the claim name them."""
         new = _new(self._target().parent)
         base = self._fill(new, source, before, usable)
         known = snapshots.listed(self.layout.snapshots)
-        claim = lineage.next_claim(before, known, self.wanted, self.node, base)
+        claim = claims.next_claim(before, known, self.wanted, self.node, base)
         _sync_tree(new)
         shutil.rmtree(self._target(), ignore_errors=True)
         durable.move(new, self._target())
-        if self.wanted is DataPlace.NODE:
+        if self.wanted is DataLocation.NODE:
             durable.write(self._disk().stamp, claim.id, 0o600)
-        lineage.write(self.layout, claim)
-        if self.wanted is DataPlace.HOME:
+        claims.write(self.layout, claim)
+        if self.wanted is DataLocation.HOME:
             shutil.rmtree(self.layout.snapshots, ignore_errors=True)
             if self.disk is not None:
                 shutil.rmtree(self.disk.etcd, ignore_errors=True)
@@ -128,7 +128,7 @@ class Settling:
                 self.warnings.append(f"your cluster is empty: what it had on {before.node} was never saved")
             return ""
         shutil.copytree(self._disk().etcd if source is Source.NODE else self.layout.etcd, new)
-        return lineage.HOME if source is Source.HOME else ""
+        return claims.HOME if source is Source.HOME else ""
 
     def _restore(self, new: Path, before: Claim | None, usable: Sequence[Snapshot]) -> str:
         for snapshot in usable:

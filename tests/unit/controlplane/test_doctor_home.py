@@ -8,14 +8,14 @@ from dataclasses import asdict, replace
 import pytest
 
 from isthmus.controlplane.commands import up as starting
-from isthmus.controlplane.commands import wishes
+from isthmus.controlplane.commands import user_options
 from isthmus.controlplane.data import ownership
-from isthmus.controlplane.data.saving import Told
+from isthmus.controlplane.data.snapshotter import DataReport
 from isthmus.controlplane.doctor import home as doctor_home
 from isthmus.controlplane.doctor.findings import Level
 from isthmus.controlplane.errors import OwnedError
 from isthmus.controlplane.layout import JOB_NAME
-from isthmus.controlplane.settings import DataPlace
+from isthmus.controlplane.settings import DataLocation
 
 
 @pytest.fixture
@@ -34,8 +34,8 @@ def false_locks(monkeypatch):
 
 
 @pytest.fixture
-def on_node(place):
-    wishes.keep(place.home.cluster, {"data": "node"})
+def on_node(context):
+    user_options.keep(context.home.cluster, {"data": "node"})
 
 
 @pytest.mark.parametrize(
@@ -54,49 +54,49 @@ def test_slow_syncs(slow_s, is_on_home, level, remedy):
     assert bool(found.remedy) == bool(remedy)
 
 
-def test_syncs_are_measured(place):
-    (found,) = doctor_home.syncs(place)
+def test_syncs_are_measured(context):
+    (found,) = doctor_home.syncs(context)
     assert "a sync of the home takes" in found.what
 
 
 @pytest.mark.parametrize(("locks", "words"), [("no_locks", "no locks"), ("false_locks", "one lock to two")])
-@pytest.mark.parametrize("data", DataPlace)
-def test_missing_locks(place, request, locks, words, data):
-    wishes.keep(place.home.cluster, {"data": data})
+@pytest.mark.parametrize("data", DataLocation)
+def test_missing_locks(context, request, locks, words, data):
+    user_options.keep(context.home.cluster, {"data": data})
     request.getfixturevalue(locks)
-    (found,) = doctor_home.locking(place)
+    (found,) = doctor_home.locking(context)
     assert words in found.what
-    assert found.level is (Level.FAILURE if data is DataPlace.HOME else Level.WARNING)
+    assert found.level is (Level.FAILURE if data is DataLocation.HOME else Level.WARNING)
     assert "`isthmus up --data node` does without" in found.remedy
 
 
-def test_good_locks(place):
-    assert [each.level for each in doctor_home.locking(place)] == [Level.OK]
+def test_good_locks(context):
+    assert [each.level for each in doctor_home.locking(context)] == [Level.OK]
 
 
-def test_site_decides_unless_the_user_does(place, no_locks):
-    on_disk = replace(place, settings=replace(place.settings, data=DataPlace.NODE))
+def test_site_decides_unless_the_user_does(context, no_locks):
+    on_disk = replace(context, settings=replace(context.settings, data=DataLocation.NODE))
     assert [each.level for each in doctor_home.locking(on_disk)] == [Level.WARNING]
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
-def test_home_without_locks_has_no_owner(place, no_locks, tmp_path, on_disk):
+def test_home_without_locks_has_no_owner(context, no_locks, tmp_path, on_disk):
     """Nor is there one where the node's disk has none."""
     with pytest.raises(OwnedError, match="there are no locks; `isthmus up --data node`"):
-        ownership.take(place.home.cluster, "7", lambda _: False, wait_s=0, on_disk=tmp_path if on_disk else None)
+        ownership.take(context.home.cluster, "7", lambda _: False, wait_s=0, on_disk=tmp_path if on_disk else None)
 
 
-def test_up_goes_on_without_locks(place, no_locks):
-    with starting._alone(place):
-        assert (place.home.folder / "up.lock").exists()
+def test_up_goes_on_without_locks(context, no_locks):
+    with starting._alone(context):
+        assert (context.home.folder / "up.lock").exists()
 
 
-def test_snapshots_are_told_while_it_runs(place, slurm):
-    assert list(doctor_home.snapshots(place)) == []
+def test_snapshots_are_told_while_it_runs(context, slurm):
+    assert list(doctor_home.snapshots(context)) == []
     job = slurm.add(JOB_NAME)
-    place.home.cluster.folder.mkdir()
-    told = Told(job.id, "c1", "/disk", "node", ("w",), every_s=30, problem="p")
-    place.home.cluster.data.write_text(json.dumps(asdict(told)))
-    found = list(doctor_home.snapshots(place))
+    context.home.cluster.folder.mkdir()
+    told = DataReport(job.id, "c1", "/disk", "node", ("w",), every_s=30, problem="p")
+    context.home.cluster.data.write_text(json.dumps(asdict(told)))
+    found = list(doctor_home.snapshots(context))
     assert [each.level for each in found] == [Level.OK, Level.WARNING, Level.WARNING]
     assert [each.what for each in found[1:]] == ["w", "no newer snapshot: p"]

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from isthmus.controlplane.data import nodedisk
+from isthmus.controlplane.data import node_disk
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Layout
 
@@ -24,12 +24,12 @@ def parent(tmp_path):
 
 
 def test_folder_is_the_owners_alone_and_the_same_each_time(layout, parent, tmp_path):
-    disk = nodedisk.of(layout, parent)
+    disk = node_disk.of(layout, parent)
     assert disk.folder.stat().st_mode & 0o777 == 0o700
-    assert nodedisk.of(layout, parent) == disk
+    assert node_disk.of(layout, parent) == disk
     assert layout.disk_name.stat().st_mode & 0o777 == 0o600
     assert layout.disk_name.read_text() in disk.folder.name
-    assert nodedisk.of(Layout(tmp_path / "other"), parent) != disk
+    assert node_disk.of(Layout(tmp_path / "other"), parent) != disk
     assert {path.name for path in layout.folder.iterdir()} == {"disk-name"}
 
 
@@ -61,11 +61,11 @@ def as_anothers(folder):
     ],
 )
 def test_folder_that_another_may_have_made_is_refused(layout, parent, attack, message):
-    folder = nodedisk.of(layout, parent).folder
+    folder = node_disk.of(layout, parent).folder
     attack(folder)
     with pytest.raises(ControlPlaneError, match=f"{message}.*`isthmus up --data home`"):
-        nodedisk.of(layout, parent)
-    assert nodedisk.remove(layout, parent) == []
+        node_disk.of(layout, parent)
+    assert node_disk.remove(layout, parent) == []
     assert os.path.lexists(folder)
 
 
@@ -73,34 +73,34 @@ def test_folder_that_another_may_have_made_is_refused(layout, parent, attack, me
 def test_place_where_others_rename_is_refused(layout, parent, mode):
     parent.chmod(mode)
     with pytest.raises(ControlPlaneError, match="lets others rename your files"):
-        nodedisk.of(layout, parent)
+        node_disk.of(layout, parent)
 
 
 def test_place_that_is_not_there_is_told(layout, tmp_path):
     with pytest.raises(ControlPlaneError, match="No such file or directory; `isthmus up --data home`"):
-        nodedisk.of(layout, tmp_path / "scratch")
+        node_disk.of(layout, tmp_path / "scratch")
 
 
 def test_broken_name_is_told(layout, parent):
     layout.folder.mkdir(parents=True)
     layout.disk_name.write_text("../x")
     with pytest.raises(ControlPlaneError, match="is no name; remove it"):
-        nodedisk.of(layout, parent)
+        node_disk.of(layout, parent)
 
 
 @pytest.fixture
 def old(parent, tmp_path):
     """What a cluster that is gone left."""
-    made = nodedisk.of(Layout(tmp_path / "old"), parent)
+    made = node_disk.of(Layout(tmp_path / "old"), parent)
     made.etcd.mkdir()
     return made
 
 
 def test_sweep_removes_what_is_left_and_nothing_else(layout, parent, old):
-    disk = nodedisk.of(layout, parent)
+    disk = node_disk.of(layout, parent)
     (parent / f"isthmus-{os.getuid()}-link").symlink_to(parent)
     (parent / "isthmus-4711-x").mkdir()
-    assert nodedisk.sweep(parent, but=disk) == [old.folder]
+    assert node_disk.sweep(parent, but=disk) == [old.folder]
     assert {path.name for path in parent.iterdir()} == {
         disk.folder.name,
         f"isthmus-{os.getuid()}-link",
@@ -111,20 +111,20 @@ def test_sweep_removes_what_is_left_and_nothing_else(layout, parent, old):
 def test_sweep_leaves_what_is_written_to(parent, old):
     held = os.open(old.folder, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
-    assert nodedisk.sweep(parent, but=None) == []
+    assert node_disk.sweep(parent, but=None) == []
     os.close(held)
-    assert nodedisk.sweep(parent, but=None) == [old.folder]
+    assert node_disk.sweep(parent, but=None) == [old.folder]
 
 
 def test_remove_takes_ones_own(layout, parent, old):
-    assert nodedisk.remove(layout, parent) == []
-    disk = nodedisk.of(layout, parent)
-    assert nodedisk.remove(layout, parent) == [disk.folder]
+    assert node_disk.remove(layout, parent) == []
+    disk = node_disk.of(layout, parent)
+    assert node_disk.remove(layout, parent) == [disk.folder]
     assert old.folder.exists()
 
 
 def test_data_belong_to_the_claim_of_their_stamp(layout, parent):
-    disk = nodedisk.of(layout, parent)
+    disk = node_disk.of(layout, parent)
     assert not disk.belongs_to("a")
     disk.stamp.write_text("a")
     assert not disk.belongs_to("a")
