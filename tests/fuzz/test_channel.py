@@ -22,12 +22,12 @@ from isthmus.kubelet.channel import ChannelServer, StreamEnded
 from isthmus.kubelet.credentials import Authority, server_context
 from isthmus.kubelet.pods import replacing
 from isthmus.kubelet.pods.store import Store
-from isthmus.kubelet.status import events, reports
+from isthmus.kubelet.status import events
 from isthmus.kubelet.status import pod as status
-from isthmus.kubelet.status.reports import ReportError
 from isthmus.model.pod_job import JobState
-from isthmus.podproto import frames
+from isthmus.podproto import frames, reports
 from isthmus.podproto.frames import FrameError
+from isthmus.podproto.reports import ReportError
 from tests.support.fakes.supervisor import FakeSupervisor
 from tests.support.files import pki
 from tests.support.pods.objects import container, pod

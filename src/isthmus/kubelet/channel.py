@@ -16,10 +16,9 @@ from collections.abc import AsyncIterator
 from itertools import count
 from typing import Any, Protocol
 
-from isthmus.kubelet.status import reports
-from isthmus.kubelet.status.reports import ReportError
-from isthmus.podproto import VERSION, WINDOWS, frames, windows
+from isthmus.podproto import WINDOWS, frames, reports, versions, windows
 from isthmus.podproto.frames import Data, FrameError
+from isthmus.podproto.reports import ReportError
 
 # Without windows: what a reader may leave lying, in frames, and for how long, before his stream ends.
 _QUEUE = 128
@@ -128,12 +127,22 @@ class Stream:
 
 
 class Connection:
-    """A pod's supervisor that is there now."""
+    """A pod's supervisor that is there now.
+
+    Args:
+        uid: of the pod.
+        hello: what it said first.
+        writer: to it.
+
+    Raises:
+        FrameError: it speaks no version that this kubelet does.
+    """
 
     def __init__(self, uid: str, hello: dict[str, Any], writer: asyncio.StreamWriter) -> None:
         self.uid = uid
         self.hello = hello
         self.is_closed = False
+        self.version = versions.agreed(hello)
         self.has_windows = WINDOWS in hello.get("features", ())
         self._writer = writer
         self._streams: dict[int, Stream] = {}
@@ -288,8 +297,8 @@ def _name(writer: asyncio.StreamWriter) -> str:
 
 
 def _greet(name: str, hello: dict[str, Any] | Data, writer: asyncio.StreamWriter) -> Connection:
-    if not isinstance(hello, dict) or hello["type"] != "hello" or hello.get("version") != VERSION:
-        raise FrameError(f"no hello of version {VERSION}")
+    if not isinstance(hello, dict) or hello["type"] != "hello":
+        raise FrameError("no hello")
     if not name or hello.get("uid") != name:
         raise FrameError(f"it says that it is {hello.get('uid')}")
     return Connection(name, reports.checked_hello(hello), writer)

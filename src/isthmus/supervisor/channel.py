@@ -78,7 +78,7 @@ class Channel:
             except asyncio.CancelledError:
                 await self._flush()
                 raise
-            except (OSError, ssl.SSLError, ValueError, asyncio.TimeoutError, EOFError, FrameError) as error:
+            except (TimeoutError, OSError, ssl.SSLError, ValueError, EOFError, FrameError) as error:
                 why = f"the kubelet is not there: {error or type(error).__name__}"
                 if why != told:
                     say(why)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 
 _MOMENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)")
 
@@ -30,5 +30,5 @@ def nanoseconds(text: str) -> int:
     if not match:
         raise ValueError(f"{text!r} is no RFC 3339 moment")
     zone = "+00:00" if match[3] == "Z" else match[3]
-    whole = datetime.fromisoformat(match[1] + zone).astimezone(timezone.utc)
+    whole = datetime.fromisoformat(match[1] + zone).astimezone(UTC)
     return int(whole.timestamp()) * 1_000_000_000 + int((match[2] or "0").ljust(9, "0"))

@@ -19,13 +19,13 @@ import signal
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Optional
+from typing import Any
 
 from isthmus.supervisor.runtime import linux
 
 Work = Callable[[], Any]
 # Gets the error, or None.
-Then = Callable[[Optional[OSError]], None]
+Then = Callable[[OSError | None], None]
 Run = Callable[[Work, Then], None]
 
 
@@ -58,7 +58,7 @@ class Home:
         """
         try:
             return await asyncio.wait_for(asyncio.shield(self._submit(work)), timeout_s)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             raise OSError(f"the home does not answer in {timeout_s:g} s") from None
 
     async def settled(self, timeout_s: float) -> None:

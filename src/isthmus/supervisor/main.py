@@ -15,14 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from isthmus.podproto import VERSION, WINDOWS
+from isthmus.podproto import WINDOWS, versions
+from isthmus.podproto import plan as plans
 from isthmus.podproto.frames import Data, Message
-from isthmus.supervisor import plan as plans
+from isthmus.podproto.plan import Plan, PlanError
 from isthmus.supervisor.channel import Channel
 from isthmus.supervisor.containers.streams import Streams
 from isthmus.supervisor.facts import Facts
 from isthmus.supervisor.home import Home
-from isthmus.supervisor.plan import Plan, PlanError
 from isthmus.supervisor.pod import PodRunner
 from isthmus.supervisor.report import Report
 from isthmus.supervisor.runtime import namespaces
@@ -89,7 +89,7 @@ class Supervisor:
         told = self._facts.told(self._uid)
         return {
             "type": "hello",
-            "version": VERSION,
+            **versions.said(),
             "features": [WINDOWS],
             **told,
             "has_plan": self._running is not None,

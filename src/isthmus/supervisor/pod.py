@@ -7,18 +7,18 @@ when Slurm sends SIGTERM (scancel, time limit).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from isthmus.podproto import plan as plans
+from isthmus.podproto.plan import Container, Plan, Volume
 from isthmus.supervisor import home
-from isthmus.supervisor import plan as plans
 from isthmus.supervisor.containers import sharing
 from isthmus.supervisor.containers.container import Runner
 from isthmus.supervisor.containers.logs import LogWriter
-from isthmus.supervisor.plan import Container, Plan, Volume
 from isthmus.supervisor.report import Exit, Report
 from isthmus.supervisor.runtime import linux
 from isthmus.supervisor.runtime.namespaces import PodNamespaces
@@ -58,6 +58,8 @@ class PodRunner:
         self._facts = facts
         self._folder = folder
         self._plan: Plan | None = None
+        # As each is to start next: another image may come before it has begun.
+        self._containers: dict[str, Container] = {}
         self._pod: Pod | None = None
         self._runners: dict[str, Runner] = {}
         self._tasks: dict[str, asyncio.Future[Exit]] = {}
@@ -82,7 +84,8 @@ class PodRunner:
     async def run(self, plan: Plan) -> int:
         """Run it to its end; return the exit status of the job: 0, or 1 if it failed or could not start."""
         self._plan = plan
-        for container in (*plan["init"], *plan["containers"]):
+        self._containers = {one.name: one for one in (*plan.init, *plan.containers)}
+        for container in self._containers.values():
             self._expect(container, plan)
         self._report.write()
         pod = Pod(plan, self._spaces, Folders(self._spaces.base), self._processes, self._facts)
@@ -94,11 +97,11 @@ class PodRunner:
         if not await self._initialize(plan):
             await self._finish()
             return 1
-        for container in plan["containers"]:
-            self._begin(container, plan["restart_policy"])
+        names = [container.name for container in plan.containers]
+        for name in names:
+            self._begin(self._containers[name], plan.restart_policy)
         if not self._stop_asked.is_set():
             self._report.pod("running")
-        names = [container["name"] for container in plan["containers"]]
         ends = await asyncio.gather(*(self._tasks[name] for name in names if name in self._tasks))
         failed = self._stop_asked.is_set() and len(ends) < len(names)
         await self._finish()
@@ -111,7 +114,7 @@ class PodRunner:
             self._stopping = asyncio.ensure_future(self._stop(grace_s))
             self._report.pod("stopping")
 
-    async def update(self, changed: list[Volume]) -> None:
+    async def update(self, changed: Sequence[Volume]) -> None:
         """Give volumes of files their new content.
 
         Raises:
@@ -128,8 +131,8 @@ class PodRunner:
             PlanError: it is no container.
         """
         pod = self._running()
-        read = plans.container(container, pod.plan["volumes"])
-        if read["name"] not in self._runners and not self._stop_asked.is_set():
+        read = plans.container(container, pod.plan.volumes)
+        if read.name not in self._runners and not self._stop_asked.is_set():
             self._expect(read, pod.plan)
             self._begin(read, "Never", partial(self._sandbox_of, target) if target else None)
 
@@ -145,22 +148,20 @@ class PodRunner:
             PlanError: that is none.
         """
         plan = self._plan
-        found = [one for one in (*plan["init"], *plan["containers"]) if one["name"] == name] if plan else []
-        if plan is None or not found:
+        if plan is None or name not in self._containers:
             raise StartError(f"there is no container {name}")
-        container = None if told is None else plans.container(told, plan["volumes"])
+        container = None if told is None else plans.container(told, plan.volumes)
         # An init container that runs is left alone, as the official kubelet leaves it.
-        now = found[0]["sidecar"] or found[0] in plan["containers"]
+        now = self._containers[name].sidecar or name in (one.name for one in plan.containers)
         if name in self._runners:
             self._runners[name].replace(container, now=now)
         elif container is not None:
-            for kind in (plan["init"], plan["containers"]):
-                kind[:] = [container if one["name"] == name else one for one in kind]
-            self._report.image(name, container["image_id"], container["image_name"])
+            self._containers[name] = container
+            self._report.image(name, container.image_id, container.image_name)
 
     def _expect(self, container: Container, plan: Plan) -> None:
-        name = container["image_name"]
-        self._report.expect(container["name"], container["image_id"], plans.creating(plan), name)
+        name = container.image_name
+        self._report.expect(container.name, container.image_id, plans.creating(plan), name)
 
     def _sandbox_of(self, target: str) -> Sandbox:
         sandbox = self._runners[target].sandbox if target in self._runners else None
@@ -178,19 +179,19 @@ class PodRunner:
         plan = pod.plan
         hosts = podfiles.hosts(plan, self._facts["pod_ips"].split(","))
         await pod.inside(partial(volumes.prepare, pod.folders, hosts, podfiles.resolv(plan)))
-        await pod.inside(partial(volumes.make, pod.folders, plan["volumes"]))
+        await pod.inside(partial(volumes.make, pod.folders, plan.volumes))
         await imagevolumes.show(pod)
         place = self._spaces.place()
         try:
-            await self._processes.call(partial(linux.sethostname, plan["hostname"]), place)
-            return replace(pod, processes_of=sharing.share(place) if plan["share_pid"] else None)
+            await self._processes.call(partial(linux.sethostname, plan.hostname), place)
+            return replace(pod, processes_of=sharing.share(place) if plan.share_pid else None)
         finally:
             place.close()
 
     def _begin(self, container: Container, policy: str, target: Callable[[], Sandbox] | None = None) -> Runner | None:
         if self._stop_asked.is_set():
             return None
-        name = container["name"]
+        name = container.name
         logs = partial(LogWriter, self._folder / "logs" / name, run=self._run_home)
         runner = Runner(self._running(), container, policy, self._report, logs, target)
         self._runners[name] = runner
@@ -199,13 +200,14 @@ class PodRunner:
 
     async def _initialize(self, plan: Plan) -> bool:
         """Run init containers in order; a sidecar only has to have begun. Return False if the pod cannot go on."""
-        policy = "OnFailure" if plan["restart_policy"] != "Never" else "Never"
-        for container in plan["init"]:
-            sidecar = container["sidecar"]
+        policy = "OnFailure" if plan.restart_policy != "Never" else "Never"
+        for name in [container.name for container in plan.init]:
+            container = self._containers[name]
+            sidecar = container.sidecar
             runner = self._begin(container, "Always" if sidecar else policy)
             if runner is None:
                 return False
-            task = self._tasks[container["name"]]
+            task = self._tasks[name]
             if sidecar:
                 began = asyncio.ensure_future(runner.began.wait())
                 waited: list[asyncio.Future[Any]] = [began, task]
@@ -220,7 +222,7 @@ class PodRunner:
     async def _stop(self, grace_s: float | None) -> None:
         if self._pod is None:
             return
-        grace_s = float(self._pod.plan["grace_s"] if grace_s is None else grace_s)
+        grace_s = float(self._pod.plan.grace_s if grace_s is None else grace_s)
         sidecars = self._sidecars()
         begun = asyncio.get_running_loop().time()
         others = [runner for runner in self.runners if runner not in sidecars]
@@ -230,7 +232,7 @@ class PodRunner:
 
     async def _finish(self) -> None:
         """End sidecars and ephemeral containers when all others have, then say so."""
-        grace_s = float(self._running().plan["grace_s"])
+        grace_s = float(self._running().plan.grace_s)
         sidecars = self._sidecars()
         rest = [runner for runner in self.runners if runner not in sidecars]
         await asyncio.gather(*(runner.stop(grace_s) for runner in rest))
@@ -241,7 +243,7 @@ class PodRunner:
         self._report.pod("ended")
 
     def _sidecars(self) -> list[Runner]:
-        return [runner for runner in self.runners if runner.container["sidecar"]]
+        return [runner for runner in self.runners if runner.container.sidecar]
 
     async def _stop_in_turn(self, sidecars: list[Runner], grace_s: float) -> None:
         # The last that began ends first.

@@ -111,7 +111,7 @@ class Services:
                 return
             except _RefusedError as error:
                 why, refused = str(error), error.code not in _PASSING
-            except (OSError, ValueError, LookupError, TypeError, asyncio.TimeoutError, EOFError) as error:
+            except (TimeoutError, OSError, ValueError, LookupError, TypeError, EOFError) as error:
                 why, refused = f"{self._path}: {error or type(error).__name__}", False
             failures += 1
             if refused or failures == PATIENCE:

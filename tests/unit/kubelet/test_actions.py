@@ -3,7 +3,7 @@
 import pytest
 
 from isthmus.kubelet.translate.actions import action, hook, port_number, probe
-from isthmus.model.plan import Action, ActionKind, Probe
+from isthmus.podproto.plan import Action, ActionKind, Probe
 from tests.support.pods.objects import container
 
 ONE = container(ports=[{"containerPort": 8080, "name": "http"}, {"containerPort": 53, "protocol": "UDP"}])

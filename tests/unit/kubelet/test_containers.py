@@ -8,7 +8,7 @@ from isthmus.kubelet.pods.unready import Unready, UnreadyError
 from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.translate import pod as translate
 from isthmus.model import image_accounts
-from isthmus.model.plan import Capabilities, Mount, User
+from isthmus.podproto.plan import Capabilities, Mount, User
 from tests.support.pods.objects import IMAGE, container, pod, resolved
 
 ACCOUNTS = image_accounts.read(

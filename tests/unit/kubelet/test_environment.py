@@ -7,7 +7,7 @@ import pytest
 from isthmus.kubelet.pods.unready import Unready, UnreadyError
 from isthmus.kubelet.translate.environment import environment, services
 from isthmus.kubelet.translate.resources import demand
-from isthmus.model.plan import Fact, Variable
+from isthmus.podproto.plan import Fact, Variable
 from tests.support.pods.objects import SETTINGS, container, pod, resolved
 
 MAPS = {"conf": {"data": {"color": "red", "cost": "$(A)$$"}}}

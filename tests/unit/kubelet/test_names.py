@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from isthmus.kubelet.translate.names import dns, fqdn, hostname, hosts
-from isthmus.model.plan import Dns, Host
+from isthmus.podproto.plan import Dns, Host
 from tests.support.pods.objects import SETTINGS, pod
 
 FULL = "web.db.shop.svc.cluster.local"
@@ -43,15 +43,15 @@ def test_pod_has_names(spec, short, full):
         ),
         (
             {"dnsConfig": {"options": [{"name": "ndots", "value": "1"}, {"name": "edns0"}]}},
-            replace(CLUSTER, options=("ndots:1", "edns0")),
+            CLUSTER._replace(options=("ndots:1", "edns0")),
         ),
         (
             {"dnsConfig": {"nameservers": ["10.96.0.10", "1.1.1.1", "2.2.2.2", "3.3.3.3"]}},
-            replace(CLUSTER, nameservers=("10.96.0.10", "1.1.1.1", "2.2.2.2")),
+            CLUSTER._replace(nameservers=("10.96.0.10", "1.1.1.1", "2.2.2.2")),
         ),
         (
             {"dnsConfig": {"searches": ["cluster.local", "site"]}},
-            replace(CLUSTER, searches=(*CLUSTER.searches, "site")),
+            CLUSTER._replace(searches=(*CLUSTER.searches, "site")),
         ),
     ],
 )

@@ -13,9 +13,10 @@ from isthmus.kubelet.slurm import script
 from isthmus.kubelet.status import events
 from isthmus.kubelet.status import pod as status
 from isthmus.kubelet.translate import pod as translate
-from isthmus.kubelet.translate.expansion import expand, settled
 from isthmus.model.pod_inputs import TokenRequest
 from isthmus.model.pod_job import JobState
+from isthmus.podproto.expansion import constant, expand, expand_known
+from isthmus.podproto.plan import to_json
 from tests.support.pods.objects import IMAGE, SETTINGS, resolved
 from tests.support.pods.random_pods import pods
 from tests.support.pods.statuses import at, ended, job, report, running, waiting
@@ -58,7 +59,7 @@ def check_answer(pod):
 
 
 def check_plan(pod, plan):
-    spec, told = pod["spec"], json.loads(json.dumps(plan.to_json()))
+    spec, told = pod["spec"], json.loads(json.dumps(to_json(plan)))
     for kind, key in (("init", "initContainers"), ("containers", "containers")):
         assert [one["name"] for one in told[kind]] == [one["name"] for one in spec[key]]
     volumes = {volume["name"] for volume in told["volumes"]}
@@ -106,8 +107,8 @@ def test_expanding_in_two_places_is_expanding_in_one(entries, text):
     facts = {"IP": "192.0.2.7"}
     known, here = dict(facts), {"IP": "$(IP)"}
     for name, value in entries:
-        known[name], here[name] = plain(value, known), expand(value, here)
-    assert plain(expand(text, here), facts) == plain(text, known)
+        known[name], here[name] = plain(value, known), expand_known(value, here)
+    assert expand(expand_known(text, here), facts) == plain(text, known)
 
 
 def plain(text, known):
@@ -115,5 +116,5 @@ def plain(text, known):
     return re.sub(r"\$\$|\$\(([^)]*)\)", lambda m: "$" if m[1] is None else known.get(m[1], m[0]), text)
 
 
-def test_settled_is_the_plain_text():
-    assert settled(expand("$$(A) $(B)", {"B": "$$"})) == "$(A) $"
+def test_constant_is_the_plain_text():
+    assert constant(expand_known("$$(A) $(B)", {"B": "$$"})) == "$(A) $"

@@ -6,6 +6,7 @@ import pytest
 
 from isthmus.kubelet.translate import pod as translate
 from isthmus.model.pod_inputs import TokenRequest, Wanted
+from isthmus.podproto.plan import to_json
 from tests.support.pods.objects import UID, container, pod, resolved
 
 
@@ -37,7 +38,7 @@ def test_plan_is_json():
         volumeMounts=[{"name": "v", "mountPath": "/v"}],
     )
     whole = pod(one, volumes=[{"name": "v", "secret": {"secretName": "s"}}], securityContext={"runAsUser": 1})
-    found = json.loads(json.dumps(translate.plan(whole, resolved(secrets=secret)).to_json()))
+    found = json.loads(json.dumps(to_json(translate.plan(whole, resolved(secrets=secret)))))
     assert found["schema"] == 1
     assert found["volumes"][0]["files"] == [{"path": "k", "mode": 0o644, "data": "/w=="}]
     [told] = found["containers"]

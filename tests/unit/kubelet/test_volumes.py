@@ -7,8 +7,8 @@ import pytest
 from isthmus.kubelet.pods.unready import Unready, UnreadyError
 from isthmus.kubelet.translate.resources import demand
 from isthmus.kubelet.translate.volumes import claim_of, tokens, volumes
-from isthmus.model.plan import File, Volume, VolumeKind, to_json
 from isthmus.model.pod_inputs import TokenRequest
+from isthmus.podproto.plan import File, Volume, VolumeKind, to_json
 from tests.support.pods.objects import SETTINGS, container, pod, resolved
 
 MAPS = {"conf": {"data": {"b": "2", "a": "1"}, "binaryData": {"z": base64.b64encode(b"\0").decode()}}}

@@ -3,9 +3,17 @@ import struct
 
 import pytest
 
+from isthmus.podproto.plan import Action, ActionKind, Probe
 from isthmus.supervisor.containers import grpc, probes
 from isthmus.supervisor.containers.probes import Judge, ProbeError, request
-from tests.support.pods.plans import action, probe
+
+
+def action(kind, **rest):
+    return Action(ActionKind(kind), **rest)
+
+
+def probe(kind, **rest):
+    return Probe(action(kind), **{"period_s": 1, "timeout_s": 1, "success": 1, "failure": 1, **rest})
 
 
 @pytest.mark.parametrize(
@@ -30,7 +38,7 @@ def test_verdict_changes_after_enough_answers_in_a_row(success, failure, well, a
 
 
 def test_request_has_the_probes_headers_instead_of_the_usual():
-    asked = action("http", path="x?y", headers=[["host", "web"], ["X-A", "1"]])
+    asked = action("http", path="x?y", headers=(("host", "web"), ("X-A", "1")))
     lines = request(asked, "10.0.0.1", 80).decode().split("\r\n")
     assert lines[0] == "GET /x?y HTTP/1.1"
     assert {"host: web", "X-A: 1", "User-Agent: kube-probe/isthmus"} <= set(lines)
@@ -39,7 +47,7 @@ def test_request_has_the_probes_headers_instead_of_the_usual():
 
 def test_request_with_a_line_break_is_refused():
     with pytest.raises(ProbeError):
-        request(action("http", headers=[["X", "a\r\nY: b"]]), "h", 1)
+        request(action("http", headers=(("X", "a\r\nY: b"),)), "h", 1)
 
 
 @pytest.mark.parametrize(

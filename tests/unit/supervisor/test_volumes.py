@@ -2,12 +2,12 @@
 
 import os
 
+from isthmus.podproto.plan import File, Volume, VolumeKind
 from isthmus.supervisor.volumes.mounts import Folders, make
 
 
 def test_folders_within_a_volume_let_everyone_pass(tmp_path):
-    files = [{"path": "a/b/c", "mode": 0o644, "data": ""}]
-    config = {"name": "config", "kind": "files", "medium": "", "gid": None, "files": files}
+    config = Volume("config", VolumeKind.FILES, files=(File("a/b/c", 0o644, b""),))
     folders = Folders(tmp_path)
     folders.memory.mkdir()
     folders.staging.mkdir()

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from isthmus.clients.kube.api import Object
 from isthmus.kubelet.channel import Connection
-from isthmus.kubelet.status import reports
+from isthmus.podproto import reports
 from isthmus.podproto.frames import Channel
 
 _ANSWER_S = 3.0

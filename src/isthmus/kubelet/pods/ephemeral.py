@@ -16,8 +16,8 @@ from isthmus.kubelet.pods.parts import Parts
 from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.kubelet.status.events import Kind
 from isthmus.kubelet.translate import pod as translate
-from isthmus.model.plan import Container
 from isthmus.model.pod_inputs import ImageState
+from isthmus.podproto.plan import Container
 
 _log = logging.getLogger(__name__)
 

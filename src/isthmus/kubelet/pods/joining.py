@@ -13,7 +13,7 @@ from isthmus.kubelet.pods import ephemeral
 from isthmus.kubelet.pods.parts import Parts
 from isthmus.kubelet.status.events import Kind
 from isthmus.kubelet.translate import pod as translate
-from isthmus.model.plan import Container, to_json
+from isthmus.podproto.plan import Container, to_json
 
 
 class Joining:

@@ -12,7 +12,7 @@ from isthmus.clients.kube.api import Object
 from isthmus.kubelet.channel import Connection
 from isthmus.kubelet.pods import ephemeral
 from isthmus.kubelet.pods.parts import Parts
-from isthmus.model.plan import Container, Plan, to_json
+from isthmus.podproto.plan import Container, Plan, to_json
 
 _KINDS = ("initContainers", "containers")
 _LIVING = ("waiting", "running")

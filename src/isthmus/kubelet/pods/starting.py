@@ -24,8 +24,8 @@ from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.kubelet.slurm import flags, script
 from isthmus.kubelet.status import pod as status
 from isthmus.kubelet.translate import pod as translate
-from isthmus.model.plan import Plan
 from isthmus.model.pod_inputs import Image, ImageState
+from isthmus.podproto.plan import Plan, to_json
 
 REFUSED, FULL, AWAY = "FailedSubmit", "HomeFull", "HomeUnavailable"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -206,6 +206,6 @@ def _unready(parts: Parts, pod: Object, error: UnreadyError, states: Mapping[str
     return NotYetError(shown, error.message, parts.pauses.retry)
 
 
-def plan_json(plan: Plan) -> dict[str, Any]:
-    """Return the message that carries a plan."""
-    return {"type": "plan", "plan": plan.to_json()}
+def plan_json(plan: Plan, version: int) -> dict[str, Any]:
+    """Return the message that carries a plan, in a version of the contract."""
+    return {"type": "plan", "plan": to_json(plan, version)}

@@ -22,8 +22,8 @@ from shutil import rmtree
 from typing import Any
 
 from isthmus.kubelet.credentials import Authority
-from isthmus.kubelet.status import reports
-from isthmus.kubelet.status.reports import ReportError
+from isthmus.podproto import reports
+from isthmus.podproto.reports import ReportError
 from isthmus.support import durable
 
 SCHEMA = 1

@@ -18,7 +18,7 @@ from isthmus.kubelet.pods.starting import NeverError, NotYetError
 from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.kubelet.status.events import Kind
 from isthmus.kubelet.translate import pod as translate
-from isthmus.model.plan import Plan, to_json
+from isthmus.podproto.plan import Plan, to_json
 
 _log = logging.getLogger(__name__)
 
@@ -122,7 +122,7 @@ class Talk:
             try:
                 kept = self.plan if self.plan and replacing.is_current(self.plan, self._worker.pod) else None
                 plan = kept or await self._made(connection)
-                await connection.send(starting.plan_json(plan))
+                await connection.send(starting.plan_json(plan, connection.version))
                 # It holds secrets, and is not asked for again.
                 self.plan = None
                 return

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from isthmus.model.plan import Action, ActionKind, Probe
 from isthmus.model.pod_inputs import Object
+from isthmus.podproto.plan import Action, ActionKind, Probe
 
 
 def probe(container: Object, kind: str) -> Probe | None:

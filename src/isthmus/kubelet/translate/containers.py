@@ -9,10 +9,10 @@ from isthmus.kubelet.pods.unready import Unready, UnreadyError
 from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.translate import actions, identity
 from isthmus.kubelet.translate.environment import environment
-from isthmus.kubelet.translate.expansion import escape, expand, settled
 from isthmus.kubelet.translate.resources import Demand, is_sidecar, memory_limit_mib
-from isthmus.model.plan import Container, Mount
 from isthmus.model.pod_inputs import Image, Object, Resolved
+from isthmus.podproto.expansion import constant, escape, expand_known
+from isthmus.podproto.plan import Container, Mount
 
 _TERMINATION = "/dev/termination-log"
 
@@ -70,8 +70,8 @@ def container(pod: Object, text: Object, demand: Demand, resolved: Resolved, hos
 
 def _argv(text: Object, image: Image, known: Mapping[str, str]) -> tuple[str, ...]:
     """Merge the image's entrypoint and command with the pod's (tasks/inject-data-application/define-command...)."""
-    command = [expand(word, known) for word in text.get("command") or ()]
-    words = [expand(word, known) for word in text.get("args") or ()]
+    command = [expand_known(word, known) for word in text.get("command") or ()]
+    words = [expand_known(word, known) for word in text.get("args") or ()]
     if not command:
         command = [escape(word) for word in image.entrypoint]
         words = words or [escape(word) for word in image.cmd]
@@ -102,7 +102,7 @@ def _mounts(pod: Object, text: Object, known: Mapping[str, str]) -> tuple[Mount,
 def _sub_path(text: Object, mount: Object, known: Mapping[str, str]) -> str | None:
     if not mount.get("subPathExpr"):
         return mount.get("subPath") or None
-    path = settled(expand(mount["subPathExpr"], known))
+    path = constant(expand_known(mount["subPathExpr"], known))
     if path is None or "$(" in path or path.startswith("/") or ".." in path.split("/"):
         message = f"subPathExpr {mount['subPathExpr']!r} names no folder of the volume; use known variables only"
         raise UnreadyError(Unready.CONFIG, message, text["name"])

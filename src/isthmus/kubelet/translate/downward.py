@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from isthmus.kubelet.translate.quantities import MIB, whole
 from isthmus.kubelet.translate.resources import Demand
-from isthmus.model.plan import Fact
 from isthmus.model.pod_inputs import Object
+from isthmus.podproto.plan import Fact
 
 _KEYED = re.compile(r"metadata\.(?P<map>labels|annotations)\['(?P<key>[^']+)'\]")
 FACTS = {

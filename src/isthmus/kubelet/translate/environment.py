@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from isthmus.kubelet.pods.unready import Unready, UnreadyError
 from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.translate import downward, identity
-from isthmus.kubelet.translate.expansion import escape, expand
 from isthmus.kubelet.translate.resources import Demand
-from isthmus.model.plan import Fact, Variable
 from isthmus.model.pod_inputs import Image, Object, Resolved
+from isthmus.podproto.expansion import escape, expand_known
+from isthmus.podproto.plan import Fact, Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def _entry(
 ) -> Variable | None:
     name, source = entry["name"], entry.get("valueFrom")
     if not source:
-        return Variable(name, expand(entry.get("value") or "", known))
+        return Variable(name, expand_known(entry.get("value") or "", known))
     if reference := source.get("fieldRef"):
         found = downward.field(pod, reference["fieldPath"])
         return Variable(name, fact=found) if isinstance(found, Fact) else Variable(name, escape(found))

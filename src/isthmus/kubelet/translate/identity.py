@@ -11,8 +11,8 @@ from typing import Any
 
 from isthmus.kubelet.pods.unready import Unready, UnreadyError
 from isthmus.model.image_accounts import Account
-from isthmus.model.plan import Capabilities, User
 from isthmus.model.pod_inputs import Image, Object
+from isthmus.podproto.plan import Capabilities, User
 
 ALL = "ALL"
 # The profile that podman and its kin bring (Debian: golang-github-containers-common), and where a user puts his own.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from isthmus.model.plan import Dns, Host
 from isthmus.model.pod_inputs import Object, Settings
+from isthmus.podproto.plan import Dns, Host
 
 # The kernel's longest host name, and what resolv.conf and Kubernetes keep.
 HOSTNAME_MAX = 64

@@ -15,8 +15,8 @@ from isthmus.kubelet.translate import names
 from isthmus.kubelet.translate.containers import container
 from isthmus.kubelet.translate.resources import demand
 from isthmus.kubelet.translate.volumes import changing, claim_of, tokens, volumes
-from isthmus.model.plan import Container, Plan, Volume
 from isthmus.model.pod_inputs import Object, Resolved, Wanted
+from isthmus.podproto.plan import Container, Plan, Volume
 
 __all__ = ["job", "plan", "single", "target", "update", "wanted"]
 

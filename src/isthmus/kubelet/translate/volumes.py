@@ -13,9 +13,9 @@ from isthmus.kubelet.pods.unready import Unready, UnreadyError
 from isthmus.kubelet.translate import downward
 from isthmus.kubelet.translate.quantities import whole
 from isthmus.kubelet.translate.resources import Demand
-from isthmus.model.plan import Fact, File, Volume, VolumeKind
 from isthmus.model.pod_inputs import Object, Resolved, TokenRequest
 from isthmus.model.storage import is_provisioned
+from isthmus.podproto.plan import Fact, File, Volume, VolumeKind
 
 _MODE = 0o644
 _TOKEN_S = 3600

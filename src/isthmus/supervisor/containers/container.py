@@ -10,17 +10,18 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from isthmus.supervisor import clock, expansion
+from isthmus.podproto import expansion
+from isthmus.podproto.plan import Action, Container, Probe, creating
+from isthmus.supervisor import clock
 from isthmus.supervisor.containers import outputs, probes
 from isthmus.supervisor.containers.backoff import BackOff
 from isthmus.supervisor.containers.logs import LogWriter
 from isthmus.supervisor.containers.output import Output
 from isthmus.supervisor.containers.wishes import Wishes
-from isthmus.supervisor.plan import Action, Container, creating
 from isthmus.supervisor.report import Exit, Report
 from isthmus.supervisor.runtime import cgroups, seccomp
 from isthmus.supervisor.runtime.processes import Process, Program, StartError
@@ -63,7 +64,7 @@ class Runner:
         target: Callable[[], Sandbox] | None = None,
     ) -> None:
         self.container = container
-        self.name = container["name"]
+        self.name = container.name
         self.output: Output | None = None
         self.log: LogWriter | None = None
         self.previous: LogWriter | None = None
@@ -79,7 +80,7 @@ class Runner:
         self.sandbox: Sandbox | None = None
         self.since: str | None = None
         self._wishes = Wishes()
-        self._grace_s = float(pod.plan["grace_s"])
+        self._grace_s = float(pod.plan.grace_s)
         self._ending: asyncio.Future[None] | None = None
         self._blamed: Exit | None = None
         self._restart = 0
@@ -111,7 +112,7 @@ class Runner:
                 self.container, back_off = another, BackOff()
             self._restart += 1
             self._report.restarted(self.name)
-            self._report.image(self.name, self.container["image_id"], self.container["image_name"])
+            self._report.image(self.name, self.container.image_id, self.container.image_name)
 
     async def stop(self, grace_s: float) -> None:
         """Have it end and not start again: preStop, SIGTERM, and SIGKILL after the grace; returns when it has."""
@@ -128,7 +129,7 @@ class Runner:
             container: its new plan; None while the image cannot be had: it ends, and waits for one.
             now: whether it ends for that, or takes the image when it starts again anyway.
         """
-        same = container is not None and container["image_name"] == self.container["image_name"]
+        same = container is not None and container.image_name == self.container.image_name
         if (same and not self._wishes.replace) or not (now or container):
             return
         self._wishes.change(container, now=now)
@@ -159,15 +160,15 @@ class Runner:
             raise StartError(_ONE_ID)
         return program
 
-    def program(self, argv: list[str], *, terminal: bool = False) -> Program:
+    def program(self, argv: Sequence[str], *, terminal: bool = False) -> Program:
         """Return a command with the container's variables, folder and user."""
-        told = expansion.environment(self.container["env"], self._pod.facts)
+        told = expansion.environment(self.container.env, self._pod.facts)
         user = replace(identity(self.container), calls=self._calls)
-        usual = {"HOSTNAME": self._pod.plan["hostname"], "HOME": "/root" if user.uid == 0 else "/"}
+        usual = {"HOSTNAME": self._pod.plan.hostname, "HOME": "/root" if user.uid == 0 else "/"}
         env = {**usual, **({"TERM": "xterm"} if terminal else {}), **told}
-        return Program(argv, env, self.container["cwd"] or "/", user, terminal)
+        return Program(list(argv), env, self.container.cwd or "/", user, terminal)
 
-    async def ask(self, argv: list[str], timeout_s: float) -> tuple[int, str]:
+    async def ask(self, argv: Sequence[str], timeout_s: float) -> tuple[int, str]:
         """Run a program in the container; return its exit code and the beginning of what it wrote."""
         pipes = outputs.pipes(stdin=False)
         said: list[bytes] = []
@@ -231,19 +232,19 @@ class Runner:
             self._left, self.sandbox = self.sandbox, None
 
     def _filter(self) -> bytes:
-        path = self.container["seccomp"]
+        path = self.container.seccomp
         return b"" if path is None else seccomp.load(path, identity(self.container).capabilities)
 
     async def _run_program(self, sandbox: Sandbox, log: LogWriter) -> Exit:
         told = self.container
-        streams = {"tty": told["tty"], "stdin": told["stdin"], "stdin_once": told["stdin_once"]}
+        streams = {"tty": told.tty, "stdin": told.stdin, "stdin_once": told.stdin_once}
         output = Output(log, **streams)
-        argv = [expansion.expand(word, self.program([]).env) for word in told["argv"]]
+        argv = [expansion.expand(word, self.program([]).env) for word in told.argv]
         if self._wishes.stop:
             await output.close()
             return Exit(137, signal.SIGKILL)
         try:
-            process = await self._start(self.program(argv, terminal=told["tty"]), output.pipes)
+            process = await self._start(self.program(argv, terminal=told.tty), output.pipes)
         except StartError as error:
             output.pipes.close_theirs()
             await output.close()
@@ -254,8 +255,8 @@ class Runner:
         self.output, self.main, self.since = output, process, clock.now()
         if self._wishes.stop or self._wishes.replace:
             self._end(self._grace_s)
-        begins_well = told["post_start"] is None and told["startup"] is None
-        self._report.running(self.name, is_started=begins_well, ready=begins_well and told["readiness"] is None)
+        begins_well = told.post_start is None and told.startup is None
+        self._report.running(self.name, is_started=begins_well, ready=begins_well and told.readiness is None)
         care = asyncio.ensure_future(self._care(asyncio.get_running_loop().time()))
         await process.ended()
         care.cancel()
@@ -279,9 +280,9 @@ class Runner:
             await left.close()
 
     async def _start(self, program: Program, pipes: outputs.Pipes) -> Process:
-        if self.container["mpi"]:
+        if self.container.mpi:
             return await start_mpi(self._pod, self.container, program, pipes)
-        if self.container["memory_mib"] is not None:
+        if self.container.memory_mib is not None:
             self._step = Step(self._pod, self.container)
             await self._step.open()
         return await self.run_in(program, pipes)
@@ -289,54 +290,54 @@ class Runner:
     @property
     def _has_own_memory(self) -> bool:
         """Whether what the kernel counts is this container's alone: a step of its own, or a job of one container."""
-        return self.container["memory_mib"] is not None or len(self._pod.plan["containers"]) == 1
+        return self.container.memory_mib is not None or len(self._pod.plan.containers) == 1
 
     async def _with_message(self, ended: Exit, sandbox: Sandbox, log: LogWriter) -> Exit:
         if self._blamed is not None and self._blamed.message:
             return Exit(ended.code, ended.signal, self._blamed.reason, self._blamed.message)
         message = await termination_message(self._pod, self.container, sandbox, MESSAGE_BYTES)
-        if not message and ended.code and self.container["termination_policy"] == "FallbackToLogsOnError":
+        if not message and ended.code and self.container.termination_policy == "FallbackToLogsOnError":
             message = log.tail(LOG_MESSAGE_BYTES, LOG_MESSAGE_LINES)
         return Exit(ended.code, ended.signal, ended.reason, message)
 
     async def _care(self, started_s: float) -> None:
         """Hook and probes of one start, from the moment the program runs; cancelled when it ends."""
-        hook = self.container["post_start"]
+        hook = self.container.post_start
         if hook is not None:
             why = await probes.failure(hook, self, POST_START_S)
             if why:
                 self._blamed = Exit(0, reason="PostStartHookError", message=f"postStart hook: {why}")
-                self._end(self._pod.plan["grace_s"])
+                self._end(self._pod.plan.grace_s)
                 return
         await self._watch("startup", None, started_s)
         if self._ending is not None:
             return
         self._report.health(self.name, is_started=True)
         self.began.set()
-        if self.container["readiness"] is None:
+        if self.container.readiness is None:
             self._report.health(self.name, ready=True)
         await asyncio.gather(self._watch("readiness", False, started_s), self._watch("liveness", True, started_s))
 
     async def _watch(
         self, kind: Literal["startup", "liveness", "readiness"], well: bool | None, begun_s: float
     ) -> None:
-        probe = self.container[kind]
+        probe: Probe | None = getattr(self.container, kind)
         if probe is None:
             return
         # Who has just begun is not dead yet: the official kubelet, too, asks at some moment of the first period.
-        least_s = probe["period_s"] if kind == "liveness" else 0
+        least_s = probe.period_s if kind == "liveness" else 0
 
         def told(changes: bool, well: bool, why: str) -> bool:
             ends = changes and not well and kind != "readiness"
             if why:
                 self._report.unhealthy(self.name, kind, why, self._killing(kind) if ends else "")
             if ends:
-                self._end(self._pod.plan["grace_s"] if probe["grace_s"] is None else probe["grace_s"])
+                self._end(self._pod.plan.grace_s if probe.grace_s is None else probe.grace_s)
             elif changes and kind == "readiness":
                 self._report.health(self.name, ready=well)
             return not (ends or (changes and kind == "startup"))
 
-        await probes.watch(probe, self, well, begun_s + max(probe["initial_delay_s"], least_s), told)
+        await probes.watch(probe, self, well, begun_s + max(probe.initial_delay_s, least_s), told)
 
     def _killing(self, kind: str) -> str:
         again = "" if self._policy == "Never" or self._wishes.stop else ", will be restarted"
@@ -344,7 +345,7 @@ class Runner:
 
     def _end(self, grace_s: float) -> None:
         if self._ending is None and self.main is not None:
-            self._ending = asyncio.ensure_future(self._terminate(self.main, self.container["pre_stop"], grace_s))
+            self._ending = asyncio.ensure_future(self._terminate(self.main, self.container.pre_stop, grace_s))
 
     async def _terminate(self, main: Process, hook: Action | None, grace_s: float) -> None:
         deadline = time.monotonic() + grace_s

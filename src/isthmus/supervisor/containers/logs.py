@@ -84,7 +84,7 @@ class LogWriter:
             self._moved.clear()
             try:
                 await asyncio.wait_for(self._moved.wait(), _STALLED_S)
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 self._fails("it does not answer")
 
     async def settled(self, timeout_s: float) -> None:
@@ -259,7 +259,7 @@ def _records(moment: bytes, stream: bytes, line: bytes) -> list[bytes]:
     starts = range(0, max(len(line), 1), LINE_BYTES)
     parts = [line[start : start + LINE_BYTES] for start in starts]
     marks = [b"P"] * (len(parts) - 1) + [b"F"]
-    return [_record(moment, stream, mark, part) for mark, part in zip(marks, parts)]
+    return [_record(moment, stream, mark, part) for mark, part in zip(marks, parts, strict=True)]
 
 
 def _forget(folder: Path, before: int) -> None:

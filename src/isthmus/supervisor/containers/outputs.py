@@ -11,10 +11,9 @@ import termios
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Optional
 
 CHUNK_BYTES = 1 << 16
-Sink = Callable[[bytes], Optional[Awaitable[None]]]
+Sink = Callable[[bytes], Awaitable[None] | None]
 
 
 @dataclass(frozen=True)

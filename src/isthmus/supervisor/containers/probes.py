@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 from urllib.parse import urljoin, urlsplit
 
+from isthmus.podproto.plan import Action, Probe
 from isthmus.supervisor.containers import grpc
-from isthmus.supervisor.plan import Action, Probe
 
 # As the official kubelet follows them.
 _MOVED, _REDIRECTS = frozenset({301, 302, 303, 307, 308}), 10
@@ -28,7 +28,7 @@ class Runs(Protocol):
     def address(self) -> str:
         """The pod's address."""
 
-    async def ask(self, argv: list[str], timeout_s: float) -> tuple[int, str]:
+    async def ask(self, argv: Sequence[str], timeout_s: float) -> tuple[int, str]:
         """Run a program; return its exit code and the beginning of what it wrote."""
 
 
@@ -36,7 +36,7 @@ class Judge:
     """Counts answers in a row; says when they change the verdict."""
 
     def __init__(self, probe: Probe, well: bool | None) -> None:
-        self._needed = {True: probe["success"], False: probe["failure"]}
+        self._needed = {True: probe.success, False: probe.failure}
         self._row = 0
         self._last: bool | None = None
         self.well = well
@@ -69,18 +69,18 @@ async def watch(
     await asyncio.sleep(max(0.0, first_s - loop.time()))
     while True:
         begun = loop.time()
-        why = await failure(probe, where, probe["timeout_s"])
+        why = await failure(probe.action, where, probe.timeout_s)
         changes = judge.take(not why)
         if (changes or why) and not told(changes, judge.well is not False, why):
             return
-        await asyncio.sleep(max(0.0, begun + probe["period_s"] - loop.time()))
+        await asyncio.sleep(max(0.0, begun + probe.period_s - loop.time()))
 
 
 async def failure(action: Action, where: Runs, timeout_s: float) -> str:
     """Ask once; return why the answer is bad, empty when it is good."""
     try:
-        await asyncio.wait_for(_KINDS[action["kind"]](action, where, timeout_s), timeout_s)
-    except asyncio.TimeoutError:
+        await asyncio.wait_for(_KINDS[action.kind](action, where, timeout_s), timeout_s)
+    except TimeoutError:
         return f"no answer within {timeout_s} s"
     # ValueError: a line without an end, an address that is none.
     except (ProbeError, OSError, ssl.SSLError, grpc.GrpcError, ValueError) as error:
@@ -89,22 +89,22 @@ async def failure(action: Action, where: Runs, timeout_s: float) -> str:
 
 
 async def _exec(action: Action, where: Runs, timeout_s: float) -> None:
-    code, said = await where.ask(action["argv"], timeout_s)
+    code, said = await where.ask(action.argv, timeout_s)
     if code:
         raise ProbeError(f"exit code {code}: {said.strip()[:1000]}".removesuffix(": "))
 
 
 async def _tcp(action: Action, where: Runs, timeout_s: float) -> None:
-    _, writer = await asyncio.open_connection(action["host"] or where.address, action["port"])
+    _, writer = await asyncio.open_connection(action.host or where.address, action.port)
     writer.close()
 
 
 async def _grpc(action: Action, where: Runs, timeout_s: float) -> None:
-    await grpc.check(action["host"] or where.address, action["port"] or 0, action["service"])
+    await grpc.check(action.host or where.address, action.port or 0, action.service)
 
 
 async def _http(action: Action, where: Runs, timeout_s: float) -> None:
-    host = action["host"] or where.address
+    host = action.host or where.address
     for _ in range(_REDIRECTS + 1):
         status, location = await _ask_http(action, host)
         if not 200 <= status < 400:
@@ -118,8 +118,8 @@ async def _http(action: Action, where: Runs, timeout_s: float) -> None:
 
 async def _ask_http(action: Action, host: str) -> tuple[int, str]:
     """Send one request; return its status, and where it says to go instead."""
-    port = action["port"] or 0
-    tls: Any = _unverified() if action["scheme"].lower() == "https" else None
+    port = action.port or 0
+    tls: Any = _unverified() if action.scheme.lower() == "https" else None
     reader, writer = await asyncio.open_connection(host, port, ssl=tls)
     try:
         writer.write(request(action, host, port))
@@ -140,13 +140,13 @@ async def _location(reader: asyncio.StreamReader) -> str:
 
 def _followed(action: Action, host: str, location: str) -> Action | None:
     """Return the request that a redirect asks for; None for another host's, which says nothing of this container."""
-    scheme, port = action["scheme"].lower(), action["port"] or 0
+    scheme, port = action.scheme.lower(), action.port or 0
     name = f"[{host}]" if ":" in host else host
-    url = urlsplit(urljoin(f"{scheme}://{name}:{port}{action['path']}", location))
+    url = urlsplit(urljoin(f"{scheme}://{name}:{port}{action.path}", location))
     if not location or url.hostname != host or url.scheme not in _PORTS:
         return None
     path = f"{url.path or '/'}?{url.query}" if url.query else url.path or "/"
-    return {**action, "scheme": url.scheme, "port": url.port or _PORTS[url.scheme], "path": path}
+    return action._replace(scheme=url.scheme, port=url.port or _PORTS[url.scheme], path=path)
 
 
 def request(action: Action, host: str, port: int) -> bytes:
@@ -156,11 +156,11 @@ def request(action: Action, host: str, port: int) -> bytes:
         ProbeError: a header that would be two.
     """
     usual = {"Host": f"{host}:{port}", "User-Agent": "kube-probe/isthmus", "Accept": "*/*", "Connection": "close"}
-    given = dict(action["headers"])
+    given = dict(action.headers)
     for name in given:
         for old in [old for old in usual if old.lower() == name.lower()]:
             del usual[old]
-    path = action["path"] if action["path"].startswith("/") else f"/{action['path']}"
+    path = action.path if action.path.startswith("/") else f"/{action.path}"
     lines = [f"GET {path} HTTP/1.1", *(f"{name}: {value}" for name, value in {**usual, **given}.items())]
     if any("\n" in line or "\r" in line for line in lines):
         raise ProbeError("a line break in a header or path")
@@ -183,7 +183,7 @@ def _unverified() -> ssl.SSLContext:
 
 
 async def _sleep(action: Action, where: Runs, timeout_s: float) -> None:
-    await asyncio.sleep(action["seconds"])
+    await asyncio.sleep(action.seconds)
 
 
 _KINDS = {"exec": _exec, "tcp": _tcp, "grpc": _grpc, "http": _http, "sleep": _sleep}

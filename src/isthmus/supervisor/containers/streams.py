@@ -214,7 +214,7 @@ class Streams:
         async def listener(source: bytes, content: bytes) -> None:
             try:
                 await asyncio.wait_for(stream.send(Of.STDOUT if source == OUT else Of.STDERR, content), STUCK_S)
-            except asyncio.TimeoutError:
+            except TimeoutError:
                 self.cancel(stream.number)
 
         async def feeding() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from isthmus.supervisor.plan import Container
+from isthmus.podproto.plan import Container
 
 
 class Wishes:

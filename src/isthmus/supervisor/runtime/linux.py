@@ -1,4 +1,4 @@
-"""The few system calls that Python >= 3.9 lacks, by way of libc; a failure is an OSError that says what was tried."""
+"""The few system calls that Python lacks, by way of libc; a failure is an OSError that says what was tried."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import errno
 import os
 import signal
 from collections.abc import Iterable
-from itertools import count
+from itertools import count, pairwise
 
 NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID = 0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000  # sched.h
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 0x4000, 0x40000  # sys/mount.h
@@ -107,7 +107,7 @@ def bind(descriptor: int, target: str) -> None:
 def close_all(kept: Iterable[int]) -> None:
     """Close every descriptor of this process but these."""
     ends = [-1, *sorted(set(kept)), 1 << 31]
-    for before, after in zip(ends, ends[1:]):
+    for before, after in pairwise(ends):
         if after - before > 1:
             _close_range(before + 1, after - 1)
 

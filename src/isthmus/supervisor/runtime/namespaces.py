@@ -186,7 +186,7 @@ def _map_ids(pid: int) -> bool:
     tools = shutil.which("newuidmap"), shutil.which("newgidmap")
     own = os.getuid(), os.getgid()
     if all(ranges) and all(tools):
-        for tool, mine, given in zip(tools, own, ranges):
+        for tool, mine, given in zip(tools, own, ranges, strict=False):
             start, count = given or (0, 0)
             argv = [str(tool), *(str(word) for word in (pid, 0, mine, 1, 1, start, min(count, _MOST_IDS)))]
             done = subprocess.run(argv, capture_output=True, text=True)  # noqa: S603
@@ -194,7 +194,7 @@ def _map_ids(pid: int) -> bool:
                 raise StartError(f"the pod's ids cannot be mapped: {done.stderr.strip()}")
         return True
     Path(f"/proc/{pid}/setgroups").write_text("deny")
-    for kind, mine in zip(("uid", "gid"), own):
+    for kind, mine in zip(("uid", "gid"), own, strict=True):
         Path(f"/proc/{pid}/{kind}_map").write_text(f"0 {mine} 1")
     return False
 

@@ -24,8 +24,8 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
+from isthmus.podproto.plan import Container, Plan, User
 from isthmus.supervisor.containers import outputs, sharing
-from isthmus.supervisor.plan import Container, Plan
 from isthmus.supervisor.runtime import linux, namespaces, pause
 from isthmus.supervisor.runtime.namespaces import PodNamespaces
 from isthmus.supervisor.runtime.processes import (
@@ -140,12 +140,11 @@ class Sandbox:
 
 def identity(container: Container) -> Identity:
     """Return whom a container's program runs as."""
-    user = container["user"] or {"uid": 0, "gid": 0, "groups": []}
-    words = {kind: {_bare(name) for name in container["capabilities"][kind]} for kind in ("add", "drop")}
-    kept = set(linux.CAPABILITIES if "ALL" in words["add"] else USUAL)
-    kept = set() if "ALL" in words["drop"] else kept - words["drop"]
-    capabilities = frozenset((kept | words["add"]) - {"ALL"})
-    return Identity(user["uid"], user["gid"], tuple(user["groups"]), capabilities, container["escalates"])
+    user = container.user or User(0, 0)
+    add, drop = ({_bare(name) for name in names} for names in container.capabilities)
+    kept = set(linux.CAPABILITIES if "ALL" in add else USUAL)
+    kept = set() if "ALL" in drop else kept - drop
+    return Identity(user.uid, user.gid, user.groups, frozenset((kept | add) - {"ALL"}), container.escalates)
 
 
 def _bare(name: str) -> str:
@@ -166,7 +165,7 @@ def bind(source: str, target: str, *, read_only: bool, part: str = "") -> str:
 
 def is_mounted(container: Container, place: str) -> bool:
     """Tell whether a volume of the container's own lies exactly there."""
-    return any(os.path.normpath(mount["path"]) == place for mount in container["mounts"])
+    return any(os.path.normpath(mount.path) == place for mount in container.mounts)
 
 
 def command(container: Container, folders: Folders, root: str, mounts: list[str]) -> list[str]:
@@ -178,22 +177,22 @@ def command(container: Container, folders: Folders, root: str, mounts: list[str]
         root: the folder that takes what is written to the root; empty for a root that cannot be written.
         mounts: of volumes, from `bind`.
     """
-    message = container["termination_path"]
+    message = container.termination_path
     usual = {"/dev/shm": folders.shm, "/etc/hosts": folders.hosts}  # noqa: S108
     own = [bind(str(path), place, read_only=False) for place, path in usual.items() if not is_mounted(container, place)]
     own.append(bind(str(folders.pause), PAUSE, read_only=True))
     # Who is privileged has the devices that a user has, too.
-    if "ALL" in container["capabilities"]["add"] and os.path.exists(FUSE) and not is_mounted(container, FUSE):
+    if "ALL" in container.capabilities.add and os.path.exists(FUSE) and not is_mounted(container, FUSE):
         own.append(bind(FUSE, FUSE, read_only=False))
     if not message.startswith(_STAGED):
-        own.append(bind(str(folders.termination(container["name"])), message, read_only=False))
+        own.append(bind(str(folders.termination(container.name)), message, read_only=False))
     return [
         *("apptainer", "--quiet", "exec", "--contain", "--cleanenv", "--no-home", "--pid"),
         *("--no-mount", "home,tmp,hostfs,bind-paths,cwd"),
         *gpus(),
         *(["--overlay", root] if root else []),
         *(word for mount in (*own, *mounts) for word in ("--mount", mount)),
-        container["image"],
+        container.image,
         PAUSE,
     ]
 
@@ -243,7 +242,7 @@ async def open_sandbox(pod: Pod, container: Container, target: Sandbox | None = 
         if shared is not None:
             sandbox = replace(sandbox, place=sandbox.place.among(shared))
         await _finish(pod, container, sandbox, fresh_proc=shared is not None)
-    except (StartError, OSError, asyncio.TimeoutError) as error:
+    except (TimeoutError, StartError, OSError) as error:
         why = await _refusal(holder, sandbox, complaint) or str(error) or "Apptainer did not answer"
         raise StartError(why) from error
     finally:
@@ -263,20 +262,20 @@ async def _refusal(holder: Process, sandbox: Sandbox | None, complaint: asyncio.
 
 
 async def _prepare(pod: Pod, container: Container) -> tuple[str, list[str]]:
-    known = {volume["name"]: volume for volume in pod.plan["volumes"]}
+    known = {volume.name: volume for volume in pod.plan.volumes}
 
     def make() -> tuple[str, list[str]]:
-        volumes.fresh_termination(pod.folders, container["name"])
-        parts = volumes.fresh_parts(pod.folders, container["name"])
+        volumes.fresh_termination(pod.folders, container.name)
+        parts = volumes.fresh_parts(pod.folders, container.name)
         mounts = [
             bind(
-                volumes.source(pod.folders, mount, known[mount["volume"]], parts / str(number)),
-                mount["path"],
-                read_only=mount["read_only"] or known[mount["volume"]]["kind"] in ("files", "image"),
+                volumes.source(pod.folders, mount, known[mount.volume], parts / str(number)),
+                mount.path,
+                read_only=mount.read_only or known[mount.volume].kind in ("files", "image"),
             )
-            for number, mount in enumerate(container["mounts"])
+            for number, mount in enumerate(container.mounts)
         ]
-        return ("" if container["read_only"] else volumes.fresh_root(pod.folders, container["name"])), mounts
+        return ("" if container.read_only else volumes.fresh_root(pod.folders, container.name)), mounts
 
     root, mounts = cast("tuple[str, list[str]]", await pod.inside(make))
     return root, mounts
@@ -285,7 +284,7 @@ async def _prepare(pod: Pod, container: Container) -> tuple[str, list[str]]:
 async def _finish(pod: Pod, container: Container, sandbox: Sandbox, *, fresh_proc: bool) -> None:
     # Apptainer brings the node's own resolv.conf, as a file of this container alone.
     text = None if is_mounted(container, "/etc/resolv.conf") else podfile(pod.folders.resolv, pod)
-    message = container["termination_path"]
+    message = container.termination_path
     await pod.processes.call(partial(_complete, text, message if message.startswith(_STAGED) else ""), sandbox.place)
     if fresh_proc:
         await pod.processes.call(sharing.mount_proc, sandbox.place)
@@ -307,7 +306,7 @@ def _complete(resolv: str | None, message: str) -> None:
 async def termination_message(pod: Pod, container: Container, sandbox: Sandbox, limit: int) -> str:
     """Read what the program left as its last words."""
     with suppress(StartError):
-        return str(await pod.processes.call(partial(_beginning, container["termination_path"], limit), sandbox.place))
+        return str(await pod.processes.call(partial(_beginning, container.termination_path, limit), sandbox.place))
     return ""
 
 

@@ -50,7 +50,7 @@ def unpacked(line: bytes, descriptors: list[int]) -> tuple[int, Program, Place, 
     calls = base64.b64decode(told["calls"])
     identity = Identity(uid, gid, tuple(groups), frozenset(capabilities), told["escalates"], calls)
     stdin, stdout, stderr, *spaces, root = descriptors
-    place = Place(tuple(zip(spaces, told["kinds"])), root)
+    place = Place(tuple(zip(spaces, told["kinds"], strict=True)), root)
     program = Program(told["argv"], told["env"], told["cwd"], identity, told["terminal"])
     return told["number"], program, place, (stdin, stdout, stderr)
 

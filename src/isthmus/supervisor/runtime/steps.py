@@ -21,13 +21,13 @@ import pwd
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from isthmus.podproto.plan import Container, Mount, Volume
 from isthmus.supervisor.containers.outputs import Pipes
-from isthmus.supervisor.plan import Container, Mount, Volume
 from isthmus.supervisor.runtime import step
 from isthmus.supervisor.runtime.processes import Place, Process, Processes, Program, StartError
 from isthmus.supervisor.runtime.sandbox import Pod, bind, gpus
@@ -61,16 +61,16 @@ def refusal(memory_mib: int) -> str:
     )
 
 
-def mpi_command(container: Container, volumes: list[Volume], argv: list[str]) -> list[str]:
+def mpi_command(container: Container, volumes: Iterable[Volume], argv: list[str]) -> list[str]:
     """Return srun's words for an MPI program.
 
     Raises:
         StartError: it mounts what ranks cannot have.
     """
-    known = {volume["name"]: volume for volume in volumes if volume["kind"] in ("host", "image")}
-    mounts = [_rank_mount(mount, known[mount["volume"]]) for mount in container["mounts"] if mount["volume"] in known]
+    known = {volume.name: volume for volume in volumes if volume.kind in ("host", "image")}
+    mounts = [_rank_mount(mount, known[mount.volume]) for mount in container.mounts if mount.volume in known]
     own = {place: source for place, source in _SHARED.items() if Path(place).exists()}
-    if container["mpi_home"]:
+    if container.mpi_home:
         home = pwd.getpwuid(os.getuid()).pw_dir
         own[home] = home
     mounts = [*(bind(source, place, read_only=False) for place, source in own.items()), *mounts]
@@ -79,20 +79,20 @@ def mpi_command(container: Container, volumes: list[Volume], argv: list[str]) ->
         *("--no-mount", "home,hostfs,bind-paths,cwd"),
         *gpus(),
         *(word for mount in mounts for word in ("--mount", mount)),
-        *("--pwd", container["cwd"] or "/", container["image"], *argv),
+        *("--pwd", container.cwd or "/", container.image, *argv),
     ]
     # The job was submitted with --export=NIL, which srun would take over: its tasks would have neither PATH nor env.
-    srun = ["srun", "--quiet", "--overlap", "--export=ALL", *container["mpi_flags"]]
+    srun = ["srun", "--quiet", "--overlap", "--export=ALL", *container.mpi_flags]
     return [*srun, "sh", "-c", _MEET, "sh", *apptainer]
 
 
 def _rank_mount(mount: Mount, volume: Volume) -> str:
-    if volume["kind"] == "image":
-        return bind(str(volume["path"]), mount["path"], read_only=True, part=f"/{mount['sub_path'] or ''}")
-    if mount["sub_path"]:
-        where = f"subPath {mount['sub_path']} of volume {volume['name']} is not offered with several tasks"
+    if volume.kind == "image":
+        return bind(str(volume.path), mount.path, read_only=True, part=f"/{mount.sub_path or ''}")
+    if mount.sub_path:
+        where = f"subPath {mount.sub_path} of volume {volume.name} is not offered with several tasks"
         raise StartError(f"{where}; mount the whole volume, or a hostPath of that folder")
-    return bind(str(volume["path"]), mount["path"], read_only=mount["read_only"])
+    return bind(str(volume.path), mount.path, read_only=mount.read_only)
 
 
 def mpi_environment(env: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
@@ -106,7 +106,7 @@ async def start_mpi(pod: Pod, container: Container, program: Program, pipes: Pip
     Raises:
         StartError: there is no srun.
     """
-    argv = mpi_command(container, pod.plan["volumes"], list(program.argv))
+    argv = mpi_command(container, pod.plan.volumes, list(program.argv))
     return await pod.processes.start(Program(argv, mpi_environment(program.env, os.environ)), Place(), pipes.theirs)
 
 
@@ -136,7 +136,7 @@ class Step:
         Raises:
             StartError: it gives none.
         """
-        path = self._pod.spaces.base / f"step-{self._container['name']}"
+        path = self._pod.spaces.base / f"step-{self._container.name}"
         with suppress(FileNotFoundError):
             path.unlink()
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as server:
@@ -221,11 +221,11 @@ class Step:
                 return found
             if tried < TRIES:
                 await asyncio.sleep(PAUSE_S * tried)
-        raise StartError(refusal(self._container["memory_mib"] or 0))
+        raise StartError(refusal(self._container.memory_mib or 0))
 
     async def _run_srun(self, processes: Processes, path: Path) -> Process:
         node = os.environ.get("SLURMD_NODENAME", "")
-        argv = step_command(self._container["name"], self._container["memory_mib"] or 0, node, str(path))
+        argv = step_command(self._container.name, self._container.memory_mib or 0, node, str(path))
         # What srun has to say belongs to the job's log.
         streams = (os.open(os.devnull, os.O_RDONLY), 2, 2)
         try:

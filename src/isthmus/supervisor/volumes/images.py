@@ -11,8 +11,8 @@ import os
 import shutil
 import signal
 
+from isthmus.podproto.plan import Volume
 from isthmus.supervisor.containers import outputs
-from isthmus.supervisor.plan import Volume
 from isthmus.supervisor.runtime.processes import Program, StartError, read_all
 from isthmus.supervisor.runtime.sandbox import START_S, STOP_S, Pod, environment
 from isthmus.supervisor.volumes.mounts import IMAGE_SERVERS, Folders
@@ -27,17 +27,17 @@ async def show(pod: Pod) -> None:
     Raises:
         StartError: one cannot be; the message names the volume.
     """
-    for volume in pod.plan["volumes"]:
-        if volume["kind"] == "image":
+    for volume in pod.plan.volumes:
+        if volume.kind == "image":
             status, said = await _run(pod, command(pod.folders, volume))
             if status:
-                raise StartError(f"volume {volume['name']}: {volume['path']} cannot be mounted: {said or status}")
+                raise StartError(f"volume {volume.name}: {volume.path} cannot be mounted: {said or status}")
 
 
 def command(folders: Folders, volume: Volume) -> list[str]:
     """Return the program that goes on in the background once the image is there."""
     name = next((name for name in IMAGE_SERVERS if shutil.which(name)), IMAGE_SERVERS[0])
-    return [name, "-o", _OPTIONS, str(volume["path"]), str(folders.volume(volume))]
+    return [name, "-o", _OPTIONS, str(volume.path), str(folders.volume(volume))]
 
 
 async def _run(pod: Pod, argv: list[str]) -> tuple[int, str]:

@@ -11,15 +11,15 @@ leads to, in `memory/parts`: Apptainer gets that place, which no container can c
 
 from __future__ import annotations
 
-import base64
 import errno
 import os
 import shutil
 import stat
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
-from isthmus.supervisor.plan import Keyed, Mount, Volume
+from isthmus.podproto.plan import File, Mount, Volume
 from isthmus.supervisor.runtime import linux, pause
 from isthmus.supervisor.volumes import fsgroup, paths
 
@@ -78,13 +78,13 @@ class Folders:
 
     def volume(self, volume: Volume) -> Path:
         """Where a volume's files are."""
-        if volume["kind"] == "host":
-            return Path(volume["path"] or "/")
-        if volume["kind"] == "image":
-            return self.images / volume["name"]
-        if volume["kind"] == "memory":
-            return self.base / "tmpfs" / volume["name"]
-        return (self.memory / "files" if volume["kind"] == "files" else self.disk) / volume["name"]
+        if volume.kind == "host":
+            return Path(volume.path or "/")
+        if volume.kind == "image":
+            return self.images / volume.name
+        if volume.kind == "memory":
+            return self.base / "tmpfs" / volume.name
+        return (self.memory / "files" if volume.kind == "files" else self.disk) / volume.name
 
 
 def prepare(folders: Folders, hosts: str, resolv: str) -> None:
@@ -108,7 +108,7 @@ def prepare(folders: Folders, hosts: str, resolv: str) -> None:
         path.chmod(0o644)
 
 
-def make(folders: Folders, volumes: list[Volume]) -> None:
+def make(folders: Folders, volumes: Iterable[Volume]) -> None:
     """Make all volumes.
 
     Raises:
@@ -118,10 +118,10 @@ def make(folders: Folders, volumes: list[Volume]) -> None:
         _make_named(folders, volume)
 
 
-def update(folders: Folders, volumes: list[Volume]) -> None:
+def update(folders: Folders, volumes: Iterable[Volume]) -> None:
     """Give volumes of files their new content; they must be there already."""
     for volume in volumes:
-        if volume["kind"] == "files":
+        if volume.kind == "files":
             _switch(folders, volume)
 
 
@@ -138,9 +138,9 @@ def source(folders: Folders, mount: Mount, volume: Volume, place: Path) -> str:
         VolumeError: `sub_path` leads out of the volume, or nowhere.
     """
     whole = folders.volume(volume)
-    if not mount["sub_path"]:
+    if not mount.sub_path:
         return str(whole)
-    part = _part(whole, mount["sub_path"], volume)
+    part = _part(whole, mount.sub_path, volume)
     try:
         # As open as a mount point must be: what is mounted there has its own mode.
         place.mkdir() if stat.S_ISDIR(os.fstat(part).st_mode) else place.touch(exist_ok=False)
@@ -154,7 +154,7 @@ def _part(whole: Path, path: str, volume: Volume) -> int:
     folder = os.open(whole, os.O_PATH | os.O_CLOEXEC)
     try:
         # What is made is as open as the volume: who may write there may write here.
-        mode = None if volume["kind"] == "image" else stat.S_IMODE(os.fstat(folder).st_mode)
+        mode = None if volume.kind == "image" else stat.S_IMODE(os.fstat(folder).st_mode)
         return paths.opened(folder, path, linux.BENEATH, mode)
     except OSError as error:
         raise VolumeError(_no_part(path, volume, error)) from error
@@ -164,14 +164,14 @@ def _part(whole: Path, path: str, volume: Volume) -> int:
 
 def _no_part(path: str, volume: Volume, error: OSError) -> str:
     if error.errno in (errno.EXDEV, errno.ELOOP):
-        return f"subPath {path} leads out of volume {volume['name']}; name a path inside it"
-    if error.errno == errno.ENOENT and volume["kind"] == "image":
-        return f"subPath {path} is not in the image of volume {volume['name']}; correct it"
+        return f"subPath {path} leads out of volume {volume.name}; name a path inside it"
+    if error.errno == errno.ENOENT and volume.kind == "image":
+        return f"subPath {path} is not in the image of volume {volume.name}; correct it"
     if error.errno == errno.ENOENT:
-        return f"subPath {path} of volume {volume['name']} is a link to nothing; correct it"
+        return f"subPath {path} of volume {volume.name} is a link to nothing; correct it"
     if error.errno == errno.ENOSYS:
-        return f"subPath {path} needs Linux 5.6 on the node (openat2); mount the whole volume {volume['name']}"
-    return f"subPath {path} of volume {volume['name']}: {os.strerror(error.errno or errno.EIO)}; correct it"
+        return f"subPath {path} needs Linux 5.6 on the node (openat2); mount the whole volume {volume.name}"
+    return f"subPath {path} of volume {volume.name}: {os.strerror(error.errno or errno.EIO)}; correct it"
 
 
 def fresh_parts(folders: Folders, container: str) -> Path:
@@ -227,23 +227,23 @@ def _make_named(folders: Folders, volume: Volume) -> None:
     try:
         _make(folders, volume)
     except (OSError, VolumeError) as error:
-        raise VolumeError(f"volume {volume['name']}: {error}") from error
+        raise VolumeError(f"volume {volume.name}: {error}") from error
 
 
 def _make(folders: Folders, volume: Volume) -> None:
-    path, kind = folders.volume(volume), volume["kind"]
+    path, kind = folders.volume(volume), volume.kind
     if kind == "host":
-        _check_host(path, volume["host_type"])
-        if volume["gid"] is not None:
-            _give_all(path, volume["gid"], is_kept=volume["is_group_kept"])
+        _check_host(path, volume.host_type)
+        if volume.gid is not None:
+            _give_all(path, volume.gid, is_kept=volume.is_group_kept)
         return
     path.mkdir(parents=True)
     if kind == "image":
         return
     if kind == "memory":
-        size = f",size={volume['size_bytes']}" if volume["size_bytes"] else ""
-        linux.mount(volume["name"], str(path), "tmpfs", _TMPFS, f"mode=0777{size}")
-    _give(path, 0o755 if kind == "files" else 0o777, volume["gid"])
+        size = f",size={volume.size_bytes}" if volume.size_bytes else ""
+        linux.mount(volume.name, str(path), "tmpfs", _TMPFS, f"mode=0777{size}")
+    _give(path, 0o755 if kind == "files" else 0o777, volume.gid)
     if kind == "files":
         _switch(folders, volume)
 
@@ -283,16 +283,16 @@ def _switch(folders: Folders, volume: Volume) -> None:
     """
     path = folders.volume(volume)
     staged = Path(tempfile.mkdtemp(dir=folders.staging, prefix="..", suffix=".data"))
-    _give(staged, 0o755, volume["gid"])
-    for file in volume["files"]:
-        _write(staged, file, volume["gid"])
+    _give(staged, 0o755, volume.gid)
+    for file in volume.files:
+        _write(staged, file, volume.gid)
     staged.rename(path / staged.name)
     link = path / "..data"
     old = [entry for entry in path.iterdir() if entry.name.startswith("..") and entry.name != staged.name]
     fresh = folders.staging / "..data"
     fresh.symlink_to(staged.name)
     fresh.replace(link)
-    names = {Path(file["path"]).parts[0] for file in volume["files"]}
+    names = {Path(file.path).parts[0] for file in volume.files}
     for name in names:
         if not (path / name).is_symlink():
             (path / name).symlink_to(Path("..data") / name)
@@ -305,17 +305,17 @@ def _switch(folders: Folders, volume: Volume) -> None:
             shutil.rmtree(entry, ignore_errors=True)
 
 
-def _write(folder: Path, file: Keyed, gid: int | None) -> None:
-    parts = Path(file["path"]).parts
-    if not parts or Path(file["path"]).is_absolute() or ".." in parts:
-        raise VolumeError(f"{file['path']!r} is no path inside a volume")
+def _write(folder: Path, file: File, gid: int | None) -> None:
+    parts = Path(file.path).parts
+    if not parts or Path(file.path).is_absolute() or ".." in parts:
+        raise VolumeError(f"{file.path!r} is no path inside a volume")
     path = folder.joinpath(*parts)
     path.parent.mkdir(parents=True, exist_ok=True)
     # Whoever the container runs as may pass: sbatch hands on the control plane's umask, 077.
     for parent in path.relative_to(folder).parents[:-1]:
         _give(folder / parent, 0o755, gid)
-    path.write_bytes(base64.b64decode(file["data"]))
-    _give(path, file["mode"] & 0o777, gid)
+    path.write_bytes(file.data)
+    _give(path, file.mode & 0o777, gid)
 
 
 def _give(path: Path, mode: int, gid: int | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from isthmus.supervisor.plan import Plan
+from isthmus.podproto.plan import Plan
 
 
 def hosts(plan: Plan, addresses: list[str]) -> str:
@@ -12,17 +12,17 @@ def hosts(plan: Plan, addresses: list[str]) -> str:
 
     The first line is by what programs, Kubernetes' own tests among them, know who wrote it.
     """
-    if plan["host_network"]:
+    if plan.host_network:
         lines = ["# Kubernetes-managed hosts file (host network).", *_of_host()]
     else:
-        own = "\t".join(filter(None, (plan["fqdn"], plan["hostname"])))
+        own = "\t".join(filter(None, (plan.fqdn, plan.hostname)))
         lines = [
             "# Kubernetes-managed hosts file.",
             "127.0.0.1\tlocalhost",
             "::1\tlocalhost ip6-localhost ip6-loopback",
         ]
         lines += [f"{address}\t{own}" for address in addresses]
-    lines += ["\t".join([host["address"], *host["names"]]) for host in plan["hosts"]]
+    lines += ["\t".join([host.address, *host.names]) for host in plan.hosts]
     return "\n".join([*lines, ""])
 
 
@@ -35,13 +35,13 @@ def _of_host() -> list[str]:
 
 def resolv(plan: Plan) -> str:
     """Return /etc/resolv.conf; without nameservers the node's own."""
-    dns = plan["dns"]
-    if not dns["nameservers"]:
+    dns = plan.dns
+    if not dns.nameservers:
         try:
             return Path("/etc/resolv.conf").read_text(encoding="utf-8")
         except OSError:
             return ""
-    lines = [f"nameserver {address}" for address in dns["nameservers"]]
-    lists = {"search": dns["searches"], "options": dns["options"]}
+    lines = [f"nameserver {address}" for address in dns.nameservers]
+    lists = {"search": dns.searches, "options": dns.options}
     lines += [f"{key} {' '.join(words)}" for key, words in lists.items() if words]
     return "\n".join([*lines, ""])

@@ -172,6 +172,7 @@ _PLACE: dict[str, Check] = {
 _HELLO: dict[str, Check] = {
     **_PLACE,
     "has_plan": _flag,
+    "versions": lambda value: isinstance(value, list) and len(value) <= _FEATURES and all(map(_NUMBER, value)),
     "features": lambda value: isinstance(value, list) and len(value) <= _FEATURES and all(map(_text, value)),
 }
 _REPORT: dict[str, Check] = {
