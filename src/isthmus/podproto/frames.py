@@ -13,9 +13,8 @@ import json
 import struct
 from asyncio import StreamReader
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 # A frame with its length field, and a whole message.
 MAX_BYTES = 1 << 20
@@ -45,8 +44,7 @@ class FrameError(Exception):
     """The other side does not speak this protocol."""
 
 
-@dataclass(frozen=True, slots=True)
-class Data:
+class Data(NamedTuple):
     """Some bytes of a stream; none close the channel."""
 
     stream: int

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
+from isthmus.podproto import folder as names
 from isthmus.podproto import frames
 from isthmus.podproto.frames import Data, FrameError, Message
 from isthmus.supervisor.home import Work
@@ -122,8 +123,8 @@ class Channel:
         return await asyncio.open_connection(address, port, ssl=tls, server_hostname=SERVER_NAME)
 
     def _look(self) -> tuple[str, int, ssl.SSLContext]:
-        where = json.loads((self._folder / "kubelet.json").read_text(encoding="utf-8"))
-        return where["address"], where["port"], tls_context(self._folder / "credential")
+        where = json.loads((self._folder / names.ADDRESS).read_text(encoding="utf-8"))
+        return where["address"], where["port"], tls_context(self._folder / names.CREDENTIAL)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(frames.message(self._listener.hello()))
@@ -169,6 +170,6 @@ def tls_context(folder: Path) -> ssl.SSLContext:
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    context.load_verify_locations(folder / "ca.crt")
-    context.load_cert_chain(folder / "tls.crt", folder / "tls.key")
+    context.load_verify_locations(folder / names.AUTHORITY)
+    context.load_cert_chain(folder / names.CERTIFICATE, folder / names.KEY)
     return context

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from isthmus.podproto import folder as names
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -55,7 +57,7 @@ class Facts:
 
 def _address_towards(folder: Path) -> str:
     with suppress(OSError, ValueError, KeyError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        where = json.loads((folder / "kubelet.json").read_text(encoding="utf-8"))
+        where = json.loads((folder / names.ADDRESS).read_text(encoding="utf-8"))
         # Nothing is sent: the kernel only chooses the way.
         probe.connect((where["address"], where["port"]))
         return str(probe.getsockname()[0])

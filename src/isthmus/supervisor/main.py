@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.podproto import WINDOWS, versions
+from isthmus.podproto import folder as names
 from isthmus.podproto import plan as plans
 from isthmus.podproto.frames import Data, Message
 from isthmus.podproto.plan import Plan, PlanError
@@ -53,7 +54,7 @@ class Supervisor:
         self._facts = facts
         # What waits for a sync, for room in a log, and for what is read, do not wait for one another.
         self._reports, self._logs, self._reads = Home("reports"), Home("logs"), Home("reads")
-        self._report = Report(folder / "report.json", facts.told(folder.name), self._reports.run)
+        self._report = Report(folder / names.REPORT, facts.told(folder.name), self._reports.run)
         self._channel = Channel(folder, self, self._reads.call)
         self._report.changed = self._channel.report_changed
         self._pod = PodRunner(spaces, Processes(), self._report, facts.variables(), folder, self._logs.run)

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from isthmus.podproto import folder as names
 from isthmus.podproto import plan as plans
 from isthmus.podproto.plan import Container, Plan, Volume
 from isthmus.supervisor import home
@@ -192,7 +193,7 @@ class PodRunner:
         if self._stop_asked.is_set():
             return None
         name = container.name
-        logs = partial(LogWriter, self._folder / "logs" / name, run=self._run_home)
+        logs = partial(LogWriter, self._folder / names.LOGS / name, run=self._run_home)
         runner = Runner(self._running(), container, policy, self._report, logs, target)
         self._runners[name] = runner
         self._tasks[name] = asyncio.ensure_future(runner.run())

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.podproto.logs import nanoseconds
 from isthmus.supervisor import clock
 from isthmus.supervisor.containers import stats
 from isthmus.supervisor.runtime import cgroups, linux, namespaces, pause
@@ -82,11 +83,11 @@ def test_usage_of_a_process():
     ],
 )
 def test_moments_are_read(text, told):
-    assert clock.nanoseconds(text) == told
+    assert nanoseconds(text) == told
 
 
 def test_moments_are_written_as_they_are_read():
-    assert clock.nanoseconds(clock.precise(1_795_255_200_000_000_007)) == 1_795_255_200_000_000_007
+    assert nanoseconds(clock.precise(1_795_255_200_000_000_007)) == 1_795_255_200_000_000_007
 
 
 V1 = "12:cpu:/x\n4:memory:{path}\n0::/other\n"

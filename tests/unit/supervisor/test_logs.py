@@ -3,9 +3,11 @@ import re
 
 import pytest
 
-from isthmus.supervisor.containers import logread, logs
-from isthmus.supervisor.containers.logread import Wanted, read
-from isthmus.supervisor.containers.logs import STDERR, STDOUT, LogWriter
+from isthmus.podproto import logs as form
+from isthmus.podproto.logs import STDERR, STDOUT, LogOptions
+from isthmus.supervisor.containers import logs
+from isthmus.supervisor.containers.logread import read
+from isthmus.supervisor.containers.logs import LogWriter
 from tests.support.fakes import homes
 
 RECORD = re.compile(rb"\d{4}-\d\d-\d\dT[\d:]{8}\.\d{9}Z (stdout|stderr) ([FP]) (.*)\n")
@@ -22,7 +24,7 @@ def records(log):
 
 def shown(log, **wanted):
     async def whole():
-        return b"".join([piece async for piece in read(log, Wanted(**wanted), homes.call)])
+        return b"".join([piece async for piece in read(log, LogOptions(**wanted), homes.call)])
 
     return asyncio.run(whole())
 
@@ -37,7 +39,7 @@ def test_lines_are_records_of_their_stream(log):
 
 
 def test_long_line_is_written_in_parts_and_read_as_one(log):
-    line = b"x" * (logs.LINE_BYTES * 2 + 5)
+    line = b"x" * (form.LINE_BYTES * 2 + 5)
     log.write(STDOUT, line)
     log.write(STDOUT, b"\nnext\n")
     assert [mark for _, mark, _ in records(log)] == [b"P", b"P", b"F", b"F"]
@@ -58,7 +60,7 @@ def test_file_is_rotated_at_its_size_and_read_across(log, monkeypatch):
 @pytest.mark.parametrize("chunk", [7, 50, 64, 1000])
 def test_last_lines_are_found_from_the_end_of_both_files(log, monkeypatch, chunk):
     monkeypatch.setattr(logs, "SIZE_BYTES", 1000)
-    monkeypatch.setattr(logread, "_CHUNK_BYTES", chunk)
+    monkeypatch.setattr(form, "_BLOCK_BYTES", chunk)
     lines = [b"line %d\n" % number for number in range(30)]
     for line in lines:
         log.write(STDOUT, line)
@@ -96,9 +98,9 @@ def test_nothing_older_is_shown(log):
     log.write(STDOUT, b"new\n")
     moment = log.path.read_bytes().splitlines()[1].split()[0].decode()
     request = {"since": moment}
-    assert shown(log, since_ns=Wanted.read(request).since_ns) == b"new\n"
+    assert shown(log, since=LogOptions.read(request).since) == b"new\n"
     with pytest.raises(ValueError, match="no RFC 3339 moment"):
-        Wanted.read({"since": "yesterday"})
+        LogOptions.read({"since": "yesterday"})
 
 
 def test_follower_sees_what_comes_also_across_a_rotation(log, monkeypatch):
@@ -108,7 +110,7 @@ def test_follower_sees_what_comes_also_across_a_rotation(log, monkeypatch):
         got = []
 
         async def reader():
-            got.extend([piece async for piece in read(log, Wanted(follow=True, tail=0), homes.call)])
+            got.extend([piece async for piece in read(log, LogOptions(follow=True, tail=0), homes.call)])
 
         log.write(STDOUT, b"before\n")
         task = asyncio.ensure_future(reader())

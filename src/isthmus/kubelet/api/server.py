@@ -120,12 +120,12 @@ class Server:
 
     async def _logs(self, request: web.Request) -> web.StreamResponse:
         pod, container = self._container(request)
-        wanted = logs.Wanted.read(request.query, datetime.now(UTC))
+        options = logs.options(request.query, datetime.now(UTC))
         uid = pod["metadata"]["uid"]
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
         end = GONE
         if connection := self._pods.connection(uid):
-            stream = await connection.open({"type": "logs", "container": container, **wanted.to_json()})
+            stream = await connection.open({"type": "logs", "container": container, **options.to_json()})
             end = await _pass_on(stream, request, response)
         if response.prepared:
             if end.is_gone:
@@ -138,7 +138,7 @@ class Server:
         await response.prepare(request)
         # A supervisor that left just now has said nothing; the file it leaves says all.
         if end.is_gone:
-            pieces = logs.kept(await asyncio.to_thread(self._pods.folder(uid).logs, container), wanted)
+            pieces = logs.kept(await asyncio.to_thread(self._pods.folder(uid).logs, container), options)
             while piece := await asyncio.to_thread(_joined, pieces):
                 await response.write(piece)
         return response

@@ -22,6 +22,7 @@ from shutil import rmtree
 from typing import Any
 
 from isthmus.kubelet.credentials import Authority
+from isthmus.podproto import folder as names
 from isthmus.podproto import reports
 from isthmus.podproto.reports import ReportError
 from isthmus.support import durable
@@ -48,36 +49,36 @@ class PodFolder:
     def accept(self, pod: dict[str, Any]) -> None:
         """Keep a pod; the folder is its owner's alone."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._write("pod.json", pod)
+        self._write(names.POD, pod)
 
     def pod(self) -> dict[str, Any] | None:
         """Return the pod as it was accepted; None when it was not."""
-        return self._read("pod.json")
+        return self._read(names.POD)
 
     def set_job(self, job: str) -> None:
         """Keep the pod's job."""
-        self._write("job.json", {"schema": SCHEMA, "job": job, "submitted": datetime.now(UTC).isoformat()})
+        self._write(names.JOB, {"schema": SCHEMA, "job": job, "submitted": datetime.now(UTC).isoformat()})
 
     def job(self) -> str | None:
         """Return the pod's job; None when none is known."""
-        kept = self._read("job.json")
+        kept = self._read(names.JOB)
         return str(kept["job"]) if kept else None
 
     def submitted(self) -> str | None:
         """Return when the job was submitted, RFC 3339."""
-        kept = self._read("job.json")
+        kept = self._read(names.JOB)
         return str(kept["submitted"]) if kept else None
 
     def report(self) -> dict[str, Any] | None:
         """Return the supervisor's last report; None for what is none, or cannot be read: the channel brings it, too."""
         try:
-            return reports.checked(self._read("report.json") or {})
+            return reports.checked(self._read(names.REPORT) or {})
         except (ReportError, OSError):
             return None
 
     def last_words(self) -> str:
         """Return the last lines of the job's log, as one; empty for none."""
-        with suppress(OSError), (self.path / "slurm.log").open("rb") as file:
+        with suppress(OSError), (self.path / names.JOB_LOG).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _WORDS_BYTES))
             lines = file.read().decode(errors="replace").splitlines()
             return "; ".join([line.strip() for line in lines if line.strip()][-_WORDS_LINES:])
@@ -86,32 +87,30 @@ class PodFolder:
     def set_address(self, address: str, port: int) -> None:
         """Write where the supervisor finds the kubelet, unless that stands there: a sync costs a file server."""
         where = {"schema": SCHEMA, "address": address, "port": port}
-        if self._read("kubelet.json") != where:
-            self._write("kubelet.json", where)
+        if self._read(names.ADDRESS) != where:
+            self._write(names.ADDRESS, where)
 
     def renew_credential(self, authority: Authority) -> None:
         """Make a credential where there is none, or an old one; what is believed is always told."""
-        folder = self.path / "credential"
+        folder = self.path / names.CREDENTIAL
         folder.mkdir(mode=0o700, exist_ok=True)
-        if _text(folder / "ca.crt") != authority.certificate:
-            durable.write(folder / "ca.crt", authority.certificate, 0o600)
-        present = _text(folder / "tls.crt")
+        if _text(folder / names.AUTHORITY) != authority.certificate:
+            durable.write(folder / names.AUTHORITY, authority.certificate, 0o600)
+        present = _text(folder / names.CERTIFICATE)
         if present and not authority.is_due(present, datetime.now(UTC)):
             return
         made = authority.pod(self.uid)
         # The certificate comes last: it says that the key is there.
-        durable.write(folder / "tls.key", made.key, 0o600)
-        durable.write(folder / "tls.crt", made.certificate, 0o600)
+        durable.write(folder / names.KEY, made.key, 0o600)
+        durable.write(folder / names.CERTIFICATE, made.certificate, 0o600)
 
     def drop_credential(self) -> None:
         """Remove the key of a pod whose job has ended."""
-        rmtree(self.path / "credential", ignore_errors=True)
+        rmtree(self.path / names.CREDENTIAL, ignore_errors=True)
 
     def logs(self, container: str) -> list[list[Path]]:
         """Return the files of a container's runs, oldest first: each its log, and before it the rotated part."""
-        runs = [path for path in (self.path / "logs" / container).glob("*.log") if path.stem.isdecimal()]
-        parts = [[path.with_name(f"{path.name}.1"), path] for path in sorted(runs, key=lambda path: int(path.stem))]
-        return [[path for path in files if path.exists()] for files in parts]
+        return names.runs(self.path / names.LOGS / container)
 
     def remove(self) -> None:
         """Remove everything; job.json last but the folder, so that a crash half-way leaves a known job."""
@@ -121,7 +120,7 @@ class PodFolder:
             # A file may go by itself meanwhile, such as one that is just being written; the others stay to be removed.
             with suppress(FileNotFoundError):
                 for path in self.path.iterdir():
-                    if path.name != "job.json":
+                    if path.name != names.JOB:
                         rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
                 rmtree(self.path)
 

@@ -15,6 +15,7 @@ from isthmus.kubelet.translate.resources import demand
 from isthmus.model.network import Driver
 from isthmus.model.pod_inputs import Object, Settings
 from isthmus.model.pod_job import Job
+from isthmus.podproto import folder as names
 
 # Slurm's own, sbatch(1): the largest --nice, and the seconds from SIGTERM to SIGKILL at the end of the time (KillWait).
 _NICE_MAX = 2**31 - 3
@@ -40,7 +41,7 @@ def job(pod: Object, settings: Settings, namespace: Object | None = None, volume
     options: dict[str, str | None] = {
         "job-name": pod["metadata"]["name"],
         "comment": uid,
-        "output": f"{folder}/slurm.log".replace("%", "%%"),
+        "output": f"{folder}/{names.JOB_LOG}".replace("%", "%%"),
         # Nothing of who submits; the script sets what the supervisor needs.
         "export": "NIL",
         "no-requeue": None,

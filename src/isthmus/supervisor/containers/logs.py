@@ -1,8 +1,7 @@
-"""A container's log: files in the CRI's format, written here, read by `logread`.
+"""A container's log as it is written; `logread` reads it.
 
-A line is `TIME stdout|stderr F|P text`; P means that the line goes on in the next record of its stream. Each start of a
-container has a file, `<restart>.log`; beyond SIZE_BYTES it becomes `<restart>.log.1` and a new one begins. Of earlier
-starts only the last is kept.
+Each start of a container has a file; beyond SIZE_BYTES it is rotated and a new one begins. Of earlier starts only the
+last is kept. What a record is, and the names of the files: `podproto.logs` and `podproto.folder`.
 
 A program never waits long for its log. Records wait in memory while the home is slow or takes nothing, up to
 WAITING_BYTES; what comes then is dropped, and a record of its own says how many lines that were.
@@ -17,13 +16,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from isthmus.podproto import folder as names
+from isthmus.podproto import logs as form
+from isthmus.podproto.logs import LINE_BYTES, STDERR, STDOUT
 from isthmus.supervisor import clock, home
 from isthmus.supervisor.runtime.processes import say
 
 SIZE_BYTES = 10 << 20
-# A longer line is written in parts (kubelet's limit).
-LINE_BYTES = 16 << 10
-STDOUT, STDERR = b"stdout", b"stderr"
 WAITING_BYTES = 1 << 20
 # Of the last lines, for a termination message.
 _RECENT_BYTES = 1 << 13
@@ -46,7 +45,7 @@ class LogWriter:
     """
 
     def __init__(self, folder: Path, restart: int, run: home.Run) -> None:
-        self.path = folder / f"{restart}.log"
+        self.path = names.log(folder, restart)
         self._run = run
         self._file = _File(self.path, restart)
         self._parts = {STDOUT: b"", STDERR: b""}
@@ -64,17 +63,17 @@ class LogWriter:
     @property
     def files(self) -> list[Path]:
         """What there is of it, oldest first."""
-        return [path for path in (self.path.with_name(f"{self.path.name}.1"), self.path) if path.exists()]
+        return names.parts(self.path)
 
     def write(self, stream: bytes, content: bytes) -> None:
         """Add what the container has written; the end of an unfinished line waits for more."""
         lines = (self._parts[stream] + content).split(b"\n")
         self._parts[stream] = lines.pop()
         moment = clock.precise().encode()
-        records = [record for line in lines for record in _records(moment, stream, line)]
+        records = [record for line in lines for record in form.records(moment, stream, line)]
         while len(self._parts[stream]) >= LINE_BYTES:
             part, self._parts[stream] = self._parts[stream][:LINE_BYTES], self._parts[stream][LINE_BYTES:]
-            records.append(_record(moment, stream, b"P", part))
+            records.append(form.record(moment, stream, form.PART, part))
         self._add(records)
         self._flush()
 
@@ -102,7 +101,7 @@ class LogWriter:
         moment = clock.precise().encode()
         for stream, rest in self._parts.items():
             if rest:
-                self._add([_record(moment, stream, b"F", rest)])
+                self._add([form.record(moment, stream, form.WHOLE, rest)])
         self._flush()
         if not self.closed:
             asyncio.get_running_loop().call_later(CLOSE_S, self._finish)
@@ -113,7 +112,7 @@ class LogWriter:
         return b"\n".join(texts[-most_lines:])[-most_bytes:].decode(errors="replace")
 
     def _add(self, records: list[bytes]) -> None:
-        texts = b"".join(record.split(b" ", 3)[3] for record in records)
+        texts = b"".join(map(form.text, records))
         self._recent = (self._recent + texts)[-_RECENT_BYTES:]
         for record in records:
             self._keep(record)
@@ -124,7 +123,7 @@ class LogWriter:
             return
         if self._lost:
             text = f"[isthmus] {self._lost} lines are missing: the home did not take them ({self.error or 'too slow'})"
-            marker = _record(clock.precise().encode(), STDERR, b"F", text.encode())
+            marker = form.record(clock.precise().encode(), STDERR, form.WHOLE, text.encode())
             self._lost = 0
             self.waiting.append(marker)
             self._waiting_bytes += len(marker)
@@ -169,7 +168,7 @@ class LogWriter:
         if self._closing and self._lost and self._waiting_bytes < WAITING_BYTES:
             text = f"[isthmus] {self._lost} lines are missing: the home did not take them"
             self._lost = 0
-            self.waiting.append(_record(clock.precise().encode(), STDERR, b"F", text.encode()))
+            self.waiting.append(form.record(clock.precise().encode(), STDERR, form.WHOLE, text.encode()))
             self._waiting_bytes += len(self.waiting[-1])
 
     def _fails(self, why: str) -> None:
@@ -246,20 +245,9 @@ class _File:
 
     def _turn(self) -> None:
         """Begin a new file."""
-        self._path.replace(self._path.with_name(f"{self._path.name}.1"))
+        self._path.replace(names.rotated(self._path))
         self.close()
         self._descriptor = self._open()
-
-
-def _record(moment: bytes, stream: bytes, mark: bytes, text: bytes) -> bytes:
-    return b" ".join((moment, stream, mark, text)) + b"\n"
-
-
-def _records(moment: bytes, stream: bytes, line: bytes) -> list[bytes]:
-    starts = range(0, max(len(line), 1), LINE_BYTES)
-    parts = [line[start : start + LINE_BYTES] for start in starts]
-    marks = [b"P"] * (len(parts) - 1) + [b"F"]
-    return [_record(moment, stream, mark, part) for mark, part in zip(marks, parts, strict=True)]
 
 
 def _forget(folder: Path, before: int) -> None:

@@ -7,8 +7,9 @@ import os
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from isthmus.podproto.logs import STDERR, STDOUT
 from isthmus.supervisor.containers import outputs
-from isthmus.supervisor.containers.logs import STDERR, STDOUT, LogWriter
+from isthmus.supervisor.containers.logs import LogWriter
 from isthmus.supervisor.containers.outputs import Pipes, Sink
 
 # Gets the name of the stream and what was written to it.

@@ -19,10 +19,11 @@ from typing import Any, Protocol
 from isthmus.podproto import frames, windows
 from isthmus.podproto.frames import Channel as Of
 from isthmus.podproto.frames import Data, Message
+from isthmus.podproto.logs import STDOUT as OUT
+from isthmus.podproto.logs import LogOptions
 from isthmus.supervisor.channel import Channel
 from isthmus.supervisor.containers import logread, outputs, stats
 from isthmus.supervisor.containers.container import Runner
-from isthmus.supervisor.containers.logs import STDOUT as OUT
 from isthmus.supervisor.report import Exit
 from isthmus.supervisor.runtime.processes import StartError
 
@@ -241,7 +242,7 @@ class Streams:
         if log is None:
             which = "an earlier" if stream.request["previous"] else "a"
             raise StartError(f"container {runner.name} has not had {which} start")
-        async for piece in logread.read(log, logread.Wanted.read(stream.request), self._call):
+        async for piece in logread.read(log, LogOptions.read(stream.request), self._call):
             await stream.send(Of.STDOUT, piece)
 
     async def _forward(self, stream: Stream) -> None:
