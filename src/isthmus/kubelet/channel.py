@@ -19,6 +19,7 @@ from typing import Any, Protocol
 from isthmus.podproto import WINDOWS, frames, reports, versions, windows
 from isthmus.podproto.frames import Data, FrameError
 from isthmus.podproto.reports import ReportError
+from isthmus.podproto.versions import VersionError
 
 # Without windows: what a reader may leave lying, in frames, and for how long, before his stream ends.
 _QUEUE = 128
@@ -135,7 +136,7 @@ class Connection:
         writer: to it.
 
     Raises:
-        FrameError: it speaks no version that this kubelet does.
+        VersionError: it speaks none that this kubelet does.
     """
 
     def __init__(self, uid: str, hello: dict[str, Any], writer: asyncio.StreamWriter) -> None:
@@ -260,7 +261,7 @@ class ChannelServer:
             self._there[name] = connection
             await self._listener.connected(connection)
             await self._listen(connection, reader)
-        except (FrameError, ReportError, TimeoutError) as error:
+        except (FrameError, ReportError, VersionError, TimeoutError) as error:
             _log.warning("pod %s does not speak the protocol: %s", name, error)
         except (asyncio.IncompleteReadError, OSError, ssl.SSLError):
             _log.debug("pod %s went away", name)

@@ -15,10 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from isthmus.podproto.frames import FrameError
-
 # From the oldest to the newest.
 SPOKEN = (1,)
+
+
+class VersionError(Exception):
+    """Two sides have no version in common."""
 
 
 def said(spoken: Sequence[int] = SPOKEN) -> dict[str, Any]:
@@ -34,12 +36,14 @@ def agreed(hello: Mapping[str, Any], spoken: Sequence[int] = SPOKEN) -> int:
         spoken: the kubelet's.
 
     Raises:
-        FrameError: there is none, or the hello says none.
+        VersionError: there is none, or the hello says none.
     """
     theirs = hello.get("versions", [hello.get("version")])
     if not isinstance(theirs, list) or not all(type(one) is int for one in theirs):
-        raise FrameError("a hello without a version")
+        raise VersionError("a hello without a version")
     if common := set(theirs) & set(spoken):
         return int(max(common))
     ours, others = (", ".join(map(str, sorted(some))) for some in (spoken, theirs))
-    raise FrameError(f"it speaks version {others}, this kubelet {ours}; let its node and the cluster have one release")
+    raise VersionError(
+        f"it speaks version {others}, this kubelet {ours}; give its node and the kubelet one release"
+    )

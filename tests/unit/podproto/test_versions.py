@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.podproto import WINDOWS, plan, reports, versions
-from isthmus.podproto.frames import FrameError
+from isthmus.podproto.versions import VersionError
 
 KEPT = json.loads((Path(__file__).parents[2] / "support/pods/contract_v1.json").read_text())
 KUBELET, SUPERVISOR = KEPT["kubelet"], KEPT["supervisor"]
@@ -72,11 +72,13 @@ def test_newest_version_that_both_speak_is_agreed_on(supervisor, kubelet, spoken
 
 def test_hello_without_a_list_is_of_one_version():
     assert versions.agreed(SUPERVISOR["hello"], (1, 2)) == 1
-    with pytest.raises(FrameError, match=r"it speaks version 1, this kubelet 2, 3; let its node and the cluster have"):
+    with pytest.raises(
+        VersionError, match=r"it speaks version 1, this kubelet 2, 3; give its node"
+    ):
         versions.agreed(SUPERVISOR["hello"], (2, 3))
 
 
 @pytest.mark.parametrize("hello", [{}, {"version": None}, {"versions": 1}, {"versions": ["1"]}, {"versions": [True]}])
 def test_hello_that_names_no_version_is_refused(hello):
-    with pytest.raises(FrameError):
+    with pytest.raises(VersionError):
         versions.agreed(hello)
