@@ -6,15 +6,13 @@ import json
 import os
 import socket
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from isthmus.podproto import folder as names
 
 
-@dataclass(frozen=True)
-class Facts:
+class Facts(NamedTuple):
     """What only this node knows.
 
     Attributes:

@@ -12,9 +12,8 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from isthmus.supervisor import clock, home
 from isthmus.supervisor.runtime.processes import say
@@ -28,8 +27,7 @@ RETRY_S = 2.0
 _KEPT = ("exit_code", "signal", "reason", "message", "started", "finished")
 
 
-@dataclass(frozen=True)
-class Exit:
+class Exit(NamedTuple):
     """How a container ended.
 
     Attributes:
