@@ -44,6 +44,4 @@ def agreed(hello: Mapping[str, Any], spoken: Sequence[int] = SPOKEN) -> int:
     if common := set(theirs) & set(spoken):
         return int(max(common))
     ours, others = (", ".join(map(str, sorted(some))) for some in (spoken, theirs))
-    raise VersionError(
-        f"it speaks version {others}, this kubelet {ours}; give its node and the kubelet one release"
-    )
+    raise VersionError(f"it speaks version {others}, this kubelet {ours}; give its node and the kubelet one release")

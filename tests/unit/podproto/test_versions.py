@@ -72,9 +72,7 @@ def test_newest_version_that_both_speak_is_agreed_on(supervisor, kubelet, spoken
 
 def test_hello_without_a_list_is_of_one_version():
     assert versions.agreed(SUPERVISOR["hello"], (1, 2)) == 1
-    with pytest.raises(
-        VersionError, match=r"it speaks version 1, this kubelet 2, 3; give its node"
-    ):
+    with pytest.raises(VersionError, match=r"it speaks version 1, this kubelet 2, 3; give its node"):
         versions.agreed(SUPERVISOR["hello"], (2, 3))
 
 
