@@ -13,15 +13,18 @@ from handbook.markdown import block, code, page, table
 from handbook.source import constant, modules
 from isthmus.kubelet.admit import fields, volumes
 from isthmus.kubelet.admit import pod as refusals
+from isthmus.kubelet.slurm import annotations as notes
 from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.translate import identity
 
 _ANNOTATIONS = {
-    flags.FLAGS: "options of sbatch that say what the job needs, where and when: `--constraint=a100 --time=30`",
-    flags.MPI_FLAGS: "options of srun, for a container that runs as several tasks: `--mpi=pmix`",
-    flags.MPI_HOME: '`"true"`: tasks see the user\'s home; otherwise they do not',
-    flags.ACCOUNT: "account of the pod's job; on a Namespace, for all its pods",
-    flags.PARTITION: "partition of the pod's job; on a Namespace, for all its pods",
+    notes.FLAGS: "options of sbatch that say what the job needs, where and when: `--constraint=a100 --time=30`",
+    notes.MPI_FLAGS: "options of srun, for a container that runs as several tasks: `--mpi=pmix`",
+    notes.MPI_CONTAINER: "which container of several runs as several tasks; `main` without it",
+    notes.MPI_WRAPPER: '`"true"`: words of its command before `--` run once, what follows is the tasks\' program',
+    notes.MPI_HOME: '`"true"`: tasks see the user\'s home; otherwise they do not',
+    notes.ACCOUNT: "account of the pod's job; on a Namespace, for all its pods",
+    notes.PARTITION: "partition of the pod's job; on a Namespace, for all its pods",
 }
 
 
@@ -34,9 +37,10 @@ def text(root: Path) -> str:
         " `UnsupportedPod` and the messages below.",
         "## Annotations",
         table(("annotation", "what it asks for"), ((code(name), said) for name, said in explained().items())),
-        f"Options that `{flags.FLAGS}` takes, in their long or short form:",
+        f"Each may be written with `{notes.SYNONYM}/` as well.",
+        f"Options that `{notes.FLAGS}` takes, in their long or short form:",
         block(_wrapped(flags.SBATCH)),
-        f"Options that `{flags.MPI_FLAGS}` takes:",
+        f"Options that `{notes.MPI_FLAGS}` takes:",
         block(_wrapped(flags.SRUN)),
         "Refused with a reason of their own; all others are refused as unknown:",
         table(("option", "why"), ((code(f"--{name}"), why) for name, why in sorted(flags.REASONS.items()))),
@@ -73,7 +77,7 @@ def explained() -> Mapping[str, str]:
     Raises:
         KeyError: the code has an annotation that nobody explained here.
     """
-    known = {value for name, value in vars(flags).items() if isinstance(value, str) and "/" in value and name.isupper()}
+    known = {value for name, value in vars(notes).items() if isinstance(value, str) and "/" in value and name.isupper()}
     if known != set(_ANNOTATIONS):
         raise KeyError(f"annotations {sorted(known ^ set(_ANNOTATIONS))}: explain them in {__name__}, or remove them")
     return _ANNOTATIONS

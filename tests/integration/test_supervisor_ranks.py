@@ -1,13 +1,19 @@
 """What the ranks of an MPI container have of their pod, on real Apptainer."""
 
+from tests.support.fakes.kubelet import wait_for_log
 from tests.support.pods.plans import container, mount, plan, volume
+
+
+def lines(pod, name="main", stream="stdout"):
+    """Return what a container has written."""
+    found = (pod.folder / f"logs/{name}/0.log").read_text().splitlines()
+    return [line.split(" ", 3)[3] for line in found if f" {stream} " in line]
 
 
 def said(pod, script, *volumes, **rest):
     """Return what a rank writes."""
     pod.run(plan(container("main", script, mpi=True, mpi_flags=["--mpi=pmix"], **rest), volumes=[*volumes])).ended()
-    lines = (pod.folder / "logs/main/0.log").read_text().splitlines()
-    return [line.split(" ", 3)[3] for line in lines if " stdout " in line]
+    return lines(pod)
 
 
 def test_ranks_see_volumes_that_are_images(pod):
@@ -62,3 +68,69 @@ def test_ranks_get_no_part_of_a_folder_that_others_may_change(pod):
 
 def test_ranks_have_a_place_for_what_is_temporary(pod):
     assert said(pod, "touch /tmp/x && ls /tmp/x; ls -A /var/tmp") == ["/tmp/x"]
+
+
+SHARED = [mount("box", "/box"), mount("box", "/part", sub_path="a/b"), mount("keys", "/keys")]
+
+
+def boxes():
+    data = {"path": "key", "mode": 0o640, "data": "c2VjcmV0"}
+    return [volume("box", "dir"), volume("keys", "files", files=[data]), volume("memory", "memory")]
+
+
+def test_ranks_of_the_first_node_see_the_pods_own_volumes(pod):
+    """As the user himself all the same."""
+    script = "cat /keys/key; echo; touch /keys/x 2>&1; echo new >/box/rank; echo part >/part/rank; id -u; id -g"
+    look = "until [ -e /box/a/b/rank ]; do sleep 0.1; done; cat /box/rank /part/rank; stat -c %u /box/rank"
+    main = container("main", script, mpi=True, mounts=SHARED)
+    pod.run(plan(main, container("side", look, mounts=SHARED), volumes=boxes())).ended()
+    assert lines(pod) == ["secret", "touch: /keys/x: Read-only file system", "1000", "1000"]
+    # Root of the pod is the user.
+    assert lines(pod, "side") == ["new", "part", "0"]
+
+
+WRAP = """\
+#!/bin/sh
+# As argoexec: runs what stands after `--`, hands on signals, keeps the exit code.
+while [ "$1" != -- ]; do shift; done; shift
+trap 'kill -TERM $pid' TERM
+"$@" & pid=$!
+wait $pid; code=$?
+[ $code != 143 ] || { wait $pid; code=$?; }
+echo "code $code" >/box/code; id -u >/box/who
+exit $code
+"""
+
+
+def wrapped(*argv, **rest):
+    """A container whose program stands behind a wrapper that an init container has put into a volume."""
+    words = ["/box/wrap", "emissary", "--", *argv]
+    main = container("main", "", mpi=True, mpi_flags=["--mpi=pmix"], mpi_wrapper=3, mounts=SHARED, **rest)
+    first = container("init", f"cat >/box/wrap <<'END'\n{WRAP}END\nchmod 755 /box/wrap", mounts=SHARED)
+    side = container("side", "until [ -e /box/code ]; do sleep 0.1; done; cat /box/code /box/who", mounts=SHARED)
+    return plan({**main, "argv": words}, side, init=[first], volumes=boxes())
+
+
+def test_program_behind_a_wrapper_runs_as_ranks(pod):
+    env = [{"name": "WORD", "value": "a b"}]
+    script = 'echo "$WORD"; echo "$SLURM_PROCID $1"; id -u; pwd; echo bad >&2; exit 3'
+    told = pod.run(wrapped("sh", "-c", script, "sh", "$(X) *", env=env, cwd="/tmp")).ended()["containers"]["main"]
+    assert (told["exit_code"], told["reason"]) == (3, "Error")
+    assert lines(pod) == ["a b", "0 $(X) *", "1000", "/tmp"]
+    assert "bad" in lines(pod, stream="stderr")
+    assert lines(pod, "side") == ["code 3", "0"]
+
+
+def test_signal_reaches_a_program_behind_a_wrapper(pod):
+    script = "trap 'echo ending; exit 9' TERM; printf be%s gun; echo; while :; do sleep 0.1; done"
+    kubelet = pod.run(wrapped("sh", "-c", script))
+    wait_for_log(kubelet, "main", b"begun")
+    kubelet.send({"type": "stop", "grace_s": 20})
+    assert kubelet.ended()["containers"]["main"]["exit_code"] == 9
+    assert lines(pod) == ["begun", "ending"]
+
+
+def test_program_that_a_wrapper_cannot_find(pod):
+    told = pod.run(wrapped("no-such-program")).ended()["containers"]["main"]
+    assert told["exit_code"] == 255
+    assert any("no-such-program" in line for line in lines(pod, stream="stderr"))

@@ -209,6 +209,7 @@ class Container(NamedTuple):
         mpi: run by srun, one process per task on all nodes of the job.
         mpi_flags: words for srun.
         mpi_home: whether its ranks see the user's home.
+        mpi_wrapper: words of argv before the ranks' program; they run once, on the first node.
         capabilities: more or fewer than usual.
         escalates: whether set-user-ID programs may give more rights.
         seccomp: path of the profile that its system calls go through; None for none.
@@ -238,6 +239,7 @@ class Container(NamedTuple):
     mpi: bool = False
     mpi_flags: tuple[str, ...] = ()
     mpi_home: bool = False
+    mpi_wrapper: int = 0
     capabilities: Capabilities = Capabilities()
     escalates: bool = True
     seccomp: str | None = None
@@ -298,7 +300,7 @@ class Plan(NamedTuple):
 # What came after the first release, by the type that has it; see above.
 _LATER: dict[type, frozenset[str]] = {
     Volume: frozenset({"is_group_kept"}),
-    Container: frozenset({"seccomp", "image_name", "mpi_home"}),
+    Container: frozenset({"seccomp", "image_name", "mpi_home", "mpi_wrapper"}),
 }
 _PROBES = frozenset(ActionKind) - {ActionKind.SLEEP}
 _HOOKS = frozenset(ActionKind) - {ActionKind.GRPC}

@@ -67,7 +67,7 @@ case $* in
 *--mem=62*) lasts=6.2 ;;
 *--mem=63*) [ -e /scratch/busy ] || { touch /scratch/busy; echo 'srun: error: busy' >&2; exit 1; } ;;
 esac
-given='env -i'
+given='env -i' words=$*
 for word; do
     case $word in
     --export=ALL) given=env; shift ;;
@@ -78,6 +78,13 @@ for word; do
     esac
 done
 echo "step: $*" >&2
+# Of a signal every process of the step hears.
+case $words in *--mpi=pmix*)
+    trap 'trap "" TERM; kill -TERM 0' TERM
+    $given SLURM_PROCID=0 "$@" <&0 & pid=$!
+    while wait $pid; code=$?; kill -0 $pid 2>/dev/null; do :; done
+    exit $code ;;
+esac
 [ -n "$lasts" ] || exec $given SLURM_PROCID=0 "$@"
 $given SLURM_PROCID=0 "$@"
 code=$?

@@ -1,4 +1,4 @@
-"""A pod of one container whose program runs over two nodes: its annotations ask for tasks, srun starts its ranks."""
+"""A container whose program runs over two nodes: its pod's annotations ask for tasks, srun starts its ranks."""
 
 import json
 import re
@@ -64,3 +64,26 @@ def test_deleted_pod_leaves_no_rank(pods, two_computes):
     assert pods.kubectl("exec endless -- echo here") == "here"
     pods.kubectl("delete pod endless --timeout=120s")
     wait(ranks, lambda found: not found)
+
+
+@pytest.fixture(scope="module")
+def step(pods):
+    """What the container beside the program of a step saw of it."""
+    pods.ended("step")
+    return pods.kubectl("logs step --container wait").splitlines()
+
+
+def test_step_runs_over_two_nodes(step):
+    told = json.loads(next(line for line in step if line.startswith("{")))
+    assert (told["ranks"], told["nodes"], told["ring"]) == (2, 2, "right")
+
+
+def test_exit_code_of_a_step_is_that_of_its_ranks(step, pods):
+    assert step[0] == "4"
+    assert pods.container("step", "main")["state"]["terminated"]["exitCode"] == 4
+    assert pods.container("step", "wait")["state"]["terminated"]["exitCode"] == 0
+
+
+def test_volume_of_the_pod_is_on_its_first_node(step, pods):
+    assert step.count("/var/run/argo/argoexec") == 1
+    assert "volume argo of container main is on the job's first node alone" in str(pods.events("step"))

@@ -206,6 +206,14 @@ def test_command_of_several_tasks_runs_by_srun(annotations, expected):
     assert not found.init[0].mpi
 
 
+def test_one_of_several_containers_runs_by_srun():
+    parts = container("main", command=["argoexec", "emissary", "--", "ep"]), container("wait")
+    images = {"app": replace(IMAGE, accounts=ACCOUNTS)}
+    found = translate.plan(pod(*parts, annotations={flags.MPI_FLAGS: "-n 2"}), resolved(images=images))
+    assert [(one.mpi, one.mpi_wrapper) for one in found.containers] == [(True, 3), (False, 0)]
+    assert ["HOME" in [each.name for each in one.env] for one in found.containers] == [False, True]
+
+
 def test_image_that_is_not_ready_is_waited_for():
     with pytest.raises(UnreadyError, match="image 'app' is not ready"):
         translate.plan(pod(), resolved(images={}))

@@ -2,6 +2,7 @@
 
 import pytest
 
+from isthmus.kubelet.slurm import annotations as notes
 from isthmus.kubelet.slurm import flags
 from tests.support.pods.objects import pod
 
@@ -111,3 +112,37 @@ def test_srun_has_its_own_list(text):
 )
 def test_srun_options_are_words(text, words):
     assert srun(text).words() == words
+
+
+ARGO = ["/var/run/argo/argoexec", "emissary", "--loglevel", "info", "--", "ep.A.4"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "said", "count"),
+    [
+        (ARGO, {}, 5),
+        ([*ARGO, "--", "x"], {}, 5),
+        (ARGO[1:], {}, 0),
+        (["argoexec", "wait", "--", "x"], {}, 0),
+        (ARGO[:-1], {}, 0),
+        (["tini", "--", "ring"], {}, 0),
+        (["nice", "-n", "5", "--", "ring"], {notes.MPI_WRAPPER: "true"}, 4),
+        (["ring"], {notes.MPI_WRAPPER: "true"}, 0),
+    ],
+)
+def test_words_of_a_wrapper(argv, said, count):
+    assert flags.wrapper(pod(annotations={flags.FLAGS: "-n2", **said}), argv) == count
+
+
+def test_annotations_have_two_names():
+    asked = pod(annotations={"slurm.hpk.io/flags": "--wrap=x -n 4", "slurm.hpk.io/mpi-flags": "--mpi=pmix"})
+    assert flags.mpi(asked) == ("--mpi=pmix",)
+    assert flags.sbatch(asked).problems[0].startswith("annotation slurm.hpk.io/flags: '--wrap=x' is not allowed")
+
+
+def test_annotation_that_nobody_knows_is_named():
+    asked = pod(annotations={"slurm.hpk.io/mpi_flags": "x", "slurm-job.hpk.io/what": "x", "else/flags": "x"})
+    assert [*notes.unknown(asked)] == [
+        "annotation slurm-job.hpk.io/what is ignored: it is not known",
+        "annotation slurm.hpk.io/mpi_flags is ignored: it is not known; did you mean slurm.hpk.io/mpi-flags?",
+    ]

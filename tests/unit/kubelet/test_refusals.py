@@ -118,7 +118,7 @@ def test_ordinary_pod_has_no_problem(whole):
         (pod(container(brandNew=1)), "container app: brandNew is not known here"),
         (pod(annotations={flags.FLAGS: "--wrap=id"}), "'--wrap=id' is not allowed"),
         (pod(annotations={flags.MPI_FLAGS: "--uid=0"}), "'--uid=0' is not allowed"),
-        (pod(container(), container("b"), annotations={flags.FLAGS: "-n 2"}), "several tasks has one container"),
+        (pod(container(), container("b"), annotations={flags.FLAGS: "-n 2"}), "no container is called 'main'"),
         (
             pod(container(securityContext=FILTERED), annotations={flags.FLAGS: "-n 2"}),
             "container app: securityContext.seccompProfile is not offered with several tasks",

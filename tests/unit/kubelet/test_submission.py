@@ -55,6 +55,12 @@ def test_pod_becomes_options(spec, name, value):
     assert options(pod(**spec)).get(name) == value
 
 
+@pytest.mark.parametrize(("said", "cpus"), [({}, "5"), ({flags.FLAGS: "-n 4"}, "2"), ({flags.FLAGS: "-n4 -c3"}, "3")])
+def test_what_is_beside_a_container_of_several_tasks_shares_their_cpus(said, cpus):
+    parts = [container(name, resources={"requests": {"cpu": cpu}}) for name, cpu in (("main", "2"), ("wait", "2500m"))]
+    assert options(pod(*parts, annotations=said))["cpus-per-task"] == cpus
+
+
 @pytest.mark.parametrize(
     ("driver", "spec", "value"),
     [

@@ -21,6 +21,7 @@ from isthmus.kubelet.admit import (
 from isthmus.kubelet.admit import (
     volumes as refusals_volumes,
 )
+from isthmus.kubelet.slurm import annotations as notes
 from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.slurm.placing import place
 from isthmus.kubelet.translate import identity
@@ -77,7 +78,8 @@ def ignored(pod: Object) -> list[str]:
     spec = pod["spec"]
     affinity = spec.get("affinity") or {}
     needed = "requiredDuringSchedulingIgnoredDuringExecution"
-    found = [text for kind, text in IGNORED.items() if (affinity.get(kind) or {}).get(needed)]
+    found = [*notes.unknown(pod), *refusals_tasks.ignored(pod)]
+    found += [text for kind, text in IGNORED.items() if (affinity.get(kind) or {}).get(needed)]
     if spec.get("topologySpreadConstraints"):
         found.append("topologySpreadConstraints is ignored: Slurm places pods; use --spread-job or --exclude")
     if any(map(identity.is_privileged, [*(spec.get("initContainers") or ()), *spec["containers"]])):

@@ -9,27 +9,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from isthmus.kubelet.slurm import annotations as notes
 from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.translate import identity
 from isthmus.kubelet.translate.volumes import claim_of
 from isthmus.model.pod_inputs import Object
 
 _NUMBERS = ("runAsUser", "runAsGroup")
+# Every pod has it, and few want it.
+_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 -- the folder, no token
 _GROUPS = ("supplementalGroups", "fsGroup")
 
 
 def problems(pod: Object) -> Iterator[str]:
-    """Give what is wrong with a pod of several tasks."""
-    annotation = (pod["metadata"].get("annotations") or {}).get(flags.MPI_HOME)
-    if annotation not in (None, "true", "false"):
-        yield f"annotation {flags.MPI_HOME} is {annotation!r}; write 'true' or 'false'"
-    if flags.mpi(pod) is None:
+    """Give what is wrong with a pod of which a container runs as several tasks."""
+    yield from notes.problems(pod)
+    if (name := flags.mpi_container(pod)) is None:
         return
-    if len(pod["spec"]["containers"]) > 1:
-        yield "a pod of several tasks has one container; move the others to pods of their own"
-    for container in pod["spec"]["containers"]:
+    containers = [one for one in pod["spec"]["containers"] if one["name"] == name]
+    if not containers:
+        names = ", ".join(one["name"] for one in pod["spec"]["containers"])
+        which = notes.name_used(pod, notes.MPI_CONTAINER)
+        yield f"no container is called {name!r}, which would run as several tasks; name one in {which}: {names}"
+    for container in containers:
         for what, why in (*_identity(pod, container), *_mounts(pod, container)):
             yield f"container {container['name']}: {what} is not offered with several tasks: {why}"
+
+
+def ignored(pod: Object) -> Iterator[str]:
+    """Give what tasks of other nodes do not see, for an event."""
+    name = flags.mpi_container(pod)
+    if name is None or flags.sbatch(pod).options.get("nodes") == "1":
+        return
+    here = {volume["name"] for volume in pod["spec"].get("volumes") or () if not _is_everywhere(pod, volume)}
+    for container in pod["spec"]["containers"]:
+        mounts = container.get("volumeMounts") or () if container["name"] == name else ()
+        found = sorted({mount["name"] for mount in mounts if mount["mountPath"] != _TOKEN} & here)
+        if found:
+            where = "is on the job's first node alone: tasks of others do not see it"
+            yield f"volume {', '.join(found)} of container {name} {where}; use a hostPath, a claim or an image"
 
 
 def _identity(pod: Object, container: Object) -> Iterator[tuple[str, str]]:
@@ -47,12 +65,18 @@ def _identity(pod: Object, container: Object) -> Iterator[tuple[str, str]]:
 
 
 def _mounts(pod: Object, container: Object) -> Iterator[tuple[str, str]]:
-    # Of the other volumes tasks see nothing.
-    seen = {
-        volume["name"] for volume in pod["spec"].get("volumes") or () if volume.get("hostPath") or claim_of(pod, volume)
-    }
+    # The others are the pod's own, on its first node.
+    seen = {volume["name"] for volume in pod["spec"].get("volumes") or () if _is_of_host(pod, volume)}
     for mount in container.get("volumeMounts") or ():
         part = mount.get("subPath") or mount.get("subPathExpr")
         if part and mount["name"] in seen:
             why = "another pod could put a link in its place; mount the whole volume, or a hostPath of that folder"
             yield f"subPath {part} of volume {mount['name']}", why
+
+
+def _is_everywhere(pod: Object, volume: Object) -> bool:
+    return _is_of_host(pod, volume) or "image" in volume
+
+
+def _is_of_host(pod: Object, volume: Object) -> bool:
+    return bool(volume.get("hostPath") or claim_of(pod, volume))

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from isthmus.kubelet.slurm import annotations as notes
+from isthmus.kubelet.slurm.annotations import ACCOUNT, FLAGS, MPI_CONTAINER, MPI_FLAGS, MPI_WRAPPER, PARTITION
 from isthmus.model.pod_inputs import Object
-
-PREFIX = "slurm-job.hpk.io"
-FLAGS = f"{PREFIX}/flags"
-MPI_FLAGS = f"{PREFIX}/mpi-flags"
-MPI_HOME = f"{PREFIX}/mpi-home"
-ACCOUNT = f"{PREFIX}/account"
-PARTITION = f"{PREFIX}/partition"
 
 # Option -> whether it takes a value: yes, no, or as one likes.
 YES, NO, MAYBE = "yes", "no", "maybe"
@@ -79,6 +75,8 @@ REASONS = {
     "pod-network": "it belongs to hostNetwork of the pod",
     "priority": "it belongs to priorityClassName of the pod",
 }
+# Of several containers, the one that runs as several tasks unless the pod names another; Argo calls it so.
+MAIN = "main"
 _TASKS = ("ntasks", "ntasks-per-node", "nodes")
 # How many problems are told, and how much of each word: a status has to hold them.
 _PROBLEMS, _WORD = 10, 80
@@ -115,11 +113,10 @@ def sbatch(pod: Object) -> Parsed:
 
 def owner(holder: Object) -> list[str]:
     """Return what is wrong with the account and partition that a pod or a namespace names."""
-    annotations = holder["metadata"].get("annotations") or {}
     return [
-        f"annotation {name} has a character that is not printable ASCII; remove it"
+        f"annotation {notes.name_used(holder, name)} has a character that is not printable ASCII; remove it"
         for name in (ACCOUNT, PARTITION)
-        if not _VALUE.fullmatch(annotations.get(name) or "")
+        if not _VALUE.fullmatch(notes.value(holder, name) or "")
     ]
 
 
@@ -129,21 +126,35 @@ def srun(pod: Object) -> Parsed:
 
 
 def mpi(pod: Object) -> tuple[str, ...] | None:
-    """Return srun's words for a pod whose command runs as several tasks; None for all others."""
-    annotations = pod["metadata"].get("annotations") or {}
+    """Return srun's words for a pod of which a container runs as several tasks; None for all others."""
     asked = sbatch(pod).options
-    if MPI_FLAGS in annotations or any(name in asked and asked[name] != "1" for name in _TASKS):
+    if notes.value(pod, MPI_FLAGS) is not None or any(name in asked and asked[name] != "1" for name in _TASKS):
         return srun(pod).words()
     return None
 
 
-def mpi_home(pod: Object) -> bool:
-    """Tell whether a pod's tasks see the user's home."""
-    return (pod["metadata"].get("annotations") or {}).get(MPI_HOME) == "true"
+def mpi_container(pod: Object) -> str | None:
+    """Return the name of the container that runs as several tasks: the one that is named, the only one, or `main`."""
+    if mpi(pod) is None:
+        return None
+    names = [container["name"] for container in pod["spec"]["containers"]]
+    return notes.value(pod, MPI_CONTAINER) or (names[0] if len(names) == 1 else MAIN)
+
+
+def wrapper(pod: Object, argv: Sequence[str]) -> int:
+    """Return how many words of a container of several tasks stand before the program of its tasks.
+
+    They run once: Argo's, which captures what a step gives, and what the pod's annotation says.
+    """
+    is_argo = len(argv) > 1 and argv[0].rpartition("/")[2] == "argoexec" and argv[1] == "emissary"
+    if "--" not in argv[:-1] or not (is_argo or notes.is_true(pod, MPI_WRAPPER)):
+        return 0
+    return argv.index("--") + 1
 
 
 def _parse(pod: Object, annotation: str, known: dict[str, str]) -> Parsed:
-    text = (pod["metadata"].get("annotations") or {}).get(annotation) or ""
+    text = notes.value(pod, annotation) or ""
+    annotation = notes.name_used(pod, annotation)
     try:
         words = shlex.split(text)
     except ValueError as error:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from isthmus.kubelet.slurm import annotations as notes
 from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.slurm.placing import place
-from isthmus.kubelet.translate.resources import demand
+from isthmus.kubelet.translate.resources import demand, task_cpus
 from isthmus.model.network import Driver
 from isthmus.model.pod_inputs import Object, Settings
 from isthmus.model.pod_job import Job
@@ -68,7 +69,10 @@ def _network(pod: Object, settings: Settings) -> dict[str, str | None]:
 def _needs(pod: Object, settings: Settings) -> dict[str, str | None]:
     needs = demand(pod, settings)
     gres = ",".join(f"{name}:{count}" for name, count in sorted(needs.gres.items()))
-    found: dict[str, str | None] = {"cpus-per-task": str(needs.cpus), "mem": f"{needs.job_mib}M"}
+    # What is beside a container of several tasks is there once: it shares what they have.
+    name = flags.mpi_container(pod)
+    cpus = needs.cpus if name is None else task_cpus(pod, name, settings)
+    found: dict[str, str | None] = {"cpus-per-task": str(cpus), "mem": f"{needs.job_mib}M"}
     return {**found, "gres": gres} if gres else found
 
 
@@ -76,10 +80,10 @@ def _owner(pod: Object, settings: Settings, namespace: Object | None) -> dict[st
     holders = [pod, namespace] if namespace else [pod]
     found: dict[str, str | None] = {}
     for option, annotation, default in (
-        ("account", flags.ACCOUNT, settings.account),
-        ("partition", flags.PARTITION, settings.partition),
+        ("account", notes.ACCOUNT, settings.account),
+        ("partition", notes.PARTITION, settings.partition),
     ):
-        said = ((holder["metadata"].get("annotations") or {}).get(annotation) for holder in holders)
+        said = (notes.value(holder, annotation) for holder in holders)
         if value := next((text for text in said if text), default):
             found[option] = value
     return found

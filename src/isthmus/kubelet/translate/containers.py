@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.slurm import annotations as notes
 from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.translate import actions, identity
 from isthmus.kubelet.translate.environment import environment
@@ -35,13 +36,14 @@ def container(pod: Object, text: Object, demand: Demand, resolved: Resolved, hos
         raise UnreadyError(Unready.CONFIG, f"image {text.get('image')!r} is not ready; wait for it", text["name"])
     found = environment(pod, text, demand, resolved, hostname)
     limit_mib = memory_limit_mib(text)
-    mpi = flags.mpi(pod) if text in (pod["spec"].get("containers") or ()) else None
+    mpi = (flags.mpi(pod) or ()) if flags.mpi_container(pod) == text["name"] else None
+    argv = _argv(text, image, found.known)
     return Container(
         name=text["name"],
         image=image.path,
         image_id=image.id,
         image_name=text.get("image"),
-        argv=_argv(text, image, found.known),
+        argv=argv,
         env=found.variables,
         cwd=text.get("workingDir") or image.workdir or None,
         user=identity.user(pod, text, image),
@@ -61,7 +63,8 @@ def container(pod: Object, text: Object, demand: Demand, resolved: Resolved, hos
         memory_mib=None if limit_mib is None or limit_mib >= demand.memory_mib else limit_mib,
         mpi=mpi is not None,
         mpi_flags=mpi or (),
-        mpi_home=flags.mpi_home(pod),
+        mpi_home=notes.is_true(pod, notes.MPI_HOME),
+        mpi_wrapper=0 if mpi is None else flags.wrapper(pod, argv),
         capabilities=identity.capabilities(text),
         escalates=identity.security(pod, text).get("allowPrivilegeEscalation") is not False,
         seccomp=identity.seccomp(pod, text, resolved.settings.home),

@@ -56,7 +56,7 @@ def environment(pod: Object, container: Object, demand: Demand, resolved: Resolv
 
 def _home(pod: Object, container: Object, image: Image | None) -> Iterator[Variable]:
     """Give the home of who runs, the least of all; ranks of MPI run as the user himself, with his home."""
-    if image and not flags.mpi(pod) and (path := identity.home(pod, container, image)):
+    if image and flags.mpi_container(pod) != container["name"] and (path := identity.home(pod, container, image)):
         yield Variable("HOME", escape(path))
 
 

@@ -58,6 +58,16 @@ def demand(pod: Object, settings: Settings) -> Demand:
     return Demand(cpus, memory_mib, gres, _overhead_mib(spec, settings))
 
 
+def task_cpus(pod: Object, name: str, settings: Settings) -> int:
+    """Return the CPUs of one task of a container that runs as several: its own, or the pod's where it is alone."""
+    spec = pod["spec"]
+    alone = len(spec["containers"]) == 1 and not spec.get("initContainers")
+    own = next((one for one in spec["containers"] if one["name"] == name), None)
+    if alone or own is None:
+        return demand(pod, settings).cpus
+    return math.ceil(_container(own, settings).get("cpu", 0)) or settings.cpus
+
+
 def memory_limit_mib(container: Object) -> int | None:
     """Return a container's own limit, rounded up; None for none."""
     text = _part(container, "limits").get("memory")

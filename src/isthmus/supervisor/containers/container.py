@@ -25,8 +25,9 @@ from isthmus.supervisor.containers.wishes import Wishes
 from isthmus.supervisor.report import Exit, Report
 from isthmus.supervisor.runtime import cgroups, seccomp
 from isthmus.supervisor.runtime.processes import Process, Program, StartError
+from isthmus.supervisor.runtime.ranks import Ranks
 from isthmus.supervisor.runtime.sandbox import Pod, Sandbox, identity, open_sandbox, termination_message
-from isthmus.supervisor.runtime.steps import Step, start_mpi
+from isthmus.supervisor.runtime.steps import Step
 
 # What a termination message may have (kubelet's limits).
 MESSAGE_BYTES = 4096
@@ -85,6 +86,7 @@ class Runner:
         self._blamed: Exit | None = None
         self._restart = 0
         self._step: Step | None = None
+        self._ranks: Ranks | None = None
         self._left: Sandbox | None = None
 
     @property
@@ -222,6 +224,9 @@ class Runner:
         try:
             self._calls = self._filter()
             target = self._target() if self._target else None
+            if self.container.mpi:
+                self._ranks = Ranks(self._pod, self.container)
+                self._ranks.open()
             self.sandbox = await open_sandbox(self._pod, self.container, target)
         except (StartError, seccomp.SeccompError) as error:
             self.log.close()
@@ -273,15 +278,19 @@ class Runner:
     async def _close(self) -> None:
         """Close what one start has left."""
         step, self._step = self._step, None
+        ranks, self._ranks = self._ranks, None
         left, self._left = self._left, None
         if step is not None:
             await step.close()
+        if ranks is not None:
+            await ranks.close()
         if left is not None:
             await left.close()
 
     async def _start(self, program: Program, pipes: outputs.Pipes) -> Process:
-        if self.container.mpi:
-            return await start_mpi(self._pod, self.container, program, pipes)
+        if self._ranks is not None:
+            wrapper = self._ranks.behind_wrapper(program)
+            return await (self.run_in(wrapper, pipes) if wrapper else self._ranks.start(program, pipes.theirs))
         if self.container.memory_mib is not None:
             self._step = Step(self._pod, self.container)
             await self._step.open()

@@ -7,70 +7,52 @@ and then pause() again and again.
 
 from __future__ import annotations
 
-import os
-import platform
 import struct
-from dataclasses import dataclass
+
+from isthmus.supervisor.runtime import elf
 
 READY = b"+"
 _ALL = b"\xff" * 8
-_BASE = 0x400000
-_HEADERS = 64 + 56
-
-
-@dataclass(frozen=True)
-class _Machine:
-    """elf: its number in elf.h; code: READY and then the set of all signals lie right after it."""
-
-    elf: int
-    code: bytes
-
-
-_MACHINES = {
-    "x86_64": _Machine(
-        62,
-        bytes.fromhex(
-            "b80e000000"  # mov eax, 14 (rt_sigprocmask)
-            "bf00000000"  # mov edi, 0 (SIG_BLOCK)
-            "488d352f000000"  # lea rsi, [rip + 47]
-            "ba00000000"  # mov edx, 0
-            "41ba08000000"  # mov r10d, 8
-            "0f05"  # syscall
-            "b801000000"  # mov eax, 1 (write)
-            "bf01000000"  # mov edi, 1
-            "488d3510000000"  # lea rsi, [rip + 16]
-            "ba01000000"  # mov edx, 1
-            "0f05"  # syscall
-            "b822000000"  # mov eax, 34 (pause)
-            "0f05"  # syscall
-            "ebf7"  # jmp to the mov before
-        ),
+# READY and the set of all signals lie right after the code.
+_CODE = {
+    "x86_64": bytes.fromhex(
+        "b80e000000"  # mov eax, 14 (rt_sigprocmask)
+        "bf00000000"  # mov edi, 0 (SIG_BLOCK)
+        "488d352f000000"  # lea rsi, [rip + 47]
+        "ba00000000"  # mov edx, 0
+        "41ba08000000"  # mov r10d, 8
+        "0f05"  # syscall
+        "b801000000"  # mov eax, 1 (write)
+        "bf01000000"  # mov edi, 1
+        "488d3510000000"  # lea rsi, [rip + 16]
+        "ba01000000"  # mov edx, 1
+        "0f05"  # syscall
+        "b822000000"  # mov eax, 34 (pause)
+        "0f05"  # syscall
+        "ebf7"  # jmp to the mov before
     ),
-    "aarch64": _Machine(
-        183,
-        b"".join(
-            struct.pack("<I", word)
-            for word in (
-                0xD2800000,  # mov x0, #0 (SIG_BLOCK)
-                0x30000221,  # adr x1, . + 69
-                0xD2800002,  # mov x2, #0
-                0xD2800103,  # mov x3, #8
-                0xD28010E8,  # mov x8, #135 (rt_sigprocmask)
-                0xD4000001,  # svc #0
-                0xD2800020,  # mov x0, #1
-                0x10000161,  # adr x1, . + 44
-                0xD2800022,  # mov x2, #1
-                0xD2800808,  # mov x8, #64 (write)
-                0xD4000001,  # svc #0
-                0xD2800000,  # mov x0, #0
-                0xD2800001,  # mov x1, #0
-                0xD2800002,  # mov x2, #0
-                0xD2800003,  # mov x3, #0
-                0xD2800928,  # mov x8, #73 (ppoll)
-                0xD4000001,  # svc #0
-                0x17FFFFFA,  # b to the mov of x0
-            )
-        ),
+    "aarch64": b"".join(
+        struct.pack("<I", word)
+        for word in (
+            0xD2800000,  # mov x0, #0 (SIG_BLOCK)
+            0x30000221,  # adr x1, . + 69
+            0xD2800002,  # mov x2, #0
+            0xD2800103,  # mov x3, #8
+            0xD28010E8,  # mov x8, #135 (rt_sigprocmask)
+            0xD4000001,  # svc #0
+            0xD2800020,  # mov x0, #1
+            0x10000161,  # adr x1, . + 44
+            0xD2800022,  # mov x2, #1
+            0xD2800808,  # mov x8, #64 (write)
+            0xD4000001,  # svc #0
+            0xD2800000,  # mov x0, #0
+            0xD2800001,  # mov x1, #0
+            0xD2800002,  # mov x2, #0
+            0xD2800003,  # mov x3, #0
+            0xD2800928,  # mov x8, #73 (ppoll)
+            0xD4000001,  # svc #0
+            0x17FFFFFA,  # b to the mov of x0
+        )
     ),
 }
 
@@ -81,21 +63,10 @@ def program(machine: str = "") -> bytes:
     Raises:
         OSError: nobody wrote it for this machine.
     """
-    made = _MACHINES.get(machine or platform.machine())
-    if made is None:
-        raise OSError(f"containers cannot be held open on {machine or platform.machine()}")
-    size = _HEADERS + len(made.code) + len(READY) + len(_ALL)
-    ident = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9)
-    # Executable, one loadable segment right after this header (elf(5)).
-    header = struct.pack("<HHIQQQIHHHHHH", 2, made.elf, 1, _BASE + _HEADERS, 64, 0, 0, 64, 56, 1, 0, 0, 0)
-    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, _BASE, _BASE, size, size, 0x10000)
-    return ident + header + segment + made.code + READY + _ALL
+    name, code = elf.of_machine(_CODE, machine)
+    return elf.file(name, code + READY + _ALL)
 
 
 def write(path: str) -> None:
     """Write the program."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o755)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(program())
-    # The umask took some bits of the mode above.
-    os.chmod(path, 0o755)  # noqa: S103
+    elf.write(path, program())

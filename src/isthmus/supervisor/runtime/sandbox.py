@@ -26,7 +26,7 @@ from typing import cast
 
 from isthmus.podproto.plan import Container, Plan, User
 from isthmus.supervisor.containers import outputs, sharing
-from isthmus.supervisor.runtime import linux, namespaces, pause
+from isthmus.supervisor.runtime import linux, namespaces, pause, proxy
 from isthmus.supervisor.runtime.namespaces import PodNamespaces
 from isthmus.supervisor.runtime.processes import (
     PATH,
@@ -181,6 +181,8 @@ def command(container: Container, folders: Folders, root: str, mounts: list[str]
     usual = {"/dev/shm": folders.shm, "/etc/hosts": folders.hosts}  # noqa: S108
     own = [bind(str(path), place, read_only=False) for place, path in usual.items() if not is_mounted(container, place)]
     own.append(bind(str(folders.pause), PAUSE, read_only=True))
+    if container.mpi_wrapper:
+        own.append(bind(str(ranks_folder(folders)), proxy.FOLDER, read_only=True))
     # Who is privileged has the devices that a user has, too.
     if "ALL" in container.capabilities.add and os.path.exists(FUSE) and not is_mounted(container, FUSE):
         own.append(bind(FUSE, FUSE, read_only=False))
@@ -195,6 +197,11 @@ def command(container: Container, folders: Folders, root: str, mounts: list[str]
         container.image,
         PAUSE,
     ]
+
+
+def ranks_folder(folders: Folders) -> Path:
+    """Where a wrapper finds what starts ranks; one container of a pod has them, and paths of sockets are short."""
+    return folders.base / "ranks" / "inside"
 
 
 def gpus() -> list[str]:

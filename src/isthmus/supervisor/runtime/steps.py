@@ -1,15 +1,8 @@
-"""Programs that Slurm starts: one with a memory limit of its own, and an MPI program on all nodes of the job.
+"""A container with a memory limit of its own is a Slurm step.
 
 A container with a limit below the job's is a step of its own (`srun --overlap --mem`): see `step`. Its processes, those
 of `kubectl exec`, probes and hooks too, join the container's namespaces like all others; only their control group is
 the step's.
-
-An MPI program is one process per task: srun starts Apptainer on each node, and the ranks have the user's own id, no
-capability, and Slurm's and PMIx's variables. They see the image, which they cannot write, a /tmp of their own, the
-node's /dev/shm, by which ranks of a node meet, and what the pod mounts; the home only if the pod's annotation says so.
-Of the volumes ranks see those of kind `host` and `image`: the others exist on the first node only, where the container
-also has its sandbox, for exec, probes and hooks. Nobody could resolve a part of a `host` volume safely on the other
-nodes, so there is none.
 """
 
 from __future__ import annotations
@@ -17,29 +10,20 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import pwd
 import signal
 import socket
 import sys
-from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from isthmus.podproto.plan import Container, Mount, Volume
+from isthmus.podproto.plan import Container
 from isthmus.supervisor.containers.outputs import Pipes
 from isthmus.supervisor.runtime import step
 from isthmus.supervisor.runtime.processes import Place, Process, Processes, Program, StartError
-from isthmus.supervisor.runtime.sandbox import Pod, bind, gpus
+from isthmus.supervisor.runtime.sandbox import Pod
 
 CONNECT_S = 60.0
-# Where ranks of one node meet, and what carries their messages; Apptainer skips a bind of /dev/shm by this very name.
-_SHARED = {"/dev/shm": "/proc/self/root/dev/shm", "/dev/infiniband": "/dev/infiniband"}  # noqa: S108
-# The step's own folder, by which Slurm's PMIx hands a rank what it must know; only the step knows its name.
-_MEET = (
-    "d=${SLURM_PMIX_TMPDIR:-/tmp}/spmix_appdir_$(id -u)_$SLURM_JOB_ID.$SLURM_STEP_ID;"
-    ' [ ! -d "$d" ] || export APPTAINER_BIND="$d"; exec "$@"'
-)
 # Slurm refuses steps while it is busy, as with a burst of jobs; a limit it can never give is refused as fast.
 TRIES = 3
 PAUSE_S = 1.0
@@ -59,55 +43,6 @@ def refusal(memory_mib: int) -> str:
         " containers' limits; let restartPolicy be OnFailure, so that it is tried again, and let no --mem in the"
         " annotation slurm-job.hpk.io/flags be below the limits. srun's words: slurm.log in the pod's folder"
     )
-
-
-def mpi_command(container: Container, volumes: Iterable[Volume], argv: list[str]) -> list[str]:
-    """Return srun's words for an MPI program.
-
-    Raises:
-        StartError: it mounts what ranks cannot have.
-    """
-    known = {volume.name: volume for volume in volumes if volume.kind in ("host", "image")}
-    mounts = [_rank_mount(mount, known[mount.volume]) for mount in container.mounts if mount.volume in known]
-    own = {place: source for place, source in _SHARED.items() if Path(place).exists()}
-    if container.mpi_home:
-        home = pwd.getpwuid(os.getuid()).pw_dir
-        own[home] = home
-    mounts = [*(bind(source, place, read_only=False) for place, source in own.items()), *mounts]
-    apptainer = [
-        *("apptainer", "--quiet", "exec", "--contain", "--no-home"),
-        *("--no-mount", "home,hostfs,bind-paths,cwd"),
-        *gpus(),
-        *(word for mount in mounts for word in ("--mount", mount)),
-        *("--pwd", container.cwd or "/", container.image, *argv),
-    ]
-    # The job was submitted with --export=NIL, which srun would take over: its tasks would have neither PATH nor env.
-    srun = ["srun", "--quiet", "--overlap", "--export=ALL", *container.mpi_flags]
-    return [*srun, "sh", "-c", _MEET, "sh", *apptainer]
-
-
-def _rank_mount(mount: Mount, volume: Volume) -> str:
-    if volume.kind == "image":
-        return bind(str(volume.path), mount.path, read_only=True, part=f"/{mount.sub_path or ''}")
-    if mount.sub_path:
-        where = f"subPath {mount.sub_path} of volume {volume.name} is not offered with several tasks"
-        raise StartError(f"{where}; mount the whole volume, or a hostPath of that folder")
-    return bind(str(volume.path), mount.path, read_only=mount.read_only)
-
-
-def mpi_environment(env: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Return the job's own variables, and the container's as Apptainer brings them in: by name, on no command line."""
-    return {**own, **{f"APPTAINERENV_{name}": value for name, value in env.items()}}
-
-
-async def start_mpi(pod: Pod, container: Container, program: Program, pipes: Pipes) -> Process:
-    """Start an MPI program; the process is srun.
-
-    Raises:
-        StartError: there is no srun.
-    """
-    argv = mpi_command(container, pod.plan.volumes, list(program.argv))
-    return await pod.processes.start(Program(argv, mpi_environment(program.env, os.environ)), Place(), pipes.theirs)
 
 
 class Step:
