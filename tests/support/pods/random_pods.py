@@ -4,7 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from isthmus.kubelet.slurm.flags import PREFIX
+from isthmus.kubelet.slurm.annotations import PREFIX
 from tests.support.pods.objects import UID
 
 NAMES = st.sampled_from(["a", "b-1", "c"])
