@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
+from typing import Any
 
 from isthmus.kubelet.pods.unready import Unready, UnreadyError
 from isthmus.kubelet.slurm import annotations as notes
@@ -36,7 +37,6 @@ def container(pod: Object, text: Object, demand: Demand, resolved: Resolved, hos
         raise UnreadyError(Unready.CONFIG, f"image {text.get('image')!r} is not ready; wait for it", text["name"])
     found = environment(pod, text, demand, resolved, hostname)
     limit_mib = memory_limit_mib(text)
-    mpi = (flags.mpi(pod) or ()) if flags.mpi_container(pod) == text["name"] else None
     argv = _argv(text, image, found.known)
     return Container(
         name=text["name"],
@@ -61,14 +61,19 @@ def container(pod: Object, text: Object, demand: Demand, resolved: Resolved, hos
         termination_policy=text.get("terminationMessagePolicy") or "File",
         sidecar=is_sidecar(text),
         memory_mib=None if limit_mib is None or limit_mib >= demand.memory_mib else limit_mib,
-        mpi=mpi is not None,
-        mpi_flags=mpi or (),
-        mpi_home=notes.is_true(pod, notes.MPI_HOME),
-        mpi_wrapper=0 if mpi is None else flags.wrapper(pod, argv),
+        **_tasks(pod, text, argv),
         capabilities=identity.capabilities(text),
         escalates=identity.security(pod, text).get("allowPrivilegeEscalation") is not False,
         seccomp=identity.seccomp(pod, text, resolved.settings.home),
     )
+
+
+def _tasks(pod: Object, text: Object, argv: Sequence[str]) -> dict[str, Any]:
+    """Return how a container runs as several tasks; nothing for all others."""
+    if flags.mpi_container(pod) != text["name"]:
+        return {}
+    home = notes.is_true(pod, notes.MPI_HOME)
+    return {"mpi": True, "mpi_flags": flags.mpi(pod), "mpi_home": home, "mpi_wrapper": flags.wrapper(pod, argv)}
 
 
 def _argv(text: Object, image: Image, known: Mapping[str, str]) -> tuple[str, ...]:
