@@ -108,6 +108,14 @@ class Variable(NamedTuple):
     fact: Fact | None = None
 
 
+class Propagation(StrEnum):
+    """Whether what is mounted in a volume reaches the pod's other containers, in Kubernetes' words."""
+
+    NONE = "None"
+    RECEIVED = "HostToContainer"
+    BOTH = "Bidirectional"
+
+
 class Mount(NamedTuple):
     """Where a container sees a volume, or, by `sub_path`, a part of it."""
 
@@ -115,6 +123,7 @@ class Mount(NamedTuple):
     path: str
     sub_path: str | None = None
     read_only: bool = False
+    propagation: Propagation = Propagation.NONE
 
 
 class User(NamedTuple):
@@ -300,6 +309,7 @@ class Plan(NamedTuple):
 # What came after the first release, by the type that has it; see above.
 _LATER: dict[type, frozenset[str]] = {
     Volume: frozenset({"is_group_kept"}),
+    Mount: frozenset({"propagation"}),
     Container: frozenset({"seccomp", "image_name", "mpi_home", "mpi_wrapper"}),
 }
 _PROBES = frozenset(ActionKind) - {ActionKind.SLEEP}

@@ -70,11 +70,12 @@ SECURITY = some(
     readOnlyRootFilesystem=st.booleans(),
     capabilities=some(add=few(st.sampled_from(["CHOWN", "KILL", "NET_RAW", "SYS_ADMIN"])), drop=st.just(["ALL"])),
 )
+PROPAGATION = st.sampled_from(["None", "HostToContainer", "Bidirectional"])
 MOUNTS = few(
     named(
         st.fixed_dictionaries(
             {"mountPath": PATHS},
-            optional={"readOnly": st.booleans(), "subPath": NAMES, "mountPropagation": st.just("None")},
+            optional={"readOnly": st.booleans(), "subPath": NAMES, "mountPropagation": PROPAGATION},
         )
     )
 )

@@ -8,7 +8,7 @@ from isthmus.kubelet.pods.unready import Unready, UnreadyError
 from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.translate import pod as translate
 from isthmus.model import image_accounts
-from isthmus.podproto.plan import Capabilities, Mount, User
+from isthmus.podproto.plan import Capabilities, Mount, Propagation, User
 from tests.support.pods.objects import IMAGE, container, pod, resolved
 
 ACCOUNTS = image_accounts.read(
@@ -153,6 +153,8 @@ def test_capabilities_are_written_as_the_kernel_does():
         ({"mountPath": "/d"}, Mount("v", "/d")),
         ({"mountPath": "/d", "readOnly": True}, Mount("v", "/d", None, True)),
         ({"mountPath": "/d", "subPath": "a/b"}, Mount("v", "/d", "a/b")),
+        ({"mountPath": "/d", "mountPropagation": "None"}, Mount("v", "/d")),
+        ({"mountPath": "/d", "mountPropagation": "Bidirectional"}, Mount("v", "/d", propagation=Propagation.BOTH)),
         ({"mountPath": "/d", "subPathExpr": "x/$(A)"}, Mount("v", "/d", "x/1$")),
     ],
 )

@@ -18,6 +18,16 @@ def mounting(**mount):
     return pod(container(volumeMounts=[{"name": "v", "mountPath": "/v", **mount}]))
 
 
+def of_node(propagation):
+    one = container(volumeMounts=[{"name": "v", "mountPath": "/v", "mountPropagation": propagation}])
+    return pod(one, volumes=[{"name": "v", "hostPath": {"path": "/srv"}}])
+
+
+def nested(propagation):
+    mounts = [{"name": "v", "mountPath": "/v", "mountPropagation": propagation}, {"name": "w", "mountPath": "/v/sub/"}]
+    return pod(container(volumeMounts=[*mounts, {"name": "w", "mountPath": "/vast"}]))
+
+
 def with_volume(**volume):
     return pod(volumes=[{"name": "v", **volume}])
 
@@ -47,6 +57,10 @@ FILTERED = {"seccompProfile": {"type": "RuntimeDefault"}}
         security(privileged=False, procMount="Default", seccompProfile={"type": "Unconfined"}),
         security(runAsUser=65535, readOnlyRootFilesystem=True),
         mounting(mountPropagation="None", recursiveReadOnly="IfPossible"),
+        mounting(mountPropagation="HostToContainer"),
+        mounting(mountPropagation="Bidirectional"),
+        of_node("None"),
+        nested("None"),
         with_volume(emptyDir={}),
         with_volume(hostPath={"path": "/x", "type": "Socket"}),
         with_volume(ephemeral={"volumeClaimTemplate": {}}),
@@ -87,8 +101,12 @@ def test_ordinary_pod_has_no_problem(whole):
         (security(procMount="Unmasked"), "procMount Unmasked is not offered"),
         (security(runAsUser=65536), "runAsUser 65536 is none of your subordinate ids; use a number below 65536"),
         (security(windowsOptions={"hostProcess": True}), "windowsOptions is not offered"),
-        (mounting(mountPropagation="Bidirectional"), "mountPropagation Bidirectional is not offered"),
-        (mounting(mountPropagation="HostToContainer"), "mountPropagation HostToContainer is not offered"),
+        (
+            of_node("Bidirectional"),
+            "mountPropagation Bidirectional of a hostPath is not offered: it needs the node; use",
+        ),
+        (of_node("HostToContainer"), "mount /v: mountPropagation HostToContainer of a hostPath is not offered"),
+        (nested("Bidirectional"), "mount /v: /v/sub/ lies in it and would be hidden by its mountPropagation; mount it"),
         (mounting(recursiveReadOnly="Enabled"), "recursiveReadOnly is not offered"),
         (with_volume(nfs={"server": "s"}), "volume v: nfs is not offered; use one of configMap, downwardAPI"),
         (with_volume(csi={"driver": "d"}), "volume v: csi is not offered"),

@@ -11,8 +11,12 @@ PERIOD_S = 0.01
 
 async def until(change, *looks, limit_s=30):
     """Return whether `changed` returns after a change, having waited before it."""
-    task = asyncio.create_task(renewal.changed(*looks, period_s=PERIOD_S))
-    await asyncio.sleep(10 * PERIOD_S)
+    seen = []
+    *others, last = looks
+    task = asyncio.create_task(renewal.changed(*others, lambda: seen.append(last()) or seen[-1], period_s=PERIOD_S))
+    async with asyncio.timeout(limit_s):
+        while len(seen) < 3:
+            await asyncio.sleep(PERIOD_S)
     assert not task.done()
     change()
     done, _ = await asyncio.wait({task}, timeout=limit_s)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import PurePosixPath
 
 from isthmus.kubelet.admit import fields
 from isthmus.kubelet.translate import actions, downward, identity
@@ -35,7 +36,7 @@ def ephemeral(pod: Object, name: str, settings: Settings) -> list[str]:
 
 def _container(pod: Object, container: Object, settings: Settings) -> Iterator[str]:
     yield from _identity(pod, container, settings)
-    yield from _mounts(container)
+    yield from _mounts(pod, container)
     yield from _ports(pod, container)
     yield from _actions(container)
     for entry in container.get("env") or ():
@@ -81,13 +82,27 @@ def _numbers(pod: Object, context: Object, settings: Settings) -> Iterator[str]:
             yield f"{name} {number} is none of your subordinate ids; use a number below {settings.ids}"
 
 
-def _mounts(container: Object) -> Iterator[str]:
-    for mount in container.get("volumeMounts") or ():
+def _mounts(pod: Object, container: Object) -> Iterator[str]:
+    nodes = {volume["name"] for volume in pod["spec"].get("volumes") or () if volume.get("hostPath") is not None}
+    mounts = container.get("volumeMounts") or ()
+    for mount in mounts:
         where = f"volume mount {mount['mountPath']}"
-        if (mount.get("mountPropagation") or "None") != "None":
-            yield f"{where}: mountPropagation {mount['mountPropagation']} is not offered: mounts stay in the container"
+        wanted = mount.get("mountPropagation") or "None"
+        if wanted != "None" and mount["name"] in nodes:
+            remedy = "use an emptyDir or a claim, whose mounts the pod's containers share"
+            yield f"{where}: mountPropagation {wanted} of a hostPath is not offered: it needs the node; {remedy}"
+        if wanted != "None":
+            yield from (
+                f"{where}: {each} lies in it and would be hidden by its mountPropagation; mount it elsewhere"
+                for each in _below(mount["mountPath"], mounts)
+            )
         if mount.get("recursiveReadOnly") == "Enabled":
             yield f"{where}: recursiveReadOnly is not offered: only the volume itself is read-only; use IfPossible"
+
+
+def _below(path: str, mounts: Iterable[Object]) -> Iterator[str]:
+    above = PurePosixPath(path)
+    return (one["mountPath"] for one in mounts if above in PurePosixPath(one["mountPath"]).parents)
 
 
 def _ports(pod: Object, container: Object) -> Iterator[str]:

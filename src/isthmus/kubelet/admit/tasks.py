@@ -68,6 +68,11 @@ def _mounts(pod: Object, container: Object) -> Iterator[tuple[str, str]]:
     # The others are the pod's own, on its first node.
     seen = {volume["name"] for volume in pod["spec"].get("volumes") or () if _is_of_host(pod, volume)}
     for mount in container.get("volumeMounts") or ():
+        if (mount.get("mountPropagation") or "None") != "None":
+            yield (
+                f"mountPropagation of volume {mount['name']}",
+                "what is mounted on one node reaches no other; remove it",
+            )
         part = mount.get("subPath") or mount.get("subPathExpr")
         if part and mount["name"] in seen:
             why = "another pod could put a link in its place; mount the whole volume, or a hostPath of that folder"

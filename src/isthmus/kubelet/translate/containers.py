@@ -14,7 +14,7 @@ from isthmus.kubelet.translate.environment import environment
 from isthmus.kubelet.translate.resources import Demand, is_sidecar, memory_limit_mib
 from isthmus.model.pod_inputs import Image, Object, Resolved
 from isthmus.podproto.expansion import constant, escape, expand_known
-from isthmus.podproto.plan import Container, Mount
+from isthmus.podproto.plan import Container, Mount, Propagation
 
 _TERMINATION = "/dev/termination-log"
 
@@ -101,6 +101,7 @@ def _mounts(pod: Object, text: Object, known: Mapping[str, str]) -> tuple[Mount,
             mount["mountPath"],
             _sub_path(text, mount, known),
             bool(mount.get("readOnly")) or claims.get(mount["name"], False),
+            Propagation(mount.get("mountPropagation") or "None"),
         )
         for mount in text.get("volumeMounts") or ()
     ]

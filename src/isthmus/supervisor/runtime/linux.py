@@ -11,6 +11,9 @@ from itertools import count, pairwise
 
 NEWNS, NEWUTS, NEWIPC, NEWUSER, NEWPID = 0x00020000, 0x04000000, 0x08000000, 0x10000000, 0x20000000  # sched.h
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 0x4000, 0x40000  # sys/mount.h
+MS_SLAVE, MS_SHARED = 0x80000, 0x100000
+# mount_setattr(2) and statvfs(3) have the same bits for these.
+MOUNT_ATTRIBUTES = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC
 _CLONE_FILES = 0x00000400  # sched.h
 # linux/prctl.h
 _PR_SET_PDEATHSIG, _PR_SET_NAME, _PR_CAPBSET_READ, _PR_CAPBSET_DROP, _PR_SET_CHILD_SUBREAPER = 1, 15, 23, 24, 36
@@ -20,8 +23,9 @@ _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 22, 2
 _PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 _CAPABILITY_VERSION_3 = 0x20080522  # linux/capability.h
 # Of these the C library of older distributions has no function; the numbers are the same on all machines.
-_OPEN_TREE, _MOVE_MOUNT, _CLOSE_RANGE, _OPENAT2 = 428, 429, 436, 437
+_OPEN_TREE, _MOVE_MOUNT, _CLOSE_RANGE, _OPENAT2, _MOUNT_SETATTR = 428, 429, 436, 437, 442
 _OPEN_TREE_CLONE, _AT_EMPTY_PATH, _AT_RECURSIVE, _MOVE_MOUNT_F_EMPTY_PATH = 1, 0x1000, 0x8000, 4  # linux/mount.h
+_MOVE_MOUNT_T_EMPTY_PATH = 0x40
 _AT_FDCWD = -100
 # linux/openat2.h: no /proc/PID/fd and the like; no symbolic link; never above the folder; the folder is the root
 NO_MAGICLINKS, NO_SYMLINKS, BENEATH, IN_ROOT = 0x02, 0x04, 0x08, 0x10
@@ -45,6 +49,12 @@ class _OpenHow(ctypes.Structure):
     """struct open_how (linux/openat2.h)."""
 
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+class _MountAttr(ctypes.Structure):
+    """struct mount_attr (linux/mount.h)."""
+
+    _fields_ = tuple((name, ctypes.c_uint64) for name in ("set", "clear", "propagation", "user_namespace"))
 
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -95,13 +105,36 @@ def openat2(folder: int, path: str, flags: int, resolve: int) -> int:
 
 def bind(descriptor: int, target: str) -> None:
     """Mount what a descriptor is of, with all mounted below it, whatever its path now leads to."""
-    flags = _OPEN_TREE_CLONE | _AT_EMPTY_PATH | _AT_RECURSIVE | os.O_CLOEXEC
-    tree = _number("open_tree", _OPEN_TREE, ctypes.c_int(descriptor), b"", ctypes.c_uint(flags))
+    tree = _copied(descriptor, b"", _AT_EMPTY_PATH)
     try:
         to = (ctypes.c_int(_AT_FDCWD), os.fsencode(target))
         _number("move_mount", _MOVE_MOUNT, ctypes.c_int(tree), b"", *to, ctypes.c_uint(_MOVE_MOUNT_F_EMPTY_PATH))
     finally:
         os.close(tree)
+
+
+def copied(path: str) -> int:
+    """Return a descriptor of a copy of what is mounted at a path, with all mounted below it; it is nowhere yet."""
+    return _copied(_AT_FDCWD, os.fsencode(path), 0)
+
+
+def _copied(folder: int, path: bytes, flags: int) -> int:
+    flags |= _OPEN_TREE_CLONE | _AT_RECURSIVE | os.O_CLOEXEC
+    return _number("open_tree", _OPEN_TREE, ctypes.c_int(folder), path, ctypes.c_uint(flags))
+
+
+def lay(copy: int, target: int) -> None:
+    """Mount a copy on what a descriptor (O_PATH) is of."""
+    flags = ctypes.c_uint(_MOVE_MOUNT_F_EMPTY_PATH | _MOVE_MOUNT_T_EMPTY_PATH)
+    _number("move_mount", _MOVE_MOUNT, ctypes.c_int(copy), b"", ctypes.c_int(target), b"", flags)
+
+
+def set_mount(descriptor: int, *, attributes: int = 0, propagation: int = 0, whole: bool = False) -> None:
+    """Set what a mount is, or with `whole` all that is mounted below it; the kernel has this since 5.12."""
+    wanted = _MountAttr(attributes, 0, propagation, 0)
+    flags = ctypes.c_uint(_AT_EMPTY_PATH | (_AT_RECURSIVE if whole else 0))
+    size = ctypes.c_size_t(ctypes.sizeof(wanted))
+    _number("mount_setattr", _MOUNT_SETATTR, ctypes.c_int(descriptor), b"", flags, ctypes.byref(wanted), size)
 
 
 def close_all(kept: Iterable[int]) -> None:

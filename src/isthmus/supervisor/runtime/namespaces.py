@@ -158,6 +158,8 @@ def _hold_on(base: Path, lifeline: int) -> None:
     select.select([lifeline], [], [])
     with suppress(ProcessLookupError):
         os.kill(-1, signal.SIGKILL)
+    # What is shared would go from its other places, too, and be missed there.
+    linux.mount("none", "/", "", linux.MS_REC | linux.MS_PRIVATE)
     for target in reversed(_mounted(base)):
         linux.unmount(target)
     # Only here are the files of subordinate ids one's own. Below a mount they are not the pod's.

@@ -145,8 +145,13 @@ def reason(descriptor: int) -> str:
         return file.read().decode(errors="replace")
 
 
-def call(action: Callable[[], Any], place: Place) -> tuple[int, int]:
+def call(action: Callable[[], Any], place: Place, kept: tuple[int, ...] = ()) -> tuple[int, int]:
     """Run a function of this program in other namespaces.
+
+    Args:
+        action: what.
+        place: where.
+        kept: descriptors that it needs.
 
     Returns:
         Its pid, and a descriptor that gives a JSON object with `result` or `error`.
@@ -156,7 +161,7 @@ def call(action: Callable[[], Any], place: Place) -> tuple[int, int]:
     if not pid:
         try:
             null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-            join(place, (null, null, null), (tell,))
+            join(place, (null, null, null), (tell, *kept))
             told = {"result": action()}
         except Exception as error:
             told = {"error": str(error) or type(error).__name__}
@@ -293,13 +298,13 @@ class Processes:
             raise StartError(why.decode(errors="replace"))
         return process
 
-    async def call(self, action: Callable[[], Any], place: Place) -> Any:
-        """Run a function of this program in other namespaces; what it returns must be JSON.
+    async def call(self, action: Callable[[], Any], place: Place, kept: tuple[int, ...] = ()) -> Any:
+        """Run a function of this program in other namespaces, with the descriptors it needs; it returns JSON.
 
         Raises:
             StartError: what the function raised.
         """
-        pid, results = call(action, place)
+        pid, results = call(action, place, kept)
         ended = self._expect(pid)
         told = await read_all(results)
         await ended

@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from isthmus.podproto.plan import Container, Plan, User
+from isthmus.podproto.plan import Container, Plan, Propagation, User
 from isthmus.supervisor.containers import outputs, sharing
 from isthmus.supervisor.runtime import linux, namespaces, pause, proxy
 from isthmus.supervisor.runtime.namespaces import PodNamespaces
@@ -39,7 +39,7 @@ from isthmus.supervisor.runtime.processes import (
     read_all,
 )
 from isthmus.supervisor.volumes import mounts as volumes
-from isthmus.supervisor.volumes import paths
+from isthmus.supervisor.volumes import paths, propagation
 from isthmus.supervisor.volumes.mounts import Folders
 
 PAUSE = "/.isthmus/pause"
@@ -82,15 +82,15 @@ class Pod:
     facts: dict[str, str]
     processes_of: int | None = None
 
-    async def inside(self, action: Callable[[], object]) -> object:
-        """Run a function among the pod's files, as its root.
+    async def inside(self, action: Callable[[], object], kept: tuple[int, ...] = ()) -> object:
+        """Run a function among the pod's files, as its root, with the descriptors it needs.
 
         Raises:
             StartError: what it raised.
         """
         place = self.spaces.files
         try:
-            return await self.processes.call(action, place)
+            return await self.processes.call(action, place, kept)
         finally:
             place.close()
 
@@ -228,7 +228,7 @@ async def open_sandbox(pod: Pod, container: Container, target: Sandbox | None = 
     Raises:
         StartError: it cannot be; the message is Apptainer's.
     """
-    root, mounts = await _prepare(pod, container)
+    root, mounts, shared_volumes = await _prepare(pod, container)
     argv = command(container, pod.folders, root, mounts)
     pipes = outputs.pipes(stdin=False)
     _, told, errors = pipes.ours
@@ -248,6 +248,7 @@ async def open_sandbox(pod: Pod, container: Container, target: Sandbox | None = 
         shared = pod.processes_of if target is None else target.place.processes
         if shared is not None:
             sandbox = replace(sandbox, place=sandbox.place.among(shared))
+        await _lay(pod, sandbox, shared_volumes)
         await _finish(pod, container, sandbox, fresh_proc=shared is not None)
     except (TimeoutError, StartError, OSError) as error:
         why = await _refusal(holder, sandbox, complaint) or str(error) or "Apptainer did not answer"
@@ -268,24 +269,32 @@ async def _refusal(holder: Process, sandbox: Sandbox | None, complaint: asyncio.
     return _plain(why[-1]) if why else ""
 
 
-async def _prepare(pod: Pod, container: Container) -> tuple[str, list[str]]:
+async def _prepare(pod: Pod, container: Container) -> tuple[str, list[str], list[list[str]]]:
+    """Make what the container mounts; return its root, Apptainer's words, and what `propagation.lay` has to do."""
     known = {volume.name: volume for volume in pod.plan.volumes}
 
-    def make() -> tuple[str, list[str]]:
+    def make() -> tuple[str, list[str], list[tuple[str, str, Propagation]]]:
         volumes.fresh_termination(pod.folders, container.name)
         parts = volumes.fresh_parts(pod.folders, container.name)
-        mounts = [
-            bind(
-                volumes.source(pod.folders, mount, known[mount.volume], parts / str(number)),
-                mount.path,
-                read_only=mount.read_only or known[mount.volume].kind in ("files", "image"),
-            )
-            for number, mount in enumerate(container.mounts)
-        ]
-        return ("" if container.read_only else volumes.fresh_root(pod.folders, container.name)), mounts
+        words, shared = [], []
+        for number, mount in enumerate(container.mounts):
+            volume = known[mount.volume]
+            source = volumes.source(pod.folders, mount, volume, parts / str(number))
+            read_only = mount.read_only or volume.kind in ("files", "image")
+            words.append(bind(source, mount.path, read_only=read_only))
+            if propagation.is_shared(pod.folders.shared / volume.name):
+                shared.append((source, mount.path, mount.propagation))
+        root = "" if container.read_only else volumes.fresh_root(pod.folders, container.name)
+        return root, words, shared
 
-    root, mounts = cast("tuple[str, list[str]]", await pod.inside(make))
-    return root, mounts
+    return cast("tuple[str, list[str], list[list[str]]]", await pod.inside(make))
+
+
+async def _lay(pod: Pod, sandbox: Sandbox, shared: list[list[str]]) -> None:
+    mounts, root = sandbox.mounts, sandbox.place.root
+    if shared and root is not None:
+        wanted = [(source, place, how) for source, place, how in shared]
+        await pod.inside(partial(propagation.lay, mounts, root, wanted), (mounts, root))
 
 
 async def _finish(pod: Pod, container: Container, sandbox: Sandbox, *, fresh_proc: bool) -> None:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from isthmus.podproto.plan import File, Mount, Volume
 from isthmus.supervisor.runtime import linux, pause
-from isthmus.supervisor.volumes import fsgroup, paths
+from isthmus.supervisor.volumes import fsgroup, paths, propagation
 
 _TMPFS = linux.MS_NOSUID | linux.MS_NODEV
 _CHECKS = {
@@ -68,6 +68,7 @@ class Folders:
         self.pause = self.memory / "pause"
         self.shields = self.memory / "shields"
         self.parts = self.memory / "parts"
+        self.shared = self.memory / "shared"
         self.staging = self.memory / "staging"
         self.hosts = self.memory / "hosts"
         self.resolv = self.memory / "resolv.conf"
@@ -137,7 +138,7 @@ def source(folders: Folders, mount: Mount, volume: Volume, place: Path) -> str:
     Raises:
         VolumeError: `sub_path` leads out of the volume, or nowhere.
     """
-    whole = folders.volume(volume)
+    whole = propagation.shown(folders.volume(volume), folders.shared / volume.name, mount)
     if not mount.sub_path:
         return str(whole)
     part = _part(whole, mount.sub_path, volume)
@@ -180,7 +181,7 @@ def fresh_parts(folders: Folders, container: str) -> Path:
     folder.mkdir(exist_ok=True)
     for old in folder.iterdir():
         try:
-            linux.unmount(str(old))
+            propagation.take_away(str(old))
         except OSError as error:
             if error.errno != errno.EINVAL:  # nothing was mounted
                 raise
