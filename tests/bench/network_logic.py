@@ -18,7 +18,7 @@ from isthmus.model.network import State
 from isthmus.model.node_network import NodePlan
 from isthmus.network.dns.names import NodeNames
 from isthmus.network.dns.records import DnsSettings
-from isthmus.network.node.plan import Planner, desired
+from isthmus.network.drivers.private.plan import Planner, desired
 from isthmus.network.node.steps import difference
 from isthmus.network.state import codec, ipam
 from tests.bench import results

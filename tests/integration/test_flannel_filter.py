@@ -10,7 +10,7 @@ import pytest
 from isthmus.clients import nftables
 from isthmus.model.network import Node, State
 from isthmus.model.node_network import FLANNEL_PORT, NodePlan
-from isthmus.network.drivers.flannel_rules import Backend, Flannel
+from isthmus.network.drivers.flannel.rules import Backend, Flannel
 from isthmus.network.node import rules
 from tests.integration.test_rules_forged import ARRIVES_S, received, send
 from tests.support.networks import packets
@@ -42,7 +42,14 @@ def world(request, tmp_path_factory):
     with ExitStack() as stack:
         cluster = stack.enter_context(running(tmp_path_factory.mktemp("etcd")))
         made = FlannelNodes.of(stack, cluster, tmp_path_factory.mktemp("flannel"), request.param, "n1", "n2")
-        yield World(stack, made, replace(SETTINGS, flannel=Flannel(IPv4Network(RANGE), request.param)))
+        yield World(
+            stack,
+            made,
+            replace(
+                SETTINGS,
+                shared=(Flannel(IPv4Network(RANGE), request.param),),
+            ),
+        )
 
 
 class World:
@@ -50,7 +57,7 @@ class World:
 
     def __init__(self, stack, flannel, settings):
         self.flannel, self.nodes, self.pods, self.told = flannel, flannel.nodes, {}, {}
-        self.backend = settings.flannel.backend
+        self.backend = settings.shared[0].backend
         self.outside = self._outside()
         for name in ("n1", "n2"):
             flannel.start(name)
@@ -71,7 +78,7 @@ class World:
         place, attachments = self.nodes.places[name], self.flannel.attachments(name)
         found = {job: place.do(attachments.add, job, uid) for job, uid in ((1, ALICE), (2, BOB))}
         members = State({each: Node(each, self.nodes.address(each)) for each in ("n1", "n2")})
-        wanted = rules.elements(NodePlan(flannel=found), members, name, settings)
+        wanted = rules.elements(NodePlan(shared=found), members, name, settings)
         place.do(nftables.apply, rules.base(settings) + rules.change({}, wanted))
         for job, pod in found.items():
             self.told[name, job], self.pods[name, job] = pod, self.flannel.pod(name, job)

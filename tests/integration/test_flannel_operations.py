@@ -16,8 +16,9 @@ from isthmus.network.api.operations import Operations, Parts
 from isthmus.network.api.protocol import encode_request
 from isthmus.network.dns.names import NodeNames
 from isthmus.network.dns.records import DnsSettings
-from isthmus.network.drivers.flannel import FlannelConverger
-from isthmus.network.drivers.table import FlannelNetwork, PrivateNetwork
+from isthmus.network.drivers.flannel.converge import FlannelConverger
+from isthmus.network.drivers.flannel.network import FlannelNetwork
+from isthmus.network.drivers.private.network import PrivateNetwork
 from isthmus.network.node.converge import Converger
 from isthmus.network.node.plugin import Watcher
 from isthmus.network.node.rules import Settings
@@ -70,7 +71,7 @@ class Host:
         self.flannel = FlannelConverger(name, self.attachments, tell)
         follower = FakeFollower([], "follower")
         pods = lambda: self.flannel.last.pods  # noqa: E731
-        converger = Converger(name, FakeKernel(), follower, follower, flannel=pods)
+        converger = Converger(name, FakeKernel(), follower, follower, shared=pods)
         names = NodeNames(DnsSettings("cl", folder=world.folder), lambda: None)
         networks = {
             Driver.PRIVATE: PrivateNetwork(self.view, converger, names),

@@ -89,7 +89,7 @@ class User:
 class Job:
     """A Slurm job with a pod network; `addresses[i]` is the one on `nodes[i]`.
 
-    With Flannel each node gives its pod an address of its own subnet, and tells it by an Attachment: a job has none.
+    Where a driver leaves addresses to the nodes, each makes its own known by an Attachment, and the job has none.
 
     Attributes:
         id: Slurm's job id.
@@ -97,7 +97,7 @@ class Job:
         name: the job's name.
         driver: which network it has.
         nodes: node names in Slurm's order.
-        addresses: of the pod on each node; none with Flannel.
+        addresses: of the pod on each node; none where nodes give them.
         reservation: name whose address the pod on the first node has; empty for none.
     """
 
@@ -116,7 +116,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """A job's pod on one node of Flannel's network, as that node tells the others.
+    """A job's pod on one node, where nodes give the addresses, as that node makes it known to the others.
 
     Attributes:
         job: Slurm's job id.
@@ -165,8 +165,8 @@ class State:
     attachments: Mapping[tuple[int, str], Attachment] = field(default_factory=dict)
 
     def addresses(self, job: Job) -> tuple[IPv4Address | None, ...]:
-        """Return the address of a job's pod on each of its nodes; None where a node has not told one yet."""
-        if job.driver != Driver.FLANNEL:
+        """Return the address of a job's pod on each of its nodes; None where a node has not made one known yet."""
+        if job.addresses:
             return job.addresses
-        told = (self.attachments.get((job.id, node)) for node in job.nodes)
-        return tuple(each.address if each else None for each in told)
+        known = (self.attachments.get((job.id, node)) for node in job.nodes)
+        return tuple(each.address if each else None for each in known)

@@ -2,7 +2,7 @@
 
 Names are derived, never chosen, so that a daemon that lost its memory finds all it made:
 leg (bridge) `il<vni>`, VXLAN device `ix<vni>`, a pod's host end `iv<job>`, its namespace `isthmus-<job>`.
-With Flannel the bridge of all users is `iflannel`, a pod's namespace `isthmus-flannel-<job>`; the rest is the plugins'.
+In a network that all users share a pod's namespace is `isthmus-<driver>-<job>`; the rest is the driver's.
 """
 
 from __future__ import annotations
@@ -11,16 +11,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 
+from isthmus.model.network import Driver
+
 LEG, VXLAN, VETH, NAMESPACE = "il", "ix", "iv", "isthmus-"
-FLANNEL_BRIDGE, FLANNEL_NAMESPACE = "iflannel", "isthmus-flannel-"
+# Flannel's bridge of all users; `flannel.1` is what Flannel calls its VXLAN device.
+FLANNEL_BRIDGE, FLANNEL_VXLAN = "iflannel", "flannel.1"
 POD_INTERFACE = "eth0"
-# RFC 7348 wants this port; Flannel keeps Linux's older one for itself, and calls its device so.
+# RFC 7348 wants this port; Flannel keeps Linux's older one for itself.
 VXLAN_PORT, FLANNEL_PORT = 4789, 8472
-FLANNEL_VXLAN = "flannel.1"
 # Outer Ethernet, IPv4, UDP and VXLAN headers (RFC 7348, 5).
 VXLAN_OVERHEAD = 50
 # Where frames to everybody go (bridge(8): the default destination of a VXLAN device).
 FLOOD = "00:00:00:00:00:00"
+
+
+def shared_prefix(driver: Driver) -> str:
+    """Return what the names of namespaces begin with in a network that all users share."""
+    return f"{NAMESPACE}{driver}-"
 
 
 def mac(address: IPv4Address) -> str:
@@ -106,16 +113,18 @@ class Pod:
 
 
 @dataclass(frozen=True, slots=True)
-class FlannelPod:
-    """A job's network namespace on this node, as Flannel's plugins have connected it.
+class SharedPod:
+    """A job's network namespace on this node, in a network that all users share.
 
     Attributes:
+        driver: which network.
         job: Slurm's job id.
         uid: whose job.
         address: the pod's, of the node's subnet.
         gateway: the bridge's: default route, DNS, and where PMIx listens.
     """
 
+    driver: Driver
     job: int
     uid: int
     address: IPv4Address
@@ -124,7 +133,7 @@ class FlannelPod:
     @property
     def namespace(self) -> str:
         """Name of the namespace, a file in /run/netns."""
-        return f"{FLANNEL_NAMESPACE}{self.job}"
+        return f"{shared_prefix(self.driver)}{self.job}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +144,10 @@ class NodePlan:
         legs: by VNI.
         pods: by job id.
         broken: names of interfaces and namespaces of ours that are half made; only found, never wished.
-        flannel: pods of Flannel's network that do exist, by job id; rules and names follow them.
+        shared: pods of shared networks that do exist, by job id; rules and names follow them.
     """
 
     legs: Mapping[int, Leg] = field(default_factory=dict)
     pods: Mapping[int, Pod] = field(default_factory=dict)
     broken: frozenset[str] = frozenset()
-    flannel: Mapping[int, FlannelPod] = field(default_factory=dict)
+    shared: Mapping[int, SharedPod] = field(default_factory=dict)

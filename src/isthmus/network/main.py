@@ -2,7 +2,7 @@
 
 watch    etcd's changes become the newest snapshot
 follow   each snapshot is carried out on this node
-flannel  the same for Flannel's network, whose plugins take their time
+<driver> the same for a driver's own pods, if they take their time
 release  on the controller: addresses of ended jobs are given back, and names of jobs learnt
 space    on the controller: whether etcd takes writes, for `status`
 leases   leases without use are dropped
@@ -20,25 +20,24 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
-from isthmus.clients.cni.flannel import Attachments
-from isthmus.clients.cni.plugins import CniError, Plugins, parse_list
+from isthmus.clients.cni.plugins import CniError
 from isthmus.clients.etcd.store import Etcd, EtcdError
 from isthmus.clients.netlink.networks import Kernel, NetlinkError
 from isthmus.clients.nftables import NftError
 from isthmus.clients.process import ProcessError, run
 from isthmus.clients.slurm.commands import SlurmError, jobs_on_nodes
 from isthmus.model.network import Driver
-from isthmus.network import settings
+from isthmus.model.node_network import SharedPod
+from isthmus.network import settings as network_settings
 from isthmus.network.api.account_sockets import AccountSockets
 from isthmus.network.api.operations import Operations, Parts
 from isthmus.network.api.server import Server, UsersServer
 from isthmus.network.dns.jobnames import renamed
 from isthmus.network.dns.names import NodeNames
-from isthmus.network.drivers.flannel import FlannelConverger
-from isthmus.network.drivers.table import FlannelNetwork, Network, PrivateNetwork
+from isthmus.network.drivers.node import Network, NodeContext, connect
 from isthmus.network.node.converge import Converger
 from isthmus.network.node.filtering import NodeFilter, read_rules, size_tracking
 from isthmus.network.node.plugin import Watcher
@@ -69,11 +68,10 @@ _log = logging.getLogger("isthmus-networkd")
 class Daemon:
     """The threads; `run` returns only when one of them has ended."""
 
-    def __init__(self, told: Settings, store: Store, parts: Parts, flannel: FlannelConverger | None) -> None:
-        self._told = told
+    def __init__(self, settings: Settings, store: Store, parts: Parts) -> None:
+        self._settings = settings
         self._store = store
         self._parts = parts
-        self._flannel = flannel
         self._ended = threading.Event()
         self._followed_s = time.monotonic()
 
@@ -82,15 +80,16 @@ class Daemon:
         parts = self._parts
         parts.converger.run(parts.view.state)
         # The rules are there, and with them what they load.
-        size_tracking(self._told.rules)
+        size_tracking(self._settings.rules)
         operations = Operations(parts)
-        server = Server(self._told.root_socket, operations.answer)
-        users = UsersServer(self._told.socket, operations.answer, operations.admit)
+        server = Server(self._settings.root_socket, operations.answer)
+        users = UsersServer(self._settings.socket, operations.answer, operations.admit)
         loops: dict[str, Callable[[], None]] = {"watch": self._watch, "leases": self._leases}
-        if self._told.releases:
+        if self._settings.releases:
             loops |= {"release": self._release, "space": self._look_at_space}
-        if self._flannel:
-            loops["flannel"] = partial(self._follow_flannel, self._flannel)
+        for driver, network in parts.networks.items():
+            if follow := network.loop():
+                loops[driver] = partial(follow, IDLE_S)
         loops |= {"serve": server.serve_forever, "users": users.serve_forever, "accounts": users.own.serve_forever}
         loops["follow"] = partial(self._follow, users.own)
         for name, loop in loops.items():
@@ -123,14 +122,6 @@ class Daemon:
             self._parts.converger.run(self._parts.view.state)
             self._followed_s = time.monotonic()
 
-    def _follow_flannel(self, flannel: FlannelConverger) -> None:
-        turn = 0
-        while True:
-            turn = self._parts.view.next_turn(turn, IDLE_S)
-            had = flannel.last.pods
-            if flannel.run(self._parts.view.state).pods != had:
-                self._parts.converger.run(self._parts.view.state)
-
     def _release(self) -> None:
         missing: dict[int, ended.Missing] = {}
         while True:
@@ -140,7 +131,7 @@ class Daemon:
                 missing = {}
                 continue
             try:
-                holding = jobs_on_nodes(self._told.slurm_prefix)
+                holding = jobs_on_nodes(self._settings.slurm_prefix)
                 judged = ended.judge(snapshot.jobs(), holding, missing, time.monotonic())
                 missing = dict(judged.missing)
                 if judged.ended:
@@ -159,10 +150,10 @@ class Daemon:
             time.sleep(SPACE_S)
 
     def _leases(self) -> None:
-        idle = leases.Idle(self._told.lease_idle_s)
+        idle = leases.Idle(self._settings.lease_idle_s)
         while True:
             time.sleep(LEASES_S)
-            node = self._told.node
+            node = self._settings.node
             leased = [uid for uid, where in self._parts.view.snapshot.state.leases if where == node]
             for uid in idle.judge(leased, leases.users_here(), time.monotonic()):
                 try:
@@ -183,35 +174,31 @@ def reload_dns() -> None:
         raise OSError(str(error)) from error
 
 
-def start(told: Settings) -> Daemon:
+def start(settings: Settings) -> Daemon:
     """Join the pod networks: read all of etcd, tell the others of this node."""
-    store = Store(Etcd(told.etcd), Keys(told.cluster), told.ranges)
+    store = Store(Etcd(settings.etcd), Keys(settings.cluster), settings.ranges)
     kernel = Kernel()
-    member = told.member(kernel.underlay(told.address).mtu)
+    member = settings.member(kernel.underlay(settings.address).mtu)
     store.announce(member)
     view = View(store.load())
-    names = NodeNames(told.dns, reload_dns, told.resolver)
-    flannel = _flannel(told, store, view)
-    rules = read_rules(told.ranges.pods, told.rules, told.flannel.network if told.flannel else None)
-    pods = (lambda: flannel.last.pods) if flannel else dict
-    converger = Converger(told.node, kernel, NodeFilter(told.node, rules), names, flannel=pods)
-    networks: dict[Driver, Network] = {Driver.PRIVATE: PrivateNetwork(view, converger, names)}
-    if flannel:
-        networks[Driver.FLANNEL] = FlannelNetwork(told.node, view, flannel, converger, names)
-    services = PodServices(told.services)
-    plugin = Watcher(told.slurm_prefix / "sbin/slurmd")
-    parts = Parts(told.node, store, view, converger, networks, rules, told.dns.domain, services, plugin)
-    return Daemon(told, store, parts, flannel)
+    names = NodeNames(settings.dns, reload_dns, settings.resolver)
+    rules = read_rules(settings.ranges.pods, settings.rules, tuple(each.network for each in settings.shared.values()))
+    networks: dict[Driver, Network] = {}
+    pods = partial(_shared_pods, networks)
+    converger = Converger(settings.node, kernel, NodeFilter(settings.node, rules), names, shared=pods)
+    context = NodeContext(settings.node, store, view, converger, names)
+    networks |= {
+        driver: connect(driver, context, settings.shared.get(driver)) for driver in (Driver.PRIVATE, *settings.shared)
+    }
+    services = PodServices(settings.services)
+    plugin = Watcher(settings.slurm_prefix / "sbin/slurmd")
+    parts = Parts(settings.node, store, view, converger, networks, rules, settings.dns.domain, services, plugin)
+    return Daemon(settings, store, parts)
 
 
-def _flannel(told: Settings, store: Store, view: View) -> FlannelConverger | None:
-    """Look for pods of Flannel's network that an earlier daemon made: rules and names are right from the first pass."""
-    if told.flannel is None:
-        return None
-    given = told.flannel
-    network = parse_list(given.list.read_text(encoding="utf-8"), str(given.list))
-    attachments = Attachments(network, Plugins(given.plugins), given.records)
-    return FlannelConverger(told.node, attachments, lambda each: store.attach(each, view.snapshot))
+def _shared_pods(networks: Mapping[Driver, Network]) -> dict[int, SharedPod]:
+    """Return the pods of shared networks, those among them that an earlier daemon made."""
+    return {job: pod for network in networks.values() for job, pod in network.shared_pods().items()}
 
 
 def main() -> int:
@@ -219,7 +206,7 @@ def main() -> int:
     logging.basicConfig(level=os.environ.get("ISTHMUS_LOG", "INFO"), format="%(levelname)s %(message)s")
     sys.setswitchinterval(SWITCH_S)
     try:
-        start(settings.read()).run()
+        start(network_settings.read()).run()
     except SettingsError as error:
         print(error, file=sys.stderr)
         return 2

@@ -1,21 +1,22 @@
-"""What the node daemon is told by the admin: /etc/isthmus/network.json, written by the role `network`."""
+"""The node daemon's settings: /etc/isthmus/network.json, written by the role `network`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
 from isthmus.clients.etcd.store import Access
-from isthmus.model.network import Node, Ranges
+from isthmus.model.network import Driver, Node, Ranges
 from isthmus.model.node_network import VXLAN_OVERHEAD
 from isthmus.network.api.client import ROOT_SOCKET, SOCKET
 from isthmus.network.dns.hostresolver import HostResolver
 from isthmus.network.dns.records import DnsSettings
-from isthmus.network.drivers.flannel_rules import Backend, Flannel
+from isthmus.network.drivers.contract import SharedSettings
+from isthmus.network.drivers.registry import NAMES, definition
 
 SCHEMA = 1
 FILE = Path("/etc/isthmus/network.json")
@@ -23,23 +24,6 @@ FILE = Path("/etc/isthmus/network.json")
 
 class SettingsError(Exception):
     """The file cannot be used; the message names it, the field, and the remedy."""
-
-
-@dataclass(frozen=True, slots=True)
-class FlannelSettings:
-    """Flannel's network; flanneld itself is another service.
-
-    Attributes:
-        network: its range, and how packets come to other nodes.
-        plugins: folder of the CNI plugins.
-        list: their list, a .conflist.
-        records: folder for what plugins were given and answered; ends with the machine, as the pods do.
-    """
-
-    network: Flannel
-    plugins: Path
-    list: Path
-    records: Path = Path("/run/isthmus/flannel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +46,7 @@ class Settings:
         root_socket: where root's do.
         services: the addresses of Services in users' clusters.
         lease_idle_s: how long after a user's last process here his lease is dropped.
-        flannel: None where jobs cannot have that network.
+        shared: of each driver with a network that all users share, where jobs can have it.
     """
 
     cluster: str
@@ -80,7 +64,7 @@ class Settings:
     socket: Path = SOCKET
     root_socket: Path = ROOT_SOCKET
     lease_idle_s: float = 3600
-    flannel: FlannelSettings | None = None
+    shared: Mapping[Driver, SharedSettings] = field(default_factory=dict)
 
     @property
     def prefix(self) -> str:
@@ -103,51 +87,50 @@ def read(path: Path = FILE) -> Settings:
         SettingsError: no such file, no JSON, a field is missing or of the wrong kind.
     """
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        if told["schema"] != SCHEMA:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        if raw["schema"] != SCHEMA:
             raise SettingsError(
-                f"{path}: schema {told['schema']}, this version reads {SCHEMA}; run playbooks/network.yml"
+                f"{path}: schema {raw['schema']}, this version reads {SCHEMA}; run playbooks/network.yml"
             )
-        return _settings(told)
+        return _settings(raw)
     except KeyError as error:
         raise SettingsError(f"{path}: {error} is missing; run playbooks/network.yml") from error
     except (OSError, ValueError, TypeError) as error:
         raise SettingsError(f"{path}: {error}; run playbooks/network.yml") from error
 
 
-def _settings(told: Mapping[str, Any]) -> Settings:
-    dns, flannel = told["dns"], _flannel(told["flannel"])
-    shared = flannel.network.range if flannel else None
+def _settings(raw: Mapping[str, Any]) -> Settings:
+    dns, shared = raw["dns"], _shared(raw)
+    ranges = {driver: each.network.range for driver, each in shared.items()}
     return Settings(
-        cluster=told["cluster"],
-        node=told["node"],
-        address=IPv4Address(told["address"]),
-        mtu=int(told["mtu"]),
-        ranges=_ranges(told["ranges"]),
-        etcd=_access(told["etcd"]),
-        releases=told["releases"],
-        slurm_prefix=Path(told["slurm_prefix"]),
-        dns=DnsSettings(dns["domain"], tuple(map(IPv4Address, dns["upstreams"])), tuple(dns["search"]), flannel=shared),
+        cluster=raw["cluster"],
+        node=raw["node"],
+        address=IPv4Address(raw["address"]),
+        mtu=int(raw["mtu"]),
+        ranges=_ranges(raw["ranges"]),
+        etcd=_access(raw["etcd"]),
+        releases=raw["releases"],
+        slurm_prefix=Path(raw["slurm_prefix"]),
+        dns=DnsSettings(dns["domain"], tuple(map(IPv4Address, dns["upstreams"])), tuple(dns["search"]), shared=ranges),
         resolver=HostResolver(dns["host"]),
-        rules=told["rules"],
-        services=IPv4Network(told["services"]),
-        lease_idle_s=float(told["lease_idle_s"]),
-        flannel=flannel,
+        rules=raw["rules"],
+        services=IPv4Network(raw["services"]),
+        lease_idle_s=float(raw["lease_idle_s"]),
+        shared=shared,
     )
 
 
-def _flannel(told: Mapping[str, Any]) -> FlannelSettings | None:
-    if not told:
-        return None
-    network = Flannel(IPv4Network(told["range"]), Backend(told["backend"]))
-    return FlannelSettings(network, Path(told["plugins"]), Path(told["list"]))
+def _shared(raw: Mapping[str, Any]) -> dict[Driver, SharedSettings]:
+    """Read what each driver has under its own name; empty or absent where the cluster has no such network."""
+    readers = {driver: read for driver in NAMES if (read := definition(driver).read) and raw.get(driver)}
+    return {driver: read(raw[driver]) for driver, read in readers.items()}
 
 
-def _ranges(told: Mapping[str, Any]) -> Ranges:
-    return Ranges(IPv4Network(told["pods"]), told["block_prefix"], told["vni_first"], told["vni_last"])
+def _ranges(raw: Mapping[str, Any]) -> Ranges:
+    return Ranges(IPv4Network(raw["pods"]), raw["block_prefix"], raw["vni_first"], raw["vni_last"])
 
 
-def _access(told: Mapping[str, Any]) -> Access:
-    password = Path(told["password_file"]).read_text(encoding="utf-8").strip()
-    ca, certificate, key = (Path(told[name]) for name in ("ca", "certificate", "key"))
-    return Access(tuple(told["endpoints"]), ca, certificate, key, told["user"], password)
+def _access(raw: Mapping[str, Any]) -> Access:
+    password = Path(raw["password_file"]).read_text(encoding="utf-8").strip()
+    ca, certificate, key = (Path(raw[name]) for name in ("ca", "certificate", "key"))
+    return Access(tuple(raw["endpoints"]), ca, certificate, key, raw["user"], password)

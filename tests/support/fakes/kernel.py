@@ -5,10 +5,11 @@ from __future__ import annotations
 from errno import EBUSY
 from ipaddress import IPv4Address
 
-from isthmus.clients.cni.flannel import Found
+from isthmus.clients.cni.attachments import Found
 from isthmus.clients.cni.plugins import CniError
 from isthmus.clients.netlink.networks import NetlinkError
-from isthmus.model.node_network import FlannelPod, NodePlan
+from isthmus.model.network import Driver
+from isthmus.model.node_network import NodePlan, SharedPod
 
 
 class FakeKernel:
@@ -74,7 +75,7 @@ class FakeAttachments:
         assert job not in self.pods or job in self.damaged
         self.broken.discard(job)
         self.damaged.discard(job)
-        self.pods[job] = FlannelPod(job, uid, IPv4Address("10.128.1.1") + job, IPv4Address("10.128.1.1"))
+        self.pods[job] = SharedPod(Driver.FLANNEL, job, uid, IPv4Address("10.128.1.1") + job, IPv4Address("10.128.1.1"))
         return self.pods[job]
 
     def check(self, job):

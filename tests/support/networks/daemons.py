@@ -14,7 +14,7 @@ from isthmus.network.api.operations import Operations, Parts
 from isthmus.network.api.protocol import encode_request
 from isthmus.network.dns.names import NodeNames
 from isthmus.network.dns.records import DnsSettings
-from isthmus.network.drivers.table import PrivateNetwork
+from isthmus.network.drivers.private.network import PrivateNetwork
 from isthmus.network.node.converge import Converger
 from isthmus.network.node.plugin import Watcher
 from isthmus.network.node.rules import Settings

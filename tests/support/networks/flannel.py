@@ -11,11 +11,12 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from threading import Thread
 
-from isthmus.clients.cni.flannel import Attachments
+from isthmus.clients.cni.attachments import Attachments
 from isthmus.clients.cni.plugins import Plugins, parse_list
 from isthmus.clients.etcd.store import Etcd
 from isthmus.filters.network.flannel import network_flannel_config, network_flannel_list
-from isthmus.model.node_network import FLANNEL_NAMESPACE
+from isthmus.model.network import Driver
+from isthmus.model.node_network import shared_prefix
 from tests.support.networks.namespaces import TCP, Nodes, Place
 from tests.support.servers.etcd import FLANNEL_PREFIX, PASSWORDS, Cluster, program
 from tests.support.wait import wait
@@ -94,11 +95,13 @@ class FlannelNodes:
         """Return what makes pods on a machine; its methods must run there (`Place.do`)."""
         own = self.folder / name
         told = network_flannel_list(str(own / "cni"), str(own / "subnet.env"))
-        return Attachments(parse_list(json.dumps(told), name), Plugins(self.folder / "plugins"), own / "records")
+        return Attachments(
+            Driver.FLANNEL, parse_list(json.dumps(told), name), Plugins(self.folder / "plugins"), own / "records"
+        )
 
     def pod(self, name: str, job: int) -> Place:
         """Enter a pod."""
-        return self.nodes.pod(name, job, FLANNEL_NAMESPACE)
+        return self.nodes.pod(name, job, shared_prefix(Driver.FLANNEL))
 
     def subnet(self, name: str) -> dict[str, str]:
         """Return what flanneld wrote."""

@@ -20,7 +20,8 @@ from isthmus.clients.netlink.networks import Kernel
 from isthmus.model.network import Driver, Job, Lease, Node, State, User
 from isthmus.model.node_network import NodePlan
 from isthmus.model.subids import Range
-from isthmus.network.node import plan, rules
+from isthmus.network.drivers.private import plan
+from isthmus.network.node import rules
 from tests.support.networks.namespaces import TCP, UDP, Nodes, Place
 
 NET = "/proc/sys/net"

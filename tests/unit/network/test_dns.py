@@ -83,8 +83,8 @@ def test_corefile_has_a_block_per_leg():
 
 
 def test_bridge_of_flannel_has_one_block_with_the_names_of_its_network():
-    settings = replace(SETTINGS, flannel=IPv4Network("10.128.0.0/16"))
-    told = dns.corefile([], settings, [IPv4Address("10.128.1.1")] * 2)
+    settings = replace(SETTINGS, shared={Driver.FLANNEL: IPv4Network("10.128.0.0/16")})
+    told = dns.corefile([], settings, [(Driver.FLANNEL, IPv4Address("10.128.1.1"))] * 2)
     assert told.count("bind 10.128.1.1\n") == 1
     assert "hosts /run/isthmus/dns/flannel.hosts cl 128.10.in-addr.arpa {" in told
 

@@ -8,8 +8,9 @@ from isthmus.model.network import Attachment, Driver, Job, Node, State, User
 from isthmus.network.api.protocol import RequestError
 from isthmus.network.dns.names import NodeNames
 from isthmus.network.dns.records import DnsSettings
-from isthmus.network.drivers.flannel import FlannelConverger
-from isthmus.network.drivers.table import FlannelNetwork, PrivateNetwork
+from isthmus.network.drivers.flannel.converge import FlannelConverger
+from isthmus.network.drivers.flannel.network import FlannelNetwork
+from isthmus.network.drivers.private.network import PrivateNetwork
 from isthmus.network.node.converge import Converger
 from isthmus.network.state.snapshot import Snapshot
 from isthmus.network.state.view import View
@@ -27,13 +28,13 @@ STATE = State(
 class Bed:
     """Both networks of a node without a kernel."""
 
-    def __init__(self, state=STATE):
+    def __init__(self, state=STATE, **timing):
         self.view, self.pods = View(Snapshot(state)), FakeAttachments()
         self.filter, names = FakeFollower([], "filter"), NodeNames(DnsSettings("cl"), lambda: None)
         self.shared = FlannelConverger("c1", self.pods, lambda each: None)
         pods = lambda: self.shared.last.pods  # noqa: E731
-        self.converger = Converger("c1", FakeKernel(), self.filter, FakeFollower([], "names"), flannel=pods)
-        self.flannel = FlannelNetwork("c1", self.view, self.shared, self.converger, names)
+        self.converger = Converger("c1", FakeKernel(), self.filter, FakeFollower([], "names"), shared=pods)
+        self.flannel = FlannelNetwork("c1", self.view, self.shared, self.converger, names, **timing)
         self.private = PrivateNetwork(self.view, self.converger, names)
 
 
@@ -74,8 +75,7 @@ def test_pod_that_failed_is_not_ready_and_told(bed):
     assert bed.flannel.errors() == {"isthmus-flannel-7": "plugin: no"}
 
 
-def test_address_that_etcd_does_not_tell_is_an_error(monkeypatch):
-    monkeypatch.setattr("isthmus.network.drivers.table.ECHO_S", 0.01)
-    bed = Bed(State(STATE.nodes, STATE.users, STATE.jobs))
-    with pytest.raises(RequestError, match="etcd took the pod's address and does not tell of it"):
+def test_address_that_etcd_does_not_show_is_an_error():
+    bed = Bed(State(STATE.nodes, STATE.users, STATE.jobs), echo_s=0.01)
+    with pytest.raises(RequestError, match="etcd took the pod's address and does not show it"):
         bed.flannel.make(7)

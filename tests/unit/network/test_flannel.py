@@ -6,7 +6,7 @@ from ipaddress import IPv4Address
 import pytest
 
 from isthmus.model.network import Attachment, Driver, Job, Node, State, User
-from isthmus.network.drivers.flannel import CHECK_S, FlannelConverger
+from isthmus.network.drivers.flannel.converge import CHECK_S, FlannelConverger
 from isthmus.network.state.store import EndedError
 from tests.support.fakes.kernel import FakeAttachments
 

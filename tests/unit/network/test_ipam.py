@@ -186,16 +186,16 @@ def test_used_up_vnis_are_named_with_the_remedy():
 
 
 def test_job_of_flannel_takes_a_user_and_no_address():
-    taken = ipam.join(State(), RANGES, replace(request(), driver=Driver.FLANNEL))
+    taken = ipam.note(State(), RANGES, replace(request(), driver=Driver.FLANNEL))
     assert taken.user == User(ALICE, "user1001", 4096)
     assert taken.job == Job(1, ALICE, "run", Driver.FLANNEL, ("c1", "c2"), ())
     assert (taken.grew, taken.new) == (True, True)
-    again = ipam.join(state(taken), RANGES, replace(request(), driver=Driver.FLANNEL))
+    again = ipam.note(state(taken), RANGES, replace(request(), driver=Driver.FLANNEL))
     assert again == replace(taken, grew=False, new=False)
 
 
 def test_job_that_was_private_gives_its_legs_back_with_flannel():
-    leased = ipam.join(state(FIRST, leases=[(ALICE, "c2")]), RANGES, replace(request(), driver=Driver.FLANNEL))
+    leased = ipam.note(state(FIRST, leases=[(ALICE, "c2")]), RANGES, replace(request(), driver=Driver.FLANNEL))
     assert leased.user == replace(FIRST.user, legs={"c2": at(4)})
     back = ipam.take(state(leased), RANGES, request())
     assert back.job.driver == Driver.PRIVATE
@@ -204,4 +204,4 @@ def test_job_that_was_private_gives_its_legs_back_with_flannel():
 
 def test_flannel_knows_no_reservations():
     with pytest.raises(ipam.NotReservedError, match="private network; leave it out"):
-        ipam.join(State(), RANGES, replace(request(reservation="web"), driver=Driver.FLANNEL))
+        ipam.note(State(), RANGES, replace(request(reservation="web"), driver=Driver.FLANNEL))

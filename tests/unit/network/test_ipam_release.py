@@ -21,7 +21,7 @@ def at(number):
 USER = User(1, "a", 4096, BLOCKS, {"c1": at(1), "c2": at(2), "login": at(3)}, {}, at(20))
 JOB = Job(1, 1, "a", Driver.PRIVATE, ("c1", "c2"), (at(4), at(5)))
 OTHER = Job(2, 1, "b", Driver.PRIVATE, ("c2",), (at(6),))
-FLANNEL = Job(3, 1, "f", Driver.FLANNEL, ("c1",), (at(500),))
+FLANNEL = Job(3, 1, "f", Driver.FLANNEL, ("c1",), ())
 STRANGER = Job(4, 2, "s", Driver.PRIVATE, ("c1",), (at(100),))
 
 

@@ -6,11 +6,11 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.model.network import Attachment, Driver, Job, Node, State, User
-from isthmus.model.node_network import FlannelPod
+from isthmus.model.node_network import SharedPod
 from isthmus.network.dns.hostresolver import HostResolver
 from isthmus.network.dns.names import NodeNames
 from isthmus.network.dns.records import DnsSettings
-from isthmus.network.node.plan import desired
+from isthmus.network.drivers.private.plan import desired
 
 
 def state(*jobs):
@@ -53,11 +53,11 @@ def test_pods_of_flannel_have_names_once_they_exist(tmp_path):
     names = NodeNames(DnsSettings("cl", folder=tmp_path), lambda: None)
     shared = Job(9, 1001, "run", Driver.FLANNEL, ("c1",), ())
     now = replace(state(), jobs={9: shared}, attachments={(9, "c1"): Attachment(9, "c1", IPv4Address("10.128.1.2"))})
-    pods = {9: FlannelPod(9, 1001, IPv4Address("10.128.1.2"), IPv4Address("10.128.1.1"))}
-    names.follow(replace(desired(now, "c1"), flannel=pods), now)
+    pods = {9: SharedPod(Driver.FLANNEL, 9, 1001, IPv4Address("10.128.1.2"), IPv4Address("10.128.1.1"))}
+    names.follow(replace(desired(now, "c1"), shared=pods), now)
     assert "pod0.9.alice.cl" in (tmp_path / "flannel.hosts").read_text()
     assert (tmp_path / "9.resolv").read_text().startswith("nameserver 10.128.1.1\nsearch 9.alice.cl alice.cl")
-    names.follow(replace(desired(now, "c1"), flannel=pods), replace(now, jobs={}))
+    names.follow(replace(desired(now, "c1"), shared=pods), replace(now, jobs={}))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["Corefile", "all.hosts"]
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from isthmus.model.network import Driver, Job, Lease, Node, Ranges, State, User
 from isthmus.model.node_network import FLOOD, Forward, Leg, NodePlan, Pod, mac
+from isthmus.network.drivers.private.plan import Planner, desired
+from isthmus.network.drivers.state import PlanError
 from isthmus.network.node.nodelist import unfold
-from isthmus.network.node.plan import PlanError, Planner, desired
 from isthmus.network.state import ipam
 
 BLOCKS = (IPv4Network("10.64.0.0/24"),)

@@ -3,9 +3,9 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from isthmus.model.network import Node, State
-from isthmus.model.node_network import FlannelPod, Leg, NodePlan, Pod
-from isthmus.network.drivers.flannel_rules import Flannel
+from isthmus.model.network import Driver, Node, State
+from isthmus.model.node_network import Leg, NodePlan, Pod, SharedPod
+from isthmus.network.drivers.flannel.rules import Flannel
 from isthmus.network.node.rules import Action, Egress, Ports, Protocol, Service, Settings, base, change, elements
 
 PODS, BLOCK, SECOND = map(IPv4Network, ("10.128.0.0/12", "10.128.1.0/24", "10.128.2.0/24"))
@@ -17,7 +17,7 @@ PLAN = NodePlan(
     {7: Pod(7, 1000, 4096, BLOCK[101], BLOCK[1], (BLOCK, SECOND), 1450)},
 )
 FLANNEL = Flannel(IPv4Network("10.144.0.0/16"))
-SHARED = FlannelPod(8, 1000, IPv4Address("10.144.1.2"), IPv4Address("10.144.1.1"))
+SHARED = SharedPod(Driver.FLANNEL, 8, 1000, IPv4Address("10.144.1.2"), IPv4Address("10.144.1.1"))
 TO = IPv4Network("198.51.100.0/24")
 
 
@@ -106,14 +106,14 @@ def test_hosts_and_members_offer_the_same_services():
 
 
 def test_server_of_homes_is_reached_by_no_pod_and_before_the_rules():
-    settings = replace(SETTINGS, servers=(TO,), egress=(Egress(Action.ALLOW),), flannel=FLANNEL)
+    settings = replace(SETTINGS, servers=(TO,), egress=(Egress(Action.ALLOW),), shared=(FLANNEL,))
     for name in ("from_pods", "from_flannel_pods"):
         assert chain(settings, name)[-3:-1] == ["ip daddr { 198.51.100.0/24 } drop", "accept"]
 
 
 def test_no_packet_is_masqueraded_from_a_privileged_port():
     for name in ("postrouting", "flannel_postrouting"):
-        with_ports, without = chain(replace(SETTINGS, flannel=FLANNEL), name)[1:]
+        with_ports, without = chain(replace(SETTINGS, shared=(FLANNEL,)), name)[1:]
         assert with_ports.endswith("meta l4proto { tcp, udp, udplite, dccp, sctp } masquerade to :1024-65535")
         assert with_ports.startswith(without.removesuffix("masquerade"))
 
@@ -128,16 +128,16 @@ def test_without_flannel_nothing_speaks_of_it():
 
 
 def test_egress_of_flannel_knows_users_by_their_pods_addresses():
-    shared = replace(SETTINGS, flannel=FLANNEL, egress=(Egress(Action.DENY, TO, uid=1000),))
+    shared = replace(SETTINGS, shared=(FLANNEL,), egress=(Egress(Action.DENY, TO, uid=1000),))
     assert "ip saddr @flannel_user_1000 ip daddr 198.51.100.0/24 " in base(shared)
-    found = elements(replace(PLAN, flannel={8: SHARED, 9: replace(SHARED, uid=1001)}), STATE, "here", shared)
+    found = elements(replace(PLAN, shared={8: SHARED, 9: replace(SHARED, uid=1001)}), STATE, "here", shared)
     assert found["flannel_user_1000"] == {"10.144.1.2"}
     assert found["legs"] == {"il4096 . 10.128.1.1", "iflannel . 10.144.1.1"}
     assert all(f"set {name} {{" in base(shared) for name in found)
 
 
 def test_private_networks_have_the_same_rules_with_flannel():
-    shared = replace(SETTINGS, flannel=FLANNEL)
+    shared = replace(SETTINGS, shared=(FLANNEL,))
     for name in ("input", "from_leg", "own_leg", "host_services", "forward", "from_pods", "output", "to_pods"):
         assert chain(shared, name) == chain(SETTINGS, name)
 

@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from isthmus.network.drivers.flannel_rules import Backend, Flannel
+from isthmus.network.drivers.flannel.rules import Backend, Flannel
 from isthmus.network.node import rules
 from isthmus.network.trace.ruleset import POLICY, Fate, Ruleset, RulesetError, Unknown
 
@@ -134,7 +134,7 @@ EVERYTHING = rules.Settings(
         rules.Egress(rules.Action.ALLOW, protocol=rules.Protocol.ICMP),
     ),
     default=rules.Action.DENY,
-    flannel=Flannel(IPv4Network("10.32.0.0/12")),
+    shared=(Flannel(IPv4Network("10.32.0.0/12")),),
 )
 
 
@@ -142,7 +142,7 @@ EVERYTHING = rules.Settings(
     "settings",
     [
         EVERYTHING,
-        replace(EVERYTHING, slurm=(), barred=(), flannel=replace(EVERYTHING.flannel, backend=Backend.HOST_GW)),
+        replace(EVERYTHING, slurm=(), barred=(), shared=(replace(EVERYTHING.shared[0], backend=Backend.HOST_GW),)),
         rules.Settings(EVERYTHING.pods),
     ],
 )

@@ -5,7 +5,8 @@ from ipaddress import IPv4Network
 
 import pytest
 
-from isthmus.network.drivers.flannel_rules import Backend, Flannel
+from isthmus.model.network import Driver
+from isthmus.network.drivers.flannel.rules import Backend, Flannel
 from isthmus.network.settings import SettingsError, read
 
 TOLD = {
@@ -40,13 +41,13 @@ def settings(tmp_path):
 
 def test_flannel_is_read(settings):
     found = settings()
-    assert found.flannel.network == Flannel(IPv4Network("10.128.0.0/12"), Backend.HOST_GW)
-    assert found.dns.flannel == IPv4Network("10.128.0.0/12")
+    assert found.shared[Driver.FLANNEL].network == Flannel(IPv4Network("10.128.0.0/12"), Backend.HOST_GW)
+    assert found.dns.shared[Driver.FLANNEL] == IPv4Network("10.128.0.0/12")
 
 
 def test_cluster_without_flannel_has_none(settings):
     found = settings(flannel={})
-    assert (found.flannel, found.dns.flannel) == (None, None)
+    assert (found.shared, found.dns.shared) == ({}, {})
 
 
 @pytest.mark.parametrize(

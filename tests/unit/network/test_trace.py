@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.model.network import Driver, Job, Lease, Node, State, User
-from isthmus.network.drivers.flannel_rules import Flannel
+from isthmus.network.drivers.flannel.rules import Flannel
 from isthmus.network.node import rules
 from isthmus.network.trace.points import Finder, PointError, visible
 from isthmus.network.trace.way import Probe, Verdict, failures, trace, verdict
@@ -104,7 +104,7 @@ def test_way_to_another_node_is_told_in_order():
 
 
 def test_pod_does_not_reach_flannels_network():
-    settings = replace(SETTINGS, flannel=Flannel(IPv4Network("10.32.0.0/12")))
+    settings = replace(SETTINGS, shared=(Flannel(IPv4Network("10.32.0.0/12")),))
     steps = traced("10", "10.32.1.1", settings=settings)
     assert (steps[-1].check, steps[-1].verdict) == ("flannel_forward", Verdict.REFUSED)
 

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from isthmus.model.network import Attachment, Driver, Job, State, User
 from isthmus.network.dns import records as dns
-from isthmus.network.dns.zones import EVERY, FLANNEL, PRIVATE, Zones
+from isthmus.network.dns.zones import PRIVATE, Zones
+from isthmus.network.drivers.registry import NAMES as EVERY
 
-NETWORKS = (PRIVATE, FLANNEL, EVERY)
+NETWORKS = (PRIVATE, (Driver.FLANNEL,), EVERY)
 UIDS = (1001, 1002, 1003)
 ALICE = User(1001, "alice", 4096, (IPv4Network("10.64.0.0/24"),), reserved={"web": IPv4Address("10.64.0.200")})
 BOB = User(1002, "bob", 4097, (IPv4Network("10.64.1.0/24"),))
@@ -31,7 +32,7 @@ def state(*jobs, users=(ALICE, BOB), told=()):
 def anew(now, uid=None, networks=PRIVATE):
     zones = Zones("cl")
     zones.follow(now)
-    return zones.everybody(networks) if uid is None else zones.text(uid, networks)
+    return zones.all_users(networks) if uid is None else zones.text(uid, networks)
 
 
 def test_user_has_the_names_of_his_own_jobs_in_each_network():
@@ -42,8 +43,8 @@ def test_user_has_the_names_of_his_own_jobs_in_each_network():
         "10.64.0.200 web.alice.cl",
         "10.64.0.11 pod0.1.alice.cl 1.alice.cl run.alice.cl",
     ]
-    assert anew(now, 1001, FLANNEL).splitlines() == [named]
-    assert anew(now, networks=FLANNEL).splitlines() == [named]
+    assert anew(now, 1001, (Driver.FLANNEL,)).splitlines() == [named]
+    assert anew(now, networks=(Driver.FLANNEL,)).splitlines() == [named]
     assert anew(now, networks=EVERY).count("run.alice.cl") == 1
     assert anew(now, networks=EVERY).endswith("10.64.0.13 pod0.3.bob.cl 3.bob.cl run.bob.cl\n")
 
@@ -65,7 +66,7 @@ def test_job_of_one_user_leaves_the_texts_of_others_as_they_are(monkeypatch):
     zones, before = Zones("cl"), state(job(1), job(2, 1002))
     for now in (before, before, replace(before, jobs={**before.jobs, 3: job(3, 1002)})):
         zones.follow(now)
-        zones.everybody(EVERY)
+        zones.all_users(EVERY)
     assert asked == ["alice", "bob", "bob"]
 
 
@@ -110,5 +111,5 @@ def test_texts_are_those_of_one_who_never_saw_another_state(following):
     for now in following:
         zones.follow(now)
         for networks in NETWORKS:
-            assert zones.everybody(networks) == anew(now, networks=networks)
+            assert zones.all_users(networks) == anew(now, networks=networks)
             assert [zones.text(uid, networks) for uid in UIDS] == [anew(now, uid, networks) for uid in UIDS]

@@ -26,8 +26,9 @@ from isthmus.model.network import Driver, Job, State
 from isthmus.network.api import limits, messages, protocol
 from isthmus.network.api.messages import ErrorCode, JobState
 from isthmus.network.api.protocol import RequestError
-from isthmus.network.drivers.table import ECHO_S, Network
-from isthmus.network.node import plan, rules
+from isthmus.network.drivers.node import ECHO_S, Network
+from isthmus.network.drivers.state import PlanError
+from isthmus.network.node import rules
 from isthmus.network.node.converge import Converger
 from isthmus.network.node.plugin import Watcher
 from isthmus.network.services.apply import PodServices
@@ -319,7 +320,7 @@ class Operations:
                 steps = to_service.trace(source, target, probe, self._services_of(source))
             else:
                 steps = trace.trace(state, parts.rules, source, target, probe)
-        except (points.PointError, plan.PlanError) as error:
+        except (points.PointError, PlanError) as error:
             raise RequestError(ErrorCode.NOT_FOUND, str(error)) from error
         steps = [*trace.failures(parts.node, parts.converger.last.errors, steps, tell_all=uid is None), *steps]
         return {

@@ -15,7 +15,8 @@ from isthmus.model.node_network import NodePlan
 from isthmus.network.dns import hostresolver
 from isthmus.network.dns import records as dns
 from isthmus.network.dns.hostresolver import HostResolver
-from isthmus.network.dns.zones import EVERY, FLANNEL, Zones
+from isthmus.network.dns.zones import Zones
+from isthmus.network.drivers.registry import NAMES
 from isthmus.support import durable
 
 COREFILE = "Corefile"
@@ -76,21 +77,22 @@ class NodeNames:
         before = hostresolver.follow(self._resolver, self._resolv_conf)
         forwards = self._resolver is not HostResolver.RESOLVED
         settings = replace(self._settings, upstreams=self._settings.upstreams or before, forwards_hosts=forwards)
-        flannel = [(pod, job) for pod in wanted.flannel.values() if (job := state.jobs.get(pod.job))]
+        shared = [(pod, job) for pod in wanted.shared.values() if (job := state.jobs.get(pod.job))]
+        bridges = {(pod.driver, pod.gateway) for pod, _ in shared}
         files = {
-            COREFILE: dns.corefile(wanted.legs.values(), settings, (pod.gateway for pod, _ in flannel)),
-            settings.all_hosts.name: self._zones.everybody(EVERY),
+            COREFILE: dns.corefile(wanted.legs.values(), settings, bridges),
+            settings.all_hosts.name: self._zones.all_users(NAMES),
         }
-        if flannel:
-            files[settings.flannel_hosts.name] = self._zones.everybody(FLANNEL)
+        for driver in sorted({driver for driver, _ in bridges}):
+            files[settings.shared_hosts(driver).name] = self._zones.all_users((driver,))
         for leg in wanted.legs.values():
             files[settings.hosts(leg.uid).name] = self._zones.text(leg.uid)
         for pod in wanted.pods.values():
             job, user = state.jobs[pod.job], state.users[pod.uid]
             files[self.resolv_conf(pod.job).name] = dns.resolv_conf(job, user.name, pod.gateway, settings)
-        for shared, job in flannel:
+        for shared_pod, job in shared:
             name = state.users[job.uid].name
-            files[self.resolv_conf(job.id).name] = dns.resolv_conf(job, name, shared.gateway, settings)
+            files[self.resolv_conf(job.id).name] = dns.resolv_conf(job, name, shared_pod.gateway, settings)
         return files
 
     def _present(self) -> set[str]:

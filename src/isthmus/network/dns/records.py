@@ -2,7 +2,7 @@
 
 CoreDNS listens on each leg of the node with a server block of its own (plugin `bind`), so that who asks is known by
 where the question arrives: there it knows the names of that leg's user, forwards what is outside the cluster's
-domain, and denies the rest. In Flannel's network, which all users share, the bridge's address has one block, which
+domain, and denies the rest. In a network that all users share the bridge's address has one block, which
 knows the names of that network's pods, whosever they are. Names come from a file in hosts(5) form per user, which
 CoreDNS reads again when it changed; blocks change only when a user's first pod comes to the node or the last one goes.
 One more block listens on a loopback address for the host's own processes and knows the names of all users: on hosts
@@ -13,11 +13,11 @@ answers cost more in the journal than in the DNS.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from pathlib import Path
 
-from isthmus.model.network import Job, label
+from isthmus.model.network import Driver, Job, label
 from isthmus.model.node_network import Leg
 
 # Where a host's own processes may ask; not .53, which is systemd-resolved's.
@@ -38,7 +38,7 @@ class DnsSettings:
         folder: where the files for CoreDNS and for pods lie.
         forwards_hosts: whether the host's own programs may ask for all other names too; with systemd-resolved, which
             would be asked for them in turn, they may not.
-        flannel: the range of Flannel's network; None where there is none.
+        shared: range of each network that all users share.
     """
 
     domain: str
@@ -46,16 +46,15 @@ class DnsSettings:
     search: tuple[str, ...] = ()
     folder: Path = Path("/run/isthmus/dns")
     forwards_hosts: bool = True
-    flannel: IPv4Network | None = None
+    shared: Mapping[Driver, IPv4Network] = field(default_factory=dict)
 
     def hosts(self, uid: int) -> Path:
         """Name the file of a user's names."""
         return self.folder / f"{uid}.hosts"
 
-    @property
-    def flannel_hosts(self) -> Path:
-        """Name the file of all names of Flannel's network."""
-        return self.folder / "flannel.hosts"
+    def shared_hosts(self, driver: Driver) -> Path:
+        """Name the file of all names of a network that all users share."""
+        return self.folder / f"{driver}.hosts"
 
     @property
     def all_hosts(self) -> Path:
@@ -95,20 +94,27 @@ def hosts(
     return "".join(f"{line}\n" for line in lines)
 
 
-def corefile(legs: Iterable[Leg], settings: DnsSettings, bridges: Iterable[IPv4Address] = ()) -> str:
-    """Return CoreDNS's configuration: a server block for the host itself, one per leg, and one for Flannel's bridge."""
+def corefile(legs: Iterable[Leg], settings: DnsSettings, bridges: Iterable[tuple[Driver, IPv4Address]] = ()) -> str:
+    """Return CoreDNS's configuration: a server block for the host itself, one per leg, one per shared bridge."""
     here = _block(HOST_ADDRESS, settings.all_hosts, [settings.domain], settings, settings.forwards_hosts)
     ordered = sorted(legs, key=lambda leg: leg.vni)
-    shared = [settings.domain, *reverse_zones([settings.flannel] if settings.flannel else [])]
-    flannel = "".join(_block(bridge, settings.flannel_hosts, shared, settings) for bridge in sorted(set(bridges)))
+    shared = "".join(
+        _block(bridge, settings.shared_hosts(driver), _shared_zones(driver, settings), settings)
+        for driver, bridge in sorted(set(bridges))
+    )
     return (
         here
-        + flannel
+        + shared
         + "".join(
             _block(leg.address, settings.hosts(leg.uid), [settings.domain, *reverse_zones(leg.blocks)], settings)
             for leg in ordered
         )
     )
+
+
+def _shared_zones(driver: Driver, settings: DnsSettings) -> list[str]:
+    network = settings.shared.get(driver)
+    return [settings.domain, *reverse_zones([network] if network else [])]
 
 
 def resolv_conf(job: Job, user_name: str, leg: IPv4Address, settings: DnsSettings) -> str:

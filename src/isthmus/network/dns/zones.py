@@ -13,13 +13,12 @@ from typing import TypeVar
 
 from isthmus.model.network import Driver, Job, State
 from isthmus.network.dns import records as dns
+from isthmus.network.drivers.registry import definition
 
 Key = TypeVar("Key")
 Networks = tuple[Driver, ...]
 
 PRIVATE: Networks = (Driver.PRIVATE,)
-FLANNEL: Networks = (Driver.FLANNEL,)
-EVERY: Networks = (Driver.PRIVATE, Driver.FLANNEL)
 
 
 class Zones:
@@ -52,11 +51,12 @@ class Zones:
         if uid not in texts:
             user = self._state.users.get(uid)
             jobs = [job for job in self._jobs.get(uid, {}).values() if job.driver in networks]
-            reserved = user.reserved if user and Driver.PRIVATE in networks else {}
+            has_reserved = any(definition(each).has_addresses for each in networks)
+            reserved = user.reserved if user and has_reserved else {}
             texts[uid] = dns.hosts(user.name, jobs, reserved, self._state.addresses, self._domain) if user else ""
         return texts[uid]
 
-    def everybody(self, networks: Networks) -> str:
+    def all_users(self, networks: Networks) -> str:
         """Return the names of all users in some networks."""
         if networks not in self._whole:
             self._whole[networks] = "".join(self.text(uid, networks) for uid in sorted(self._state.users))

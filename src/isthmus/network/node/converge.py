@@ -1,6 +1,6 @@
 """Makes the node's kernel, packet filter and DNS as etcd's state wants them.
 
-Two things are changed elsewhere: pods of Flannel's network, by CNI plugins (`network.drivers.flannel`), and the rules
+Two things are changed elsewhere: pods of shared networks, by their drivers (`network.drivers`), and the rules
 for Services in a pod's own namespace (`network.services`).
 
 One pass at a time, under a lock; a request that comes meanwhile waits and then mostly finds its work done. A pass
@@ -21,9 +21,10 @@ from typing import Protocol
 
 from isthmus.clients.netlink.networks import Kernel, NetlinkError
 from isthmus.model.network import State
-from isthmus.model.node_network import NAMESPACE, FlannelPod, NodePlan
+from isthmus.model.node_network import NAMESPACE, NodePlan, SharedPod
+from isthmus.network.drivers.private.plan import Planner
+from isthmus.network.drivers.state import PlanError
 from isthmus.network.node.attempts import Attempts
-from isthmus.network.node.plan import PlanError, Planner
 from isthmus.network.node.steps import (
     AddLeg,
     AddPod,
@@ -77,7 +78,7 @@ class Converger:
         kernel: of the thread's network namespace.
         packet_filter: see Filter.
         names: see Names.
-        flannel: tells the pods of Flannel's network that exist; rules and names follow them.
+        shared: gives the pods of shared networks that exist; rules and names follow them.
         clock: seconds that never go back.
     """
 
@@ -88,14 +89,14 @@ class Converger:
         packet_filter: Filter,
         names: Names,
         clock: Callable[[], float] = time.monotonic,
-        flannel: Callable[[], Mapping[int, FlannelPod]] = dict,
+        shared: Callable[[], Mapping[int, SharedPod]] = dict,
     ) -> None:
         self._planner = Planner(node)
         self._kernel = kernel
         self._filter = packet_filter
         self._names = names
         self._clock = clock
-        self._flannel = flannel
+        self._shared = shared
         self._lock = Lock()
         self._found: NodePlan | None = None
         self._looked_s = 0.0
@@ -112,7 +113,7 @@ class Converger:
             attempts = Attempts(NetlinkError, OSError)
             try:
                 state = read()
-                wanted = replace(self._planner.plan(state), flannel=self._flannel())
+                wanted = replace(self._planner.plan(state), shared=self._shared())
             except PlanError as error:
                 _log.error("nothing is changed: %s", error)
                 self.last = Outcome(self.last.plan, {"state": str(error)})

@@ -17,7 +17,7 @@ from isthmus.clients.nftables import NftError
 from isthmus.model.network import State
 from isthmus.model.node_network import NodePlan
 from isthmus.model.subids import Range, parse
-from isthmus.network.drivers.flannel_rules import Flannel
+from isthmus.network.drivers.contract import SharedNetwork
 from isthmus.network.node import rules
 from isthmus.network.node.rules_bounds import Bounds
 
@@ -72,24 +72,24 @@ class NodeFilter:
         return rules.base(self._settings, self._ranges) + rules.change({}, want)
 
 
-def size_tracking(told: Mapping[str, Any]) -> None:
+def size_tracking(raw: Mapping[str, Any]) -> None:
     """Give the kernel's table of connections room for all accounts, and have it forget what nobody uses.
 
     Args:
-        told: the daemon's settings of the filter.
+        raw: the daemon's settings of the filter.
     """
-    conntrack.at_least("max", told["bounds"]["table"])
-    conntrack.at_most("tcp_timeout_established", told["bounds"]["established_s"])
+    conntrack.at_least("max", raw["bounds"]["table"])
+    conntrack.at_most("tcp_timeout_established", raw["bounds"]["established_s"])
     conntrack.at_most("tcp_timeout_time_wait", _TIME_WAIT_S)
 
 
-def read_rules(pods: IPv4Network, told: Mapping[str, Any], flannel: Flannel | None = None) -> rules.Settings:
+def read_rules(pods: IPv4Network, raw: Mapping[str, Any], shared: tuple[SharedNetwork, ...] = ()) -> rules.Settings:
     """Read the filter's part of the daemon's settings.
 
     Args:
         pods: the range of private networks.
-        told: the rest.
-        flannel: the network that all users share, if there is one.
+        raw: the rest.
+        shared: the networks that all users share.
 
     Raises:
         KeyError: a field is missing.
@@ -97,30 +97,30 @@ def read_rules(pods: IPv4Network, told: Mapping[str, Any], flannel: Flannel | No
     """
     return rules.Settings(
         pods=pods,
-        admins=frozenset(told["admins"]),
-        slurm=tuple(_ports(each) for each in told["slurm"]),
+        admins=frozenset(raw["admins"]),
+        slurm=tuple(_ports(each) for each in raw["slurm"]),
         services=tuple(
-            rules.Service(rules.Protocol(each["protocol"]), _ports(each["port"])) for each in told["services"]
+            rules.Service(rules.Protocol(each["protocol"]), _ports(each["port"])) for each in raw["services"]
         ),
-        hosts=tuple(map(IPv4Network, told["hosts"])),
-        servers=tuple(map(IPv4Network, told["servers"])),
-        egress=tuple(_egress(each) for each in told["egress"]),
-        default=rules.Action(told["default"]),
-        flannel=flannel,
-        bounds=Bounds(told["bounds"]["flows"], told["bounds"]["rate"], told["bounds"]["dns"]),
+        hosts=tuple(map(IPv4Network, raw["hosts"])),
+        servers=tuple(map(IPv4Network, raw["servers"])),
+        egress=tuple(_egress(each) for each in raw["egress"]),
+        default=rules.Action(raw["default"]),
+        shared=shared,
+        bounds=Bounds(raw["bounds"]["flows"], raw["bounds"]["rate"], raw["bounds"]["dns"]),
     )
 
 
-def _egress(told: Mapping[str, Any]) -> rules.Egress:
+def _egress(raw: Mapping[str, Any]) -> rules.Egress:
     return rules.Egress(
-        rules.Action(told["action"]),
-        IPv4Network(told["to"]),
-        rules.Protocol(told["protocol"]) if told["protocol"] != "any" else None,
-        tuple(_ports(each) for each in told["ports"]),
-        told["uid"],
+        rules.Action(raw["action"]),
+        IPv4Network(raw["to"]),
+        rules.Protocol(raw["protocol"]) if raw["protocol"] != "any" else None,
+        tuple(_ports(each) for each in raw["ports"]),
+        raw["uid"],
     )
 
 
-def _ports(told: str | int) -> rules.Ports:
-    first, _, last = str(told).partition("-")
+def _ports(raw: str | int) -> rules.Ports:
+    first, _, last = str(raw).partition("-")
     return rules.Ports(int(first), int(last or first))

@@ -32,13 +32,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import IPv4Network
+from typing import TypeVar
 
 from isthmus.model.network import State
-from isthmus.model.node_network import FLANNEL_PORT, LEG, VETH, VXLAN, VXLAN_PORT, NodePlan, mac
+from isthmus.model.node_network import LEG, VETH, VXLAN, VXLAN_PORT, NodePlan, SharedPod, mac
 from isthmus.model.subids import Range
-from isthmus.network.drivers import flannel_rules as rules_flannel
-from isthmus.network.drivers.flannel_rules import PORTED, PRIVILEGED, Flannel, masquerade
+from isthmus.network.drivers.contract import SharedNetwork
+from isthmus.network.drivers.registry import tunnel_ports
 from isthmus.network.node import rules_bounds
+from isthmus.network.node.nat import PORTED, PRIVILEGED, masquerade
 from isthmus.network.node.rules_bounds import Bounds
 
 TABLE = "isthmus"
@@ -46,6 +48,7 @@ TABLE = "isthmus"
 MARK = 0x04000000
 _ANYWHERE = IPv4Network("0.0.0.0/0")
 Elements = Mapping[str, frozenset[str]]
+T = TypeVar("T")
 
 
 class Action(StrEnum):
@@ -118,7 +121,7 @@ class Settings:
         egress: rules for the outside; the first that matches decides.
         default: what happens where none matches.
         dns_port: where pods find DNS on their leg.
-        flannel: the network that all users share, if there is one.
+        shared: the networks that all users share.
         bounds: of each account's connections on a node.
     """
 
@@ -139,7 +142,7 @@ class Settings:
     egress: tuple[Egress, ...] = ()
     default: Action = Action.ALLOW
     dns_port: int = 53
-    flannel: Flannel | None = None
+    shared: tuple[SharedNetwork, ...] = ()
     bounds: Bounds = field(default_factory=Bounds)
 
 
@@ -158,11 +161,11 @@ def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
         "pairs": "type ifname . ifname",
         **rules_bounds.sets(),
         **{_user_set(uid): "type ifname" for uid in _named_uids(settings)},
-        **{rules_flannel.user_set(uid): "type ipv4_addr" for uid in _on_flannel(settings)},
+        **{each.user_set(uid): "type ipv4_addr" for each in settings.shared for uid in _named_uids(settings)},
     }
     declared = {"inet": sets, "bridge": {"pods": "type ifname . ether_addr . ipv4_addr"}}
     bounds = rules_bounds.chains(
-        settings.bounds, subordinate, has_flannel=settings.flannel is not None, dns_port=settings.dns_port
+        settings.bounds, subordinate, [each.bridge for each in settings.shared], dns_port=settings.dns_port
     )
     text = ""
     for family, deciding in tables(settings).items():
@@ -191,12 +194,14 @@ def elements(plan: NodePlan, state: State, node: str, settings: Settings) -> dic
     return {
         "peers": frozenset(str(peer.address) for name, peer in state.nodes.items() if name != node),
         "owned": frozenset(f"{leg.uid} . {block}" for leg in legs for block in leg.blocks),
-        "legs": frozenset(f"{leg.name} . {leg.address}" for leg in legs) | rules_flannel.own_legs(plan.flannel),
+        "legs": frozenset(f"{leg.name} . {leg.address}" for leg in legs).union(
+            *(each.own_legs(_pods_of(each, plan)) for each in settings.shared)
+        ),
         "networks": frozenset(f"{leg.name} . {block}" for leg in legs for block in leg.blocks),
         "pairs": frozenset(f"{leg.name} . {leg.name}" for leg in legs),
         "pods": frozenset(f"{pod.veth} . {mac(pod.address)} . {pod.address}" for pod in plan.pods.values()),
         **{_user_set(uid): frozenset(leg.name for leg in legs if leg.uid == uid) for uid in _named_uids(settings)},
-        **rules_flannel.elements(plan.flannel, _on_flannel(settings)),
+        **_merged(each.elements(_pods_of(each, plan), _named_uids(settings)) for each in settings.shared),
     }
 
 
@@ -256,7 +261,7 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
             "type nat hook postrouting priority srcnat; policy accept",
             *masquerade(f'ip saddr {pods} ip daddr != {pods} oifname != "{LEG}*" oifname != "lo"'),
         ],
-        **_flannel(settings),
+        **_merged(_shared_chains(each, settings) for each in settings.shared),
     }
 
 
@@ -280,7 +285,7 @@ def _output(pods: IPv4Network) -> list[str]:
         "type filter hook output priority filter; policy accept",
         f'oifname "{LEG}*" {mark}',
         f'meta oifkind "vxlan" {mark}',
-        f"udp dport {{ {VXLAN_PORT}, {FLANNEL_PORT} }} meta mark & {MARK:#x} == 0 meta skuid != 0 drop",
+        f"udp dport {{ {', '.join(map(str, tunnel_ports()))} }} meta mark & {MARK:#x} == 0 meta skuid != 0 drop",
         *(f'oifname "{prefix}*" goto to_pods' for prefix in (LEG, VXLAN, VETH)),
         f"ip daddr {pods} goto to_pods",
     ]
@@ -319,11 +324,16 @@ def _host_services(settings: Settings) -> list[str]:
     return [_said(f"meta l4proto {PORTED} th sport {PRIVILEGED} drop", "a port that servers take for root's"), *allowed]
 
 
-def _flannel(settings: Settings) -> dict[str, list[str]]:
-    if settings.flannel is None:
-        return {}
-    outside = _outside(settings, lambda uid: f"ip saddr @{rules_flannel.user_set(uid)}")
-    return rules_flannel.chains(settings.flannel, settings.pods, outside)
+def _shared_chains(network: SharedNetwork, settings: Settings) -> dict[str, list[str]]:
+    return network.chains(settings.pods, _outside(settings, lambda uid: f"ip saddr @{network.user_set(uid)}"))
+
+
+def _pods_of(network: SharedNetwork, plan: NodePlan) -> dict[int, SharedPod]:
+    return {job: pod for job, pod in plan.shared.items() if pod.driver == network.driver}
+
+
+def _merged(several: Iterable[Mapping[str, T]]) -> dict[str, T]:
+    return {name: value for each in several for name, value in each.items()}
 
 
 def _from_pods(settings: Settings) -> list[str]:
@@ -381,10 +391,6 @@ def _said(rule: str, why: str) -> str:
 
 def _named_uids(settings: Settings) -> list[int]:
     return sorted({rule.uid for rule in settings.egress if rule.uid is not None})
-
-
-def _on_flannel(settings: Settings) -> list[int]:
-    return _named_uids(settings) if settings.flannel else []
 
 
 def _user_set(uid: int) -> str:

@@ -5,7 +5,8 @@ The rules ask for connection tracking, and the kernel then tracks all packets of
 answer to a pod's masqueraded packet looks like one to the host until it is looked up. So everything is tracked, and
 each account is bounded, in chains that come behind those that decide who reaches whom: what these drop leaves no entry.
 
-- A user's pods on the node are one account, known by their leg; Flannel's are known by their address, each its own.
+- A user's pods on the node are one account, known by their leg; those of shared networks are known by their address,
+  each its own.
 - Processes on the host are known by uid, those of a user's subordinate ids by their range: one user has 65,536 of them.
 - Root and the kernel are not bounded, nor is what comes from other machines: on members it is bounded where it begins.
 
@@ -22,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from isthmus.model.node_network import FLANNEL_BRIDGE, LEG
+from isthmus.model.node_network import LEG
 from isthmus.model.subids import END_ID, Range
 
 # Behind all chains that filter, ours and those of others that use the names of nft(8).
@@ -57,23 +58,23 @@ def sets() -> dict[str, str]:
 
 
 def chains(
-    bounds: Bounds, subordinate: Iterable[Range], *, has_flannel: bool, dns_port: int = 53
+    bounds: Bounds, subordinate: Iterable[Range], bridges: Iterable[str] = (), *, dns_port: int = 53
 ) -> dict[str, list[str]]:
     """Return the chains.
 
     Args:
         bounds: of each account.
         subordinate: ranges of ids that belong to one user each.
-        has_flannel: whether there are pods of that network.
+        bridges: of the networks that all users share.
         dns_port: where the node's DNS listens.
     """
     ranges = apart(subordinate)
     asks = f"udp dport {dns_port}"
     answered = [f'{asks} iifname "{LEG}*" {_dns("leg", "iifname", bounds)}']
     pods = [f'ct state new iifname "{LEG}*" goto bound_leg']
-    if has_flannel:
-        pods.append(f'ct state new iifname "{FLANNEL_BRIDGE}" goto bound_pod')
-        answered.append(f'{asks} iifname "{FLANNEL_BRIDGE}" {_dns("pod", "ip saddr", bounds)}')
+    for bridge in bridges:
+        pods.append(f'ct state new iifname "{bridge}" goto bound_pod')
+        answered.append(f'{asks} iifname "{bridge}" {_dns("pod", "ip saddr", bounds)}')
     return {
         **{_chain(each): [f"{_over_rate(bounds)} drop", f"{_over_flows(bounds)} drop"] for each in ranges},
         **{_chain(each, "dns"): [f"{_over_dns(bounds)} drop"] for each in ranges},

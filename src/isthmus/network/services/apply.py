@@ -17,7 +17,7 @@ from isthmus.clients.nftables import NftError
 from isthmus.model.services import Table
 from isthmus.network.api.messages import ErrorCode
 from isthmus.network.api.protocol import RequestError
-from isthmus.network.drivers.table import NAMESPACES
+from isthmus.network.drivers.node import NAMESPACES
 from isthmus.network.services import reading as service_reading
 from isthmus.network.services import rows as service_rows
 from isthmus.network.services import rules as service_rules

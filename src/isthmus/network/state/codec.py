@@ -17,6 +17,7 @@ from typing import Any
 from isthmus.model.network import Attachment, Driver, Job, Lease, Node, Ranges, User
 from isthmus.network import bounds
 from isthmus.network.api.fields import FieldError, Fields, address, network, parse, shown
+from isthmus.network.drivers.registry import definition
 from isthmus.network.node.nodelist import NODES_MAX, NodeListError, fold, unfold
 from isthmus.network.state.keys import (
     AttachmentKey,
@@ -176,7 +177,7 @@ def _job(number: int, fields: Fields) -> Job:
     nodes = unfold(fields.text("nodes", _LIST_MAX))
     driver = fields.choice("driver", Driver)
     addresses = _addresses("addresses", fields.take("addresses", list))
-    _pairs("addresses", () if driver == Driver.FLANNEL else nodes, addresses)
+    _pairs("addresses", nodes if _has_addresses(driver) else (), addresses)
     if len(set(addresses)) != len(addresses):
         raise FieldError("addresses has one twice")
     return Job(
@@ -188,6 +189,10 @@ def _job(number: int, fields: Fields) -> Job:
         tuple(addresses),
         fields.text("reservation", bounds.RESERVATION_MAX, lambda text: not text or bounds.is_reservation_name(text)),
     )
+
+
+def _has_addresses(driver: Driver) -> bool:
+    return driver is Driver.NONE or definition(driver).has_addresses
 
 
 def _guard(fields: Fields) -> Guard:

@@ -124,7 +124,7 @@ def take(state: State, ranges: Ranges, request: Request) -> Taken:
         request.uid,
         # A prolog is not told the name, which may be known already (`jobnames`).
         request.name or (known.name if known and kept else ""),
-        Driver.PRIVATE,
+        request.driver,
         request.nodes,
         (*fixed, *given[:missing]),
         request.reservation,
@@ -134,8 +134,8 @@ def take(state: State, ranges: Ranges, request: Request) -> Taken:
     return Taken(user, job, grew, new=(user, job) != (before, known))
 
 
-def join(state: State, ranges: Ranges, request: Request) -> Taken:
-    """Note a job of Flannel's network: its nodes give the addresses. Legs that only its former self needed go.
+def note(state: State, ranges: Ranges, request: Request) -> Taken:
+    """Note a job whose nodes give the addresses. Legs that only its former self needed go.
 
     The user is noted with a VNI even if he never has a private network: names of pods are made of his.
 
@@ -216,12 +216,12 @@ def release(state: State, uid: int, ended: Collection[int] = (), dropped: Collec
 
 
 def _jobs(state: State, uid: int) -> list[Job]:
-    return [job for job in state.jobs.values() if job.uid == uid and job.driver == Driver.PRIVATE]
+    return [job for job in state.jobs.values() if job.uid == uid and job.addresses]
 
 
 def _is_same(known: Job, request: Request) -> bool:
     had = (known.uid, known.driver, known.nodes, known.reservation)
-    return had == (request.uid, Driver.PRIVATE, request.nodes, request.reservation)
+    return had == (request.uid, request.driver, request.nodes, request.reservation)
 
 
 def _new_user(state: State, ranges: Ranges, uid: int, name: str) -> User:

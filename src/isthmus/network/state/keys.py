@@ -4,7 +4,7 @@
     users/<uid>           a user's network
     jobs/<job id>         a job's nodes and addresses
     leases/<uid>/<node>   a node's membership in a user's network without a pod
-    attachments/<job id>/<node>   address of a job's pod in Flannel's network, written by the node's daemon
+    attachments/<job id>/<node>   address of a job's pod where nodes give them, written by the node's daemon
     ranges                the ranges everything is taken from, and a serial number
 
 Each thing has exactly one key: numbers are written without leading zeros, names have no slash.
@@ -63,7 +63,7 @@ class RangesKey:
 
 @dataclass(frozen=True, slots=True)
 class AttachmentKey:
-    """Where the address of a job's pod in Flannel's network is kept."""
+    """Where the address that a node gave a job's pod is kept."""
 
     job: int
     node: str

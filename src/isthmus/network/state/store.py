@@ -19,7 +19,8 @@ from ipaddress import IPv4Address
 from typing import Generic, TypeVar
 
 from isthmus.clients.etcd.store import Delete, Etcd, Outcome, Put, Space
-from isthmus.model.network import Attachment, Driver, Job, Lease, Node, Ranges, State
+from isthmus.model.network import Attachment, Job, Lease, Node, Ranges
+from isthmus.network.drivers.registry import definition
 from isthmus.network.state import ipam
 from isthmus.network.state import snapshot as snapshots
 from isthmus.network.state.codec import Guard, Value, encode, key_of
@@ -38,11 +39,6 @@ FEED_S = 0.25
 FULL_SHARE = 0.8
 # Jobs released by one transaction, two steps each; etcd takes 128.
 BATCH = 60
-# How a job of each network takes what it needs from etcd.
-TAKES: Mapping[Driver, Callable[[State, Ranges, ipam.Request], ipam.Taken]] = {
-    Driver.PRIVATE: ipam.take,
-    Driver.FLANNEL: ipam.join,
-}
 
 
 class StoreError(Exception):
@@ -126,7 +122,7 @@ class Store:
         """Give a job what its network needs on all its nodes; a job that has it keeps it."""
 
         def work(at: Snapshot) -> Change[ipam.Taken]:
-            taken = TAKES[request.driver](at.state, self._ranges, request)
+            taken = definition(request.driver).allocate(at.state, self._ranges, request)
             values = (taken.user, taken.job) if taken.new else ()
             swept = _attached(at.state.jobs.get(request.job)) if taken.new else ()
             change = Change(taken, (UserKey(request.uid), JobKey(request.job)), values, swept=swept)
@@ -183,7 +179,7 @@ class Store:
         """Tell the others the address of a job's pod; return whether it was news.
 
         Raises:
-            EndedError: there is no such job of Flannel's network on that node.
+            EndedError: there is no such job on that node, or etcd gives its addresses.
         """
 
         def work(at: Snapshot) -> Change[bool]:
@@ -307,8 +303,8 @@ class Store:
     def _check(self, at: Snapshot) -> None:
         if at.guard and at.guard.ranges != self._ranges and at.state.users:
             raise RangesDifferError(
-                f"addresses were taken by other settings ({_told(at.guard.ranges)}) than this daemon's"
-                f" ({_told(self._ranges)}); give all nodes the former ones, or give this cluster an id of its own"
+                f"addresses were taken by other settings ({_shown(at.guard.ranges)}) than this daemon's"
+                f" ({_shown(self._ranges)}); give all nodes the former ones, or give this cluster an id of its own"
             )
 
 
@@ -326,8 +322,8 @@ def space_problem(space: Space) -> str:
 
 
 def _attached(job: Job | None) -> tuple[int, ...]:
-    """Return a job that has attachments, nothing for one that has none."""
-    return (job.id,) if job is not None and job.driver == Driver.FLANNEL else ()
+    """Return a job whose nodes give the addresses, nothing for another."""
+    return (job.id,) if job is not None and not job.addresses else ()
 
 
 def _former(at: Snapshot, request: ipam.Request, change: Change[Result]) -> Change[Result]:
@@ -340,5 +336,5 @@ def _former(at: Snapshot, request: ipam.Request, change: Change[Result]) -> Chan
     return replace(change, compared=compared, values=(*change.values, user) if user else change.values)
 
 
-def _told(ranges: Ranges) -> str:
+def _shown(ranges: Ranges) -> str:
     return f"{ranges.pods}, blocks of /{ranges.block_prefix}, VNIs {ranges.vni_first} to {ranges.vni_last}"

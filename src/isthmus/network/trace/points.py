@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network
 
-from isthmus.model.network import Driver, Job, State, label
+from isthmus.model.network import Job, State, label
 from isthmus.network.dns.zones import PRIVATE, Zones
+from isthmus.network.drivers.registry import NAMES, definition
 from isthmus.network.node.rules import Settings
 
 OUTSIDE = "outside"
@@ -123,8 +124,9 @@ class Finder:
         if job is None:
             known = "has no pod network" if self.asker is None else "is not yours, or has no pod network"
             raise PointError(f"job {number} {known}; see `isthmus network list`")
-        if job.driver != Driver.PRIVATE:
-            raise PointError(f"job {number} is in network {job.driver}; only {Driver.PRIVATE} ones are traced")
+        if not definition(job.driver).is_traced:
+            traced = ", ".join(name for name in NAMES if definition(name).is_traced)
+            raise PointError(f"job {number} is in network {job.driver}; only {traced} ones are traced")
         return job
 
     def _pod(self, job: Job, place: str | None) -> Point:
@@ -151,7 +153,7 @@ class Finder:
         wanted = {word, f"{word}.{self.domain}"} | ({f"{word}.{label(own.name)}.{self.domain}"} if own else set())
         zones = Zones(self.domain)
         zones.follow(self.state)
-        for line in zones.everybody(PRIVATE).splitlines():
+        for line in zones.all_users(PRIVATE).splitlines():
             address, *names = line.split()
             if wanted & {*names}:
                 return self._at(IPv4Address(address))
@@ -174,7 +176,7 @@ class Finder:
 
     def _in_pods(self, address: IPv4Address) -> Point:
         for job in self.state.jobs.values():
-            if address in job.addresses and job.driver == Driver.PRIVATE:
+            if address in job.addresses and definition(job.driver).is_traced:
                 return self._pod(job, job.nodes[job.addresses.index(address)])
         for user in self.state.users.values():
             for node, leg in user.legs.items():

@@ -18,7 +18,8 @@ from ipaddress import IPv4Address
 
 from isthmus.model.network import State
 from isthmus.model.node_network import FLOOD, VXLAN_PORT, Forward, Leg, NodePlan, mac
-from isthmus.network.node import plan, rules
+from isthmus.network.drivers.private import plan
+from isthmus.network.node import rules
 from isthmus.network.trace.points import Kind, Point
 from isthmus.network.trace.ruleset import POLICY, Fate, Met, Packet, Ruleset, Unknown, Value
 

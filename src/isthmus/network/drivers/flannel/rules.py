@@ -13,8 +13,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Network
+from typing import ClassVar
 
-from isthmus.model.node_network import FLANNEL_BRIDGE, FLANNEL_PORT, FLANNEL_VXLAN, LEG, FlannelPod
+from isthmus.model.network import Driver
+from isthmus.model.node_network import FLANNEL_BRIDGE, FLANNEL_PORT, FLANNEL_VXLAN, LEG, SharedPod
+from isthmus.network.node.nat import masquerade
 
 
 class Backend(StrEnum):
@@ -35,47 +38,26 @@ class Flannel:
 
     range: IPv4Network
     backend: Backend = Backend.VXLAN
+    driver: ClassVar[Driver] = Driver.FLANNEL
+    bridge: ClassVar[str] = FLANNEL_BRIDGE
 
+    def user_set(self, uid: int) -> str:
+        """See SharedNetwork."""
+        return f"{self.driver}_user_{uid}"
 
-# Protocols that have ports.
-PORTED = "{ tcp, udp, udplite, dccp, sctp }"
-PRIVILEGED = "0-1023"
+    def own_legs(self, pods: Mapping[int, SharedPod]) -> frozenset[str]:
+        """See SharedNetwork."""
+        return frozenset(f"{self.bridge} . {pod.gateway}" for pod in pods.values())
 
+    def elements(self, pods: Mapping[int, SharedPod], uids: Iterable[int]) -> dict[str, frozenset[str]]:
+        """See SharedNetwork."""
+        return {
+            self.user_set(uid): frozenset(str(pod.address) for pod in pods.values() if pod.uid == uid) for uid in uids
+        }
 
-def masquerade(whom: str) -> list[str]:
-    """Return the rules by which some packets leave with the node's address, and never from a privileged port."""
-    return [f"{whom} meta l4proto {PORTED} masquerade to :1024-65535", f"{whom} masquerade"]
-
-
-def user_set(uid: int) -> str:
-    """Return the name of the set with the addresses of a user's pods here."""
-    return f"flannel_user_{uid}"
-
-
-def elements(pods: Mapping[int, FlannelPod], uids: Iterable[int]) -> dict[str, frozenset[str]]:
-    """Return what each set of ours should hold.
-
-    Args:
-        pods: on the node.
-        uids: of users whom rules name.
-    """
-    return {user_set(uid): frozenset(str(pod.address) for pod in pods.values() if pod.uid == uid) for uid in uids}
-
-
-def own_legs(pods: Mapping[int, FlannelPod]) -> frozenset[str]:
-    """Return the bridge and its address, as the set of all legs has them, where there are pods."""
-    return frozenset(f"{FLANNEL_BRIDGE} . {pod.gateway}" for pod in pods.values())
-
-
-def chains(network: Flannel, private: IPv4Network, outside: list[str]) -> dict[str, list[str]]:
-    """Return our chains.
-
-    Args:
-        network: Flannel's.
-        private: the range of private networks.
-        outside: rules for what pods send elsewhere, the last of which decides.
-    """
-    return {**_to_hosts(network, private), **_forwarded(network, private, outside)}
+    def chains(self, private: IPv4Network, outside: list[str]) -> dict[str, list[str]]:
+        """See SharedNetwork."""
+        return {**_to_hosts(self, private), **_forwarded(self, private, outside)}
 
 
 def _to_hosts(network: Flannel, private: IPv4Network) -> dict[str, list[str]]:

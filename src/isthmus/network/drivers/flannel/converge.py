@@ -14,14 +14,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 
-from isthmus.clients.cni.flannel import Attachments, Found
+from isthmus.clients.cni.attachments import Attachments, Found
 from isthmus.clients.cni.plugins import CniError
 from isthmus.clients.etcd.store import EtcdError
 from isthmus.clients.netlink.networks import NetlinkError
-from isthmus.model.network import Attachment, State
-from isthmus.model.node_network import FLANNEL_NAMESPACE, FlannelPod
+from isthmus.model.network import Attachment, Driver, State
+from isthmus.model.node_network import SharedPod, shared_prefix
+from isthmus.network.drivers.state import PlanError, jobs_here
 from isthmus.network.node.attempts import Attempts
-from isthmus.network.node.plan import PlanError, on_flannel
 from isthmus.network.state.keys import StoredError
 from isthmus.network.state.store import StoreError
 
@@ -38,7 +38,7 @@ class Outcome:
         errors: name of a namespace, or `state` -> why it is not as wanted.
     """
 
-    pods: Mapping[int, FlannelPod] = field(default_factory=dict)
+    pods: Mapping[int, SharedPod] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -48,7 +48,7 @@ class FlannelConverger:
     Args:
         node: this node's name.
         attachments: the pods in the kernel.
-        tell: writes a pod's address to etcd.
+        publish: writes a pod's address to etcd.
         clock: seconds that never go back.
     """
 
@@ -56,12 +56,12 @@ class FlannelConverger:
         self,
         node: str,
         attachments: Attachments,
-        tell: Callable[[Attachment], object],
+        publish: Callable[[Attachment], object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._node = node
         self._attachments = attachments
-        self._tell = tell
+        self._publish = publish
         self._clock = clock
         self._lock = Lock()
         self._checked_s = clock()
@@ -78,26 +78,26 @@ class FlannelConverger:
             attempts = _attempts()
             try:
                 state = read()
-                wanted = on_flannel(state, self._node)
+                desired = jobs_here(state, self._node, Driver.FLANNEL)
             except PlanError as error:
                 self.last = Outcome(self.last.pods, {"state": str(error)})
                 return self.last
-            found = self._attachments.observe()
-            kept = {job: pod for job, pod in found.pods.items() if wanted.get(job) == pod.uid}
-            self._remove(found, wanted, attempts)
+            observed = self._attachments.observe()
+            kept = {job: pod for job, pod in observed.pods.items() if desired.get(job) == pod.uid}
+            self._remove(observed, desired, attempts)
             damaged = self._damaged(kept)
-            pods = {**kept, **self._add(wanted, kept.keys() - damaged, attempts)}
-            self._tell_all(pods, state, attempts)
+            pods = {**kept, **self._add(desired, kept.keys() - damaged, attempts)}
+            self._publish_all(pods, state, attempts)
             self.last = Outcome(pods, attempts.errors)
             return self.last
 
-    def _remove(self, found: Found, wanted: Mapping[int, int], attempts: Attempts) -> None:
+    def _remove(self, observed: Found, desired: Mapping[int, int], attempts: Attempts) -> None:
         """Take away jobs that are not wanted, and those whose id is another user's now."""
-        foreign = {job for job, pod in found.pods.items() if job in wanted and wanted[job] != pod.uid}
-        for job in sorted(((found.pods.keys() | found.broken) - wanted.keys()) | foreign):
+        foreign = {job for job, pod in observed.pods.items() if job in desired and desired[job] != pod.uid}
+        for job in sorted(((observed.pods.keys() | observed.broken) - desired.keys()) | foreign):
             attempts.make(_name(job), self._attachments.remove, job)
 
-    def _damaged(self, kept: Mapping[int, FlannelPod]) -> set[int]:
+    def _damaged(self, kept: Mapping[int, SharedPod]) -> set[int]:
         if self._clock() - self._checked_s < CHECK_S:
             return set()
         self._checked_s = self._clock()
@@ -105,22 +105,22 @@ class FlannelConverger:
         checks = _attempts()
         return {job for job in sorted(kept) if not checks.make(_name(job), self._attachments.check, job)}
 
-    def _add(self, wanted: Mapping[int, int], whole: set[int], attempts: Attempts) -> dict[int, FlannelPod]:
-        made: dict[int, FlannelPod] = {}
+    def _add(self, desired: Mapping[int, int], whole: set[int], attempts: Attempts) -> dict[int, SharedPod]:
+        made: dict[int, SharedPod] = {}
 
         def add(job: int) -> None:
-            made[job] = self._attachments.add(job, wanted[job])
+            made[job] = self._attachments.add(job, desired[job])
 
-        for job in sorted(wanted.keys() - whole):
+        for job in sorted(desired.keys() - whole):
             if _name(job) not in attempts.errors:
                 attempts.make(_name(job), add, job)
         return made
 
-    def _tell_all(self, pods: Mapping[int, FlannelPod], state: State, attempts: Attempts) -> None:
+    def _publish_all(self, pods: Mapping[int, SharedPod], state: State, attempts: Attempts) -> None:
         for job, pod in pods.items():
             attachment = Attachment(job, self._node, pod.address)
             if _name(job) not in attempts.errors and state.attachments.get((job, self._node)) != attachment:
-                attempts.make(_name(job), self._tell, attachment)
+                attempts.make(_name(job), self._publish, attachment)
 
 
 def _attempts() -> Attempts:
@@ -128,4 +128,4 @@ def _attempts() -> Attempts:
 
 
 def _name(job: int) -> str:
-    return f"{FLANNEL_NAMESPACE}{job}"
+    return f"{shared_prefix(Driver.FLANNEL)}{job}"

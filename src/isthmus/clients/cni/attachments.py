@@ -1,4 +1,4 @@
-"""The pods of Flannel's network on this node: namespaces of ours, connected and disconnected by CNI plugins.
+"""The pods on this node of a network that CNI plugins make: namespaces of ours, connected and disconnected by them.
 
 What a plugin was given and answered must be kept for CHECK and DEL, so each whole pod has a record, which is written
 last. A namespace comes first and goes last: what is half made is always found by its name, and made whole, or taken
@@ -20,10 +20,10 @@ from typing import Any
 from isthmus.clients.cni.plugins import Attachment, CniError, NetworkList, Plugins, Result, parse_list
 from isthmus.clients.netlink import namespaces
 from isthmus.clients.netlink.observe import look
-from isthmus.model.node_network import FLANNEL_NAMESPACE, POD_INTERFACE, FlannelPod
+from isthmus.model.network import Driver
+from isthmus.model.node_network import POD_INTERFACE, SharedPod, shared_prefix
 from isthmus.support import durable
 
-_OURS = re.compile(rf"{FLANNEL_NAMESPACE}(\d+)")
 _RECORD = re.compile(r"(\d+)\.json")
 
 
@@ -36,7 +36,7 @@ class Found:
         broken: jobs of which only a part is there.
     """
 
-    pods: Mapping[int, FlannelPod]
+    pods: Mapping[int, SharedPod]
     broken: frozenset[int]
 
 
@@ -48,22 +48,33 @@ class _Record:
     network: NetworkList
     result: Result
 
-    def pod(self, job: int) -> FlannelPod | None:
+    def pod(self, driver: Driver, job: int) -> SharedPod | None:
         given = [(address.ip, gateway) for address, gateway in self.result.addresses if gateway]
-        return FlannelPod(job, self.uid, *given[0]) if given else None
+        return SharedPod(driver, job, self.uid, *given[0]) if given else None
 
 
 class Attachments:
     """Makes and finds pods.
 
     Args:
+        driver: whose network it is; namespaces are named after it.
         network: what pods are connected with from now on.
         plugins: the programs.
         records: folder of ours; made here.
         folder: where namespaces have their names.
     """
 
-    def __init__(self, network: NetworkList, plugins: Plugins, records: Path, folder: Path = namespaces.RUN) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        network: NetworkList,
+        plugins: Plugins,
+        records: Path,
+        folder: Path = namespaces.RUN,
+    ) -> None:
+        self._driver = driver
+        self._prefix = shared_prefix(driver)
+        self._ours = re.compile(rf"{re.escape(self._prefix)}(\d+)")
         self._network = network
         self._plugins = plugins
         self._records = records
@@ -71,12 +82,12 @@ class Attachments:
 
     def observe(self) -> Found:
         """Return what exists, from records and names of namespaces; plugins are not asked."""
-        named = {int(found[1]) for name in namespaces.names(self._folder) if (found := _OURS.fullmatch(name))}
+        named = {int(found[1]) for name in namespaces.names(self._folder) if (found := self._ours.fullmatch(name))}
         noted = {int(found[1]) for name in namespaces.names(self._records) if (found := _RECORD.fullmatch(name))}
         pods = {job: pod for job in named & noted if (pod := self._whole(job))}
         return Found(pods, frozenset((named | noted) - pods.keys()))
 
-    def add(self, job: int, uid: int) -> FlannelPod:
+    def add(self, job: int, uid: int) -> SharedPod:
         """Make a pod; of one that is there the namespace is kept, for processes may be in it, and connected again.
 
         Raises:
@@ -93,7 +104,7 @@ class Attachments:
         loopback = NetworkList(self._network.name, self._network.version, ({"type": "loopback"},))
         self._plugins.add(loopback, self._attachment(job, "lo"))
         record = _Record(uid, self._network, self._plugins.add(self._network, self._attachment(job)))
-        pod = record.pod(job)
+        pod = record.pod(self._driver, job)
         if pod is None:
             raise CniError(f"the plugins of network {self._network.name} gave no IPv4 address with a gateway")
         self._write(job, record)
@@ -112,9 +123,9 @@ class Attachments:
         self._plugins.check(record.network, self._attachment(job), record.result)
         with closing(namespaces.enter(self._namespace(job))) as wire:
             seen = look(wire)
-        eth, pod = seen.up(POD_INTERFACE), record.pod(job)
+        eth, pod = seen.up(POD_INTERFACE), record.pod(self._driver, job)
         if eth is None or pod is None or pod.address not in seen.addresses.get(eth.index, []):
-            raise CniError(f"{FLANNEL_NAMESPACE}{job} has lost its {POD_INTERFACE}, or the address of it")
+            raise CniError(f"{self._prefix}{job} has lost its {POD_INTERFACE}, or the address of it")
 
     def remove(self, job: int) -> None:
         """Take a pod away; one that is gone is fine.
@@ -132,30 +143,30 @@ class Attachments:
         self._plugins.delete(network, self._attachment(job), result)
         self._record(job).unlink(missing_ok=True)
 
-    def _whole(self, job: int) -> FlannelPod | None:
+    def _whole(self, job: int) -> SharedPod | None:
         record = self._read(job)
-        return record.pod(job) if record and namespaces.exists(self._namespace(job)) else None
+        return record.pod(self._driver, job) if record and namespaces.exists(self._namespace(job)) else None
 
     def _attachment(self, job: int, interface: str = POD_INTERFACE) -> Attachment:
         path = self._namespace(job)
         return Attachment(path.name, str(path) if namespaces.exists(path) else "", interface)
 
     def _namespace(self, job: int) -> Path:
-        return self._folder / f"{FLANNEL_NAMESPACE}{job}"
+        return self._folder / f"{self._prefix}{job}"
 
     def _record(self, job: int) -> Path:
         return self._records / f"{job}.json"
 
     def _write(self, job: int, record: _Record) -> None:
-        told = {"uid": record.uid, "network": record.network.written(), "result": record.result.raw}
+        document = {"uid": record.uid, "network": record.network.written(), "result": record.result.raw}
         self._records.mkdir(mode=0o700, parents=True, exist_ok=True)
-        durable.write(self._record(job), json.dumps(told), mode=0o600)
+        durable.write(self._record(job), json.dumps(document), mode=0o600)
 
     def _read(self, job: int) -> _Record | None:
         """Return a record; one that cannot be used counts as none: the pod is then connected again."""
         with suppress(FileNotFoundError, ValueError, KeyError, TypeError, CniError):
-            told: dict[str, Any] = json.loads(self._record(job).read_text(encoding="utf-8"))
-            network = parse_list(json.dumps(told["network"]), self._record(job).name)
-            record = _Record(int(told["uid"]), network, Result(told["result"]))
+            document: dict[str, Any] = json.loads(self._record(job).read_text(encoding="utf-8"))
+            network = parse_list(json.dumps(document["network"]), self._record(job).name)
+            record = _Record(int(document["uid"]), network, Result(document["result"]))
             return record if record.result.addresses else None
         return None

@@ -1,4 +1,4 @@
-"""What one node's kernel should hold: a function of etcd's state and the node's name.
+"""What one node's kernel should hold of private networks: a function of etcd's state and the node's name.
 
 A user has a leg here while a pod of his is here or he holds a lease here; a node with neither wants nothing at all.
 The leg's VXLAN device knows the way to each of the user's pods and legs on other nodes, and floods to the nodes that
@@ -20,14 +20,11 @@ from typing import Any, TypeVar
 
 from isthmus.model.network import Driver, Job, Node, State, User
 from isthmus.model.node_network import FLOOD, VXLAN_OVERHEAD, Forward, Leg, NodePlan, Pod, mac
+from isthmus.network.drivers.state import check
 
 S = TypeVar("S")
 T = TypeVar("T")
 Forwards = frozenset[Forward]
-
-
-class PlanError(Exception):
-    """The state cannot be this node's; nothing may be changed by it."""
 
 
 def desired(state: State, node: str) -> NodePlan:
@@ -37,17 +34,6 @@ def desired(state: State, node: str) -> NodePlan:
         PlanError: the node is not among the members, or two users share a VNI.
     """
     return Planner(node).plan(state)
-
-
-def on_flannel(state: State, node: str) -> dict[int, int]:
-    """Return the jobs that should have a pod of Flannel's network on a node: job id -> uid.
-
-    Raises:
-        PlanError: as for `desired`.
-    """
-    _check(state, node)
-    jobs = (job for job in state.jobs.values() if job.driver == Driver.FLANNEL and node in job.nodes)
-    return {job.id: job.uid for job in jobs}
 
 
 class Planner:
@@ -71,7 +57,7 @@ class Planner:
         Raises:
             PlanError: the node is not among the members, or two users share a VNI.
         """
-        _check(state, self._node)
+        check(state, self._node)
         if self._nodes != state.nodes:
             # Rare, and everything depends on where nodes are.
             self._nodes, self._memory = state.nodes, _Memory()
@@ -157,16 +143,6 @@ class _Memory:
     def turn(self) -> None:
         """End a round."""
         self._old, self._new = self._new, {}
-
-
-def _check(state: State, node: str) -> None:
-    if node not in state.nodes:
-        raise PlanError(f"node {node} is no member in etcd; restart isthmus-networkd there, which writes it")
-    owners: dict[int, int] = {}
-    for user in state.users.values():
-        other = owners.setdefault(user.vni, user.uid)
-        if other != user.uid:
-            raise PlanError(f"users {other} and {user.uid} both have VNI {user.vni}; restore etcd from a backup")
 
 
 def _by_user(users: Iterable[User], state: State) -> list[tuple[User, list[Job]]]:
