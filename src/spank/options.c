@@ -10,9 +10,6 @@
 #include "log.h"
 #include "settings.h"
 
-/* Name of an address that the user has reserved: of the environment at submission, for programs rather than people. */
-#define RESERVATION "ISTHMUS_RESERVATION"
-
 static int take(int val, const char *value, int remote);
 
 static struct choice given;

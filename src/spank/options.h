@@ -5,6 +5,9 @@
 
 #include "driver.h"
 
+/* Name of an address that the user has reserved: of the environment at submission, for programs rather than people. */
+#define RESERVATION "ISTHMUS_RESERVATION"
+
 struct choice {
     bool given;
     bool valid;

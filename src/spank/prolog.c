@@ -52,7 +52,7 @@ static void keep_error(const struct settings *settings, uint32_t job, const stru
 
 static bool prepare(const struct settings *settings, struct job *job, enum driver driver, struct problem *problem)
 {
-    struct deadline deadline = deadline_in(settings->timeout_s);
+    struct deadline deadline;
 
     job->driver = driver;
     job->user = environment("SLURM_JOB_USER");
@@ -60,6 +60,7 @@ static bool prepare(const struct settings *settings, struct job *job, enum drive
     /* Slurm 22.05 has the older name only. */
     job->nodes = environment(getenv("SLURM_JOB_NODELIST") ? "SLURM_JOB_NODELIST" : "SLURM_NODELIST");
     job->reservation = environment("SPANK_ISTHMUS_RESERVATION");
+    deadline = deadline_in(settings_patience_s(settings, *job->reservation));
     return daemon_prepare(settings, job, &deadline, problem);
 }
 

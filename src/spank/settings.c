@@ -11,7 +11,7 @@ static const struct settings built_in = {
     .timeout_s = 30,
 };
 /* Slurm's own limit of a prolog may be as low; longer would only hide a dead daemon. */
-enum { TIMEOUT_MAX_S = 600 };
+enum { TIMEOUT_MAX_S = 600, RESERVED_S = 120 };
 
 static bool read_default(struct settings *settings, const char *value, struct problem *problem)
 {
@@ -105,6 +105,11 @@ bool settings_read(struct settings *settings, int ac, char **av, struct problem 
     settings->ac = valid ? ac : 0;
     settings->av = av;
     return valid;
+}
+
+int settings_patience_s(const struct settings *settings, bool reserved)
+{
+    return reserved && settings->timeout_s < RESERVED_S ? RESERVED_S : settings->timeout_s;
 }
 
 bool settings_rule(const struct settings *settings, const char *kind, const char *name, enum driver *driver)

@@ -20,5 +20,9 @@ struct settings {
  * problem names the first such word. */
 bool settings_read(struct settings *settings, int ac, char **av, struct problem *problem);
 
+/* Returns how long a job waits. A reserved address may be that of a job which has to end in order first: the control
+ * plane of a user's cluster, whose successor begins while it still serves. */
+int settings_patience_s(const struct settings *settings, bool reserved);
+
 /* Returns whether a rule of this kind ("partition" or "user") speaks of the name; a missing name has none. */
 bool settings_rule(const struct settings *settings, const char *kind, const char *name, enum driver *driver);

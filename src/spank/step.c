@@ -74,7 +74,8 @@ static void find_network(const struct settings *settings, bool asked, bool certa
 {
     struct problem earlier = {""};
     bool in_vain = record_read_error(settings, step.job, &earlier), known;
-    struct deadline deadline = deadline_in(in_vain && settings->timeout_s > AGAIN_S ? AGAIN_S : settings->timeout_s);
+    int patience_s = settings_patience_s(settings, step.reserved);
+    struct deadline deadline = deadline_in(in_vain && patience_s > AGAIN_S ? AGAIN_S : patience_s);
     struct network network = {.state = NETWORK_PREPARING};
     int pause_ms = FIRST_PAUSE_MS;
 
@@ -125,6 +126,14 @@ static void start(const struct settings *settings, const struct problem *off)
     }
 }
 
+/* A longer name is none, see the daemon's bounds. */
+static bool is_reserved(spank_t spank)
+{
+    char name[64];
+
+    return spank_getenv(spank, RESERVATION, name, sizeof(name)) == ESPANK_SUCCESS && *name;
+}
+
 int step_start(spank_t spank, int ac, char **av)
 {
     struct settings settings;
@@ -137,6 +146,7 @@ int step_start(spank_t spank, int ac, char **av)
     } else if (id != SLURM_EXTERN_CONT) {
         bool valid = settings_read(&settings, ac, av, &problem);
 
+        step.reserved = is_reserved(spank);
         start(&settings, valid ? NULL : &problem);
         if (*step.problem.text) {
             log_error("job %u: its tasks will fail: %s", step.job, step.problem.text);

@@ -8,6 +8,7 @@
 struct step {
     uint32_t job;
     bool wanted;            /* whether its tasks belong into a pod network */
+    bool reserved;          /* whether it has a reserved address, which another job may still have */
     int netns;              /* open namespace; -1 where there is none */
     struct problem problem; /* why there is none; empty when all is well */
     char resolv_conf[PATH_MAX];

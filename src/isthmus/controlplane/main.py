@@ -1,7 +1,7 @@
 """`python -m isthmus.controlplane`: what the control plane's job runs; the composition root.
 
 SIGTERM ends the cluster in order, within the half minute that Slurm gives. SIGUSR1, which Slurm sends some time before
-the limit, first submits a successor that waits for this job's end; until Slurm has taken one, this job goes on. What
+the limit, has a successor submitted, and this job goes on until Slurm has given that one its place (handover). What
 the API server has said yes to is in etcd and synced by then, and from a node's disk it is copied to the home before
 the end, so neither loses a write.
 """
@@ -15,7 +15,6 @@ import pwd
 import shutil
 import signal
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,13 +22,13 @@ from pathlib import Path
 from isthmus.clients import sockets
 from isthmus.clients.slurm import own_jobs as slurm_jobs
 from isthmus.clients.slurm.commands import SlurmError
-from isthmus.controlplane import job, settings
+from isthmus.controlplane import handover, job, settings
 from isthmus.controlplane.commands import user_options
 from isthmus.controlplane.data import location, node_disk, ownership
 from isthmus.controlplane.data.node_disk import Disk
 from isthmus.controlplane.errors import ControlPlaneError, UnansweredError
 from isthmus.controlplane.launcher import SEEN, in_container, seen_in_container
-from isthmus.controlplane.layout import JOB_NAME, RESERVATION, Home, Layout
+from isthmus.controlplane.layout import RESERVATION, Home, Layout
 from isthmus.controlplane.process_supervisor import Keeper
 from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
 from isthmus.controlplane.run import Run, run
@@ -37,7 +36,6 @@ from isthmus.support import private
 from isthmus.support.private import PrivateError
 
 RESOLV_CONF = Path("/etc/resolv.conf")
-HANDOVER_RETRY_S = 10.0
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +66,10 @@ def _run() -> None:
         for folder in node_disk.sweep(known.data_dir, but=disk):
             _log.info("removed %s: its cluster is gone", folder)
         parts = _parts(known, asked, home, disk, owned)
-        asyncio.run(run(parts, lambda keeper: _listen(keeper, known, layout, job_id)))
+        slurm = handover.Slurm(slurm_jobs.own_jobs, partial(submit_successor, known, layout))
+        leaving = handover.Handover(slurm, job_id, lambda: handover.delay_s(os.environ, known.handover_s))
+        asyncio.run(run(parts, lambda keeper: _listen(keeper, leaving)))
+        leaving.insist()
         if disk and layout.purge.exists():
             shutil.rmtree(disk.folder)
             layout.purge.unlink()
@@ -99,48 +100,27 @@ def is_alive(job_id: str) -> bool:
         raise UnansweredError(str(error)) from error
 
 
-def hand_over(known: settings.Settings, layout: Layout, job_id: str) -> str:
-    """Submit the job that goes on when this one has ended; return its id.
+def submit_successor(known: settings.Settings, layout: Layout) -> str:
+    """Submit the job that takes over; return its id.
 
     Raises:
         ProcessError: Slurm refused, or did not answer.
-        SlurmError: it did not say whether an earlier try came through.
     """
-    for each in slurm_jobs.own_jobs():
-        if each.name == JOB_NAME and each.id != job_id and each.state == "PENDING":
-            return each.id
-    wanted = job.submission(known, user_options.read(layout), layout, Path(sys.executable), after=job_id)
+    wanted = job.submission(known, user_options.read(layout), layout, Path(sys.executable))
     return slurm_jobs.submit(wanted.options, wanted.script, job.environment(known))
 
 
-async def until_handed_over(submit: Callable[[], str], pause_s: float = HANDOVER_RETRY_S) -> None:
-    """Submit the successor, again and again until it is: without one this job serves to its last second."""
-    while True:
-        try:
-            successor = await asyncio.to_thread(submit)
-        except Exception as error:
-            _log.error("no successor could be submitted, it is tried again: %s", error)
-            await asyncio.sleep(pause_s)
-        else:
-            _log.info("the time limit is near: job %s goes on when this one has ended", successor)
-            return
-
-
-def _listen(keeper: Keeper, known: settings.Settings, layout: Layout, job_id: str) -> None:
+def _listen(keeper: Keeper, leaving: handover.Handover) -> None:
     loop = asyncio.get_running_loop()
-    handed: list[asyncio.Task[None]] = []
 
-    async def leave() -> None:
-        await until_handed_over(partial(hand_over, known, layout, job_id))
+    def end() -> None:
+        # Whoever ends this job wants no successor.
+        leaving.stop()
         keeper.stop()
 
-    def on_limit() -> None:
-        if not handed:
-            handed.append(loop.create_task(leave(), name="hand-over"))
-
-    loop.add_signal_handler(signal.SIGTERM, keeper.stop)
-    loop.add_signal_handler(signal.SIGINT, keeper.stop)
-    loop.add_signal_handler(signal.SIGUSR1, on_limit)
+    loop.add_signal_handler(signal.SIGTERM, end)
+    loop.add_signal_handler(signal.SIGINT, end)
+    loop.add_signal_handler(signal.SIGUSR1, leaving.start, keeper.stop)
 
 
 def _site(known: settings.Settings, wanted: user_options.UserOptions, data: Path) -> Site:

@@ -60,7 +60,7 @@ class Settings:
     cpus: int = 1
     memory_mib: int = 2048
     time: str = ""
-    handover_s: int = 120
+    handover_s: int = 600
     partition: str = ""
     node: str = "slurm"
     kubelet: tuple[str, ...] = ("/opt/isthmus/bin/python", "-m", "isthmus.kubelet")

@@ -19,10 +19,12 @@ class FakeSlurm:
     cancelled: list[tuple[str, bool]] = field(default_factory=list)
     on_submit: Callable[[Job], None] = lambda job: None
     ignores_order: bool = False
+    made: int = 0
 
     def add(self, name: str, state: str = "RUNNING", comment: str = "") -> Job:
         """Make a job."""
-        job = Job(str(len(self.jobs) + 1), state, "None", "c1", "1:00", "", name, comment)
+        self.made += 1
+        job = Job(str(self.made), state, "None", "c1", "1:00", "", name, comment)
         self.jobs[job.id] = job
         return job
 

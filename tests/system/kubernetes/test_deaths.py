@@ -1,5 +1,6 @@
 """A cluster after kill -9, scancel, the time limit and a move: the same objects, and one writer."""
 
+import time
 import uuid
 
 import pytest
@@ -64,6 +65,27 @@ def test_time_limit_hands_over(mine, controller, written):
     wait(lambda: (mine.status()["job"] or {}).get("id"), lambda now: now not in (None, job), timeout_s=180)
     again = mine.up()
     assert (again["created"], again["server"]) == (False, address)
+    assert is_kept(mine, written)
+
+
+@pytest.mark.disruptive
+def test_time_limit_without_room_is_served_through(mine, controller, computes, written):
+    """No node takes a job: the successor waits, and the control plane serves on."""
+    job, nodes = mine.job()["id"], ",".join(compute.name for compute in computes)
+    controller.output(f"scontrol update nodename={nodes} state=drain reason=test")
+    try:
+        controller.output(f"scancel --batch --signal=USR1 {job}")
+        successor = wait(lambda: mine.status()["successor"])
+        assert successor["state"] == "PENDING"
+        # Longer than an end in order takes.
+        time.sleep(15)
+        told = mine.status()
+        assert (told["up"], told["job"]["id"], told["successor"]["id"]) == (True, job, successor["id"])
+        assert is_kept(mine, written)
+    finally:
+        controller.output(f"scontrol update nodename={nodes} state=resume")
+    wait(lambda: (mine.status()["job"] or {}).get("id"), lambda now: now == successor["id"], timeout_s=180)
+    wait(lambda: mine.status()["up"], timeout_s=DEATH_S)
     assert is_kept(mine, written)
 
 

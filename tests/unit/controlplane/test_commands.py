@@ -12,6 +12,7 @@ from isthmus.controlplane.commands import logs as reading
 from isthmus.controlplane.commands import status as viewing
 from isthmus.controlplane.commands import up as starting
 from isthmus.controlplane.commands import user_options
+from isthmus.controlplane.commands.context import control_planes
 from isthmus.controlplane.data.snapshotter import DataReport
 from isthmus.controlplane.errors import ControlPlaneError, UnansweredError
 from isthmus.controlplane.layout import JOB_NAME
@@ -142,6 +143,26 @@ def test_down_ends_successor_first_then_in_order_then_pods(context, slurm):
     assert slurm.cancelled == [(JOB_NAME, False), (JOB_NAME, True), ("web", False)]
     assert (ended.jobs, ended.pods) == (("1", "3"), ("2",))
     assert [job.name for job in slurm.own_jobs()] == ["own"]
+
+
+def test_down_ends_a_successor_that_comes_meanwhile(context, slurm, monkeypatch):
+    slurm.add(JOB_NAME)
+    cancel = slurm.cancel
+
+    def late(jobs, *, in_order=False):
+        cancel(jobs, in_order=in_order)
+        if in_order and jobs:
+            slurm.add(JOB_NAME, "PENDING")
+
+    monkeypatch.setattr("isthmus.clients.slurm.own_jobs.cancel", late)
+    assert ending.down(context, lambda _: None).jobs == ("1", "2")
+    assert slurm.own_jobs() == []
+
+
+def test_of_two_control_planes_the_older_one_serves(slurm):
+    for state in ("PENDING", "COMPLETING", "CONFIGURING", "RUNNING", "RUNNING"):
+        slurm.add(JOB_NAME, state)
+    assert [job.id for job in control_planes(slurm.own_jobs())] == ["4", "5", "3", "1", "2"]
 
 
 def test_down_keeps_pods_when_asked(context, slurm):

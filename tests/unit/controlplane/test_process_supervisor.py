@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from isthmus.controlplane.main import until_handed_over
 from isthmus.controlplane.process_supervisor import Keeper, Program
 
 
@@ -45,16 +44,3 @@ def test_program_runs_whether_its_log_can_be_written(tmp_path, folder):
     assert keeper.conditions["one"].restarts == 0
     if not folder:
         assert (tmp_path / "one.log").read_text() == "here\n"
-
-
-def test_successor_is_submitted_until_slurm_takes_it():
-    answers = iter([OSError("gone"), ValueError("odd"), "12"])
-
-    def submit():
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    asyncio.run(until_handed_over(submit, 0.01))
-    assert next(answers, None) is None

@@ -105,6 +105,19 @@ spank_err_t spank_job_control_setenv(spank_t spank, const char *name, const char
     return ESPANK_SUCCESS;
 }
 
+spank_err_t spank_getenv(spank_t spank, const char *name, char *value, int length)
+{
+    char given[64];
+
+    (void)spank;
+    (void)snprintf(given, sizeof(given), "HOST_JOB_%s", name);
+    if (!getenv(given)) {
+        return ESPANK_ERROR;
+    }
+    (void)snprintf(value, (size_t)length, "%s", getenv(given));
+    return ESPANK_SUCCESS;
+}
+
 static bool is_faked(void)
 {
     return *getenv("HOST_FAKE") != '\0';

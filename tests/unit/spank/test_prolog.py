@@ -61,6 +61,8 @@ def test_request_tells_name_and_reservation_where_there_are_some(plugin, daemon)
     name = 'a "b"\\/\n'
     plugin.run("prolog", HOST_OPTION="", SLURM_JOB_NAME=name, SPANK_ISTHMUS_RESERVATION="api", **JOB)
     assert (fake.requests[0]["name"], fake.requests[0]["reservation"]) == (name, "api")
+    # Another control plane may have it, which has to end in order first.
+    assert fake.requests[0]["timeout_s"] == 107
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,14 @@ def test_network_that_is_being_made_is_waited_for(plugin, daemon):
 
 
 @ONE_BUILD
+def test_reserved_address_is_waited_for_longer(plugin, daemon):
+    """The control plane that has it ends in order first."""
+    # A tenth of a second is the longest pause between two looks.
+    daemon(job_get=[*[ok(state="preparing")] * (12 * LIMIT_S + 10), READY])
+    assert RAN in step(plugin, option="", HOST_JOB_ISTHMUS_RESERVATION="kubernetes").told
+
+
+@ONE_BUILD
 def test_network_that_is_never_ready_fails_in_time(plugin, daemon):
     daemon(job_get=ok(state="preparing"))
     result = step(plugin, option="")

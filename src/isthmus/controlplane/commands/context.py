@@ -48,10 +48,15 @@ def jobs() -> list[Job]:
         raise UnansweredError(f"{error}; try again when Slurm answers") from error
 
 
+# Others, such as CONFIGURING, lie between.
+_RANKS = {"RUNNING": 0, "PENDING": 2, "COMPLETING": 3}
+
+
 def control_planes(known: list[Job]) -> list[Job]:
     """Return the control plane's jobs among them: the one that runs first, then a successor."""
     mine = [job for job in known if job.name == JOB_NAME]
-    return sorted(mine, key=lambda job: (job.state in {"PENDING", "COMPLETING"}, job.state == "COMPLETING"))
+    # Of two that run, the older one serves, and the other waits for its end.
+    return sorted(mine, key=lambda job: (_RANKS.get(job.state, 1), len(job.id), job.id))
 
 
 def pod_jobs(home: Home, known: list[Job]) -> list[Job]:

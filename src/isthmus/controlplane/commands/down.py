@@ -84,15 +84,18 @@ def _left_on_a_disk(context: Context) -> str:
 
 
 def _end_control_plane(progress: Callable[[str], None]) -> tuple[str, ...]:
-    found = control_planes(jobs())
-    runs = [job for job in found if job.state == "RUNNING"]
-    # A successor would start as soon as the first one has ended.
-    _cancel([job for job in found if job not in runs])
-    _cancel(runs, in_order=True)
-    if not _wait_for_end(runs, progress, ORDERLY_S, must=False):
-        _cancel(runs)
-    _wait_for_end(found, progress, GONE_S)
-    return tuple(job.id for job in found)
+    ended: list[str] = []
+    # One that is about to hand over may submit a successor meanwhile.
+    while found := control_planes(jobs()):
+        runs = [job for job in found if job.state == "RUNNING"]
+        # A successor would start as soon as the first one has ended.
+        _cancel([job for job in found if job not in runs])
+        _cancel(runs, in_order=True)
+        if not _wait_for_end(runs, progress, ORDERLY_S, must=False):
+            _cancel(runs)
+        _wait_for_end(found, progress, GONE_S)
+        ended += [job.id for job in found]
+    return tuple(ended)
 
 
 def _cancel(ended: list[Job], *, in_order: bool = False) -> None:

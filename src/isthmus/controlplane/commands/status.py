@@ -20,7 +20,7 @@ class Status:
         schema: 1.
         up: whether the API server answers.
         job: of the control plane; None when it is down.
-        successor: the job that waits for its end.
+        successor: the job that waits for a place, or for its end.
         server: the API server's URL.
         version: of Kubernetes.
         problem: why the API server does not answer.

@@ -25,8 +25,9 @@ from isthmus.controlplane.errors import OwnedError, UnansweredError
 from isthmus.controlplane.layout import Layout
 from isthmus.support import durable, locks
 
-# How long a start waits for the end of the one before: an etcd that syncs to a slow home, a job in its epilog.
-WAIT_S = 60.0
+# How long a start waits for the end of the one before: until that one sees that its successor has a place, and then for
+# an etcd that syncs to a slow home, and a job in its epilog.
+WAIT_S = 120.0
 # How long leftovers may take to end in order.
 PATIENCE_S = 10.0
 _PAUSE_S = 0.5

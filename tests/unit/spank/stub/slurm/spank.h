@@ -39,5 +39,6 @@ spank_err_t spank_option_register(spank_t spank, struct spank_option *opt);
 spank_err_t spank_option_getopt(spank_t spank, struct spank_option *opt, char **optarg);
 spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...);
 spank_err_t spank_job_control_setenv(spank_t spank, const char *name, const char *value, int overwrite);
+spank_err_t spank_getenv(spank_t spank, const char *name, char *value, int length);
 void slurm_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void slurm_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
