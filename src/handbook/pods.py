@@ -11,11 +11,12 @@ from kubernetes_asyncio.client.models import V1Container, V1PodSecurityContext, 
 
 from handbook.markdown import block, code, page, table
 from handbook.source import constant, modules
-from isthmus.kubelet.admit import fields, volumes
+from isthmus.kubelet.admit import fields
 from isthmus.kubelet.admit import pod as refusals
 from isthmus.kubelet.slurm import annotations as notes
 from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.translate import identity
+from isthmus.kubelet.volumes import registry
 
 _ANNOTATIONS = {
     notes.FLAGS: "options of sbatch that say what the job needs, where and when: `--constraint=a100 --time=30`",
@@ -63,8 +64,8 @@ def text(root: Path) -> str:
         "Capabilities that it may add:",
         block(_wrapped(identity.CAPABILITIES)),
         "## Volumes",
-        _fields(V1Volume, frozenset(volumes.KINDS) | {"name"}, {}),
-        f"Sources of a projected volume: {', '.join(map(code, sorted(volumes.SOURCES)))}.",
+        _fields(V1Volume, frozenset(registry.kinds()) | {"name"}, {}),
+        f"Sources of a projected volume: {', '.join(map(code, sorted(registry.sources())))}.",
         "## Messages of refused pods",
         "What stands in braces is the pod's own.",
         block("\n".join(sorted(set(messages(root))))),
@@ -85,7 +86,7 @@ def explained() -> Mapping[str, str]:
 
 def messages(root: Path) -> Iterator[str]:
     """Give each message by which a pod is refused, with the names of what is filled in."""
-    for _, module in modules(root, "kubelet/admit"):
+    for _, module in modules(root, "kubelet/admit", "kubelet/volumes"):
         for node in ast.walk(module):
             said = _said(node.value) if isinstance(node, ast.Yield) and node.value else ""
             if said and not said.endswith(("{problem}", "{why}")):

@@ -20,7 +20,8 @@ def test_says_who_it_is(pod):
     kubelet = pod.run(plan(container("main", "exit 0")))
     kubelet.ended()
     assert kubelet.hellos[0] == {
-        **{"type": "hello", "version": 1, "features": ["windows"], "uid": pod.folder.name, "job": "77", "node": "c1"},
+        **{"type": "hello", "version": 1, "versions": [1], "features": ["windows"], "uid": pod.folder.name},
+        **{"job": "77", "node": "c1"},
         **{"addresses": ["127.0.0.1"], "host_address": "127.0.0.1", "has_plan": False},
     }
     # The file follows what was said, and is whole when the job ends.

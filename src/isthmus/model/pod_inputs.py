@@ -119,6 +119,17 @@ class Wanted:
     tokens: frozenset[TokenRequest] = frozenset()
     services: bool = True
 
+    def __add__(self, other: Wanted) -> Wanted:
+        """Return what either of them has."""
+        return Wanted(
+            self.images | other.images,
+            self.config_maps | other.config_maps,
+            self.secrets | other.secrets,
+            self.claims | other.claims,
+            self.tokens | other.tokens,
+            self.services or other.services,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Resolved:

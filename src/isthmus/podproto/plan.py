@@ -37,21 +37,6 @@ class Fact(StrEnum):
     HOST_IPS = "host_ips"
 
 
-class VolumeKind(StrEnum):
-    """Where a volume's files lie."""
-
-    DIR = "dir"
-    """An empty folder on the node's disk."""
-    MEMORY = "memory"
-    """An empty folder in memory."""
-    FILES = "files"
-    """Given files, in memory, switched all at once."""
-    HOST = "host"
-    """A path of the node."""
-    IMAGE = "image"
-    """The files of an image, never written."""
-
-
 class ActionKind(StrEnum):
     """What a probe or a hook does."""
 
@@ -81,23 +66,25 @@ class Volume(NamedTuple):
 
     Attributes:
         name: as the pod names it.
-        kind: where its files lie.
+        kind: where its files lie; what there is, each side says in its `volumes`.
         size_bytes: the most it may hold; None for no limit.
-        path: of the node, for `VolumeKind.HOST`; of the squashfs file, for `VolumeKind.IMAGE`.
+        path: of the node, where the kind has one.
         host_type: what must be at that path, in Kubernetes' words; empty: anything or nothing.
-        files: for `VolumeKind.FILES`.
+        files: what it holds, where that is given.
         gid: group that owns it and may write; None leaves it.
-        is_group_kept: leave the group of what a `VolumeKind.HOST` has when its folder has it already.
+        is_group_kept: leave the group of what it has when its folder has it already.
+        options: what only its kind knows.
     """
 
     name: str
-    kind: VolumeKind
+    kind: str
     size_bytes: int | None = None
     path: str | None = None
     host_type: str = ""
     files: tuple[File, ...] = ()
     gid: int | None = None
     is_group_kept: bool = False
+    options: tuple[tuple[str, str], ...] = ()
 
 
 class Variable(NamedTuple):
@@ -308,7 +295,7 @@ class Plan(NamedTuple):
 
 # What came after the first release, by the type that has it; see above.
 _LATER: dict[type, frozenset[str]] = {
-    Volume: frozenset({"is_group_kept"}),
+    Volume: frozenset({"is_group_kept", "options"}),
     Mount: frozenset({"propagation"}),
     Container: frozenset({"seccomp", "image_name", "mpi_home", "mpi_wrapper"}),
 }

@@ -30,6 +30,7 @@ from isthmus.supervisor.runtime import namespaces
 from isthmus.supervisor.runtime.namespaces import PodNamespaces
 from isthmus.supervisor.runtime.processes import Processes, StartError, say
 from isthmus.supervisor.services import Services
+from isthmus.supervisor.volumes import registry
 
 # How long the last report may take to reach the kubelet, and what somebody still reads him; the files are there anyway.
 LAST_WORD_S = 5.0
@@ -150,6 +151,7 @@ class Supervisor:
             return
         try:
             plan = plans.read(told)
+            registry.check(plan.volumes)
         except PlanError as error:
             self._outcome.set_result(1)
             self._report.refuse("InvalidPlan", str(error))

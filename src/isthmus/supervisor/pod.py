@@ -25,9 +25,8 @@ from isthmus.supervisor.runtime import linux
 from isthmus.supervisor.runtime.namespaces import PodNamespaces
 from isthmus.supervisor.runtime.processes import Processes, StartError
 from isthmus.supervisor.runtime.sandbox import Pod, Sandbox
-from isthmus.supervisor.volumes import images as imagevolumes
 from isthmus.supervisor.volumes import mounts as volumes
-from isthmus.supervisor.volumes import podfiles
+from isthmus.supervisor.volumes import podfiles, registry
 from isthmus.supervisor.volumes.mounts import Folders
 
 
@@ -181,7 +180,8 @@ class PodRunner:
         hosts = podfiles.hosts(plan, self._facts["pod_ips"].split(","))
         await pod.inside(partial(volumes.prepare, pod.folders, hosts, podfiles.resolv(plan)))
         await pod.inside(partial(volumes.make, pod.folders, plan.volumes))
-        await imagevolumes.show(pod)
+        for volume in plan.volumes:
+            await registry.of(volume).serve(pod, volume)
         place = self._spaces.place()
         try:
             await self._processes.call(partial(linux.sethostname, plan.hostname), place)

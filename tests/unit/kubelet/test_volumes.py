@@ -6,9 +6,9 @@ import pytest
 
 from isthmus.kubelet.pods.unready import Unready, UnreadyError
 from isthmus.kubelet.translate.resources import demand
-from isthmus.kubelet.translate.volumes import claim_of, tokens, volumes
+from isthmus.kubelet.volumes import registry
 from isthmus.model.pod_inputs import TokenRequest
-from isthmus.podproto.plan import File, Volume, VolumeKind, to_json
+from isthmus.podproto.plan import File, Volume, to_json
 from tests.support.pods.objects import SETTINGS, container, pod, resolved
 
 MAPS = {"conf": {"data": {"b": "2", "a": "1"}, "binaryData": {"z": base64.b64encode(b"\0").decode()}}}
@@ -29,32 +29,36 @@ def volume(spec, **fields):
     whole = pod(container(resources={"limits": {"cpu": "2"}}), volumes=[{"name": "v", **spec}], **fields)
     whole["metadata"]["annotations"] = {"note": 'say "hi"\nä', "a": "b"}
     known = resolved(config_maps=MAPS, secrets=SECRETS, volumes=CLAIMS, tokens=TOKENS)
-    [found] = volumes(whole, demand(whole, SETTINGS), known)
+    [found] = registry.plan(whole, demand(whole, SETTINGS), known)
     return found
 
 
+def claims(spec):
+    return registry.wanted(pod(volumes=[{"name": "v", **spec}])).claims
+
+
 def files(*found):
-    return Volume("v", VolumeKind.FILES, files=tuple(File(*one) for one in found))
+    return Volume("v", "files", files=tuple(File(*one) for one in found))
 
 
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ({"emptyDir": {}}, Volume("v", VolumeKind.DIR)),
-        ({"emptyDir": {"sizeLimit": "1Mi"}}, Volume("v", VolumeKind.DIR, size_bytes=2**20)),
-        ({"emptyDir": {"medium": "Memory"}}, Volume("v", VolumeKind.MEMORY)),
-        ({"emptyDir": {"medium": "Memory", "sizeLimit": "0"}}, Volume("v", VolumeKind.MEMORY)),
-        ({"hostPath": {"path": "/data"}}, Volume("v", VolumeKind.HOST, path="/data")),
+        ({"emptyDir": {}}, Volume("v", "dir")),
+        ({"emptyDir": {"sizeLimit": "1Mi"}}, Volume("v", "dir", size_bytes=2**20)),
+        ({"emptyDir": {"medium": "Memory"}}, Volume("v", "memory")),
+        ({"emptyDir": {"medium": "Memory", "sizeLimit": "0"}}, Volume("v", "memory")),
+        ({"hostPath": {"path": "/data"}}, Volume("v", "host", path="/data")),
         *(
-            ({"hostPath": {"path": "/d", "type": kind}}, Volume("v", VolumeKind.HOST, path="/d", host_type=kind))
+            ({"hostPath": {"path": "/d", "type": kind}}, Volume("v", "host", path="/d", host_type=kind))
             for kind in ("Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket", "CharDevice")
         ),
         (
             {"persistentVolumeClaim": {"claimName": "data"}},
-            Volume("v", VolumeKind.HOST, path="/home/alice/data", host_type="DirectoryOrCreate"),
+            Volume("v", "host", path="/home/alice/data", host_type="DirectoryOrCreate"),
         ),
-        ({"persistentVolumeClaim": {"claimName": "fast"}}, Volume("v", VolumeKind.HOST, path="/scratch/1")),
-        ({"image": {"reference": "app"}}, Volume("v", VolumeKind.IMAGE, path="/images/sha256-1.squashfs")),
+        ({"persistentVolumeClaim": {"claimName": "fast"}}, Volume("v", "host", path="/scratch/1")),
+        ({"image": {"reference": "app"}}, Volume("v", "image", path="/images/sha256-1.squashfs")),
     ],
 )
 def test_folder_is_where_the_pod_says(spec, expected):
@@ -159,11 +163,12 @@ def test_group_of_claims(claim, read_only, context, expected):
 
 
 def test_claim_is_named_or_made():
-    assert claim_of(pod(), {"name": "v", "persistentVolumeClaim": {"claimName": "c"}}) == "c"
-    assert claim_of(pod(), {"name": "v", "ephemeral": {}}) == "web-v"
-    assert claim_of(pod(), {"name": "v", "emptyDir": {}}) is None
+    assert claims({"persistentVolumeClaim": {"claimName": "c"}}) == {"c"}
+    assert claims({"ephemeral": {}}) == {"web-v"}
+    assert claims({"emptyDir": {}}) == set()
 
 
 def test_tokens_are_asked_for_once_each():
     sources = [{"serviceAccountToken": {"path": name}} for name in "ab"]
-    assert set(tokens(pod(volumes=[{"name": "v", "projected": {"sources": sources}}]))) == {TokenRequest("", 3600)}
+    wanted = registry.wanted(pod(volumes=[{"name": "v", "projected": {"sources": sources}}]))
+    assert wanted.tokens == {TokenRequest("", 3600)}

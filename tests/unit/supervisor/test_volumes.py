@@ -2,12 +2,12 @@
 
 import os
 
-from isthmus.podproto.plan import File, Volume, VolumeKind
+from isthmus.podproto.plan import File, Volume
 from isthmus.supervisor.volumes.mounts import Folders, make
 
 
 def test_folders_within_a_volume_let_everyone_pass(tmp_path):
-    config = Volume("config", VolumeKind.FILES, files=(File("a/b/c", 0o644, b""),))
+    config = Volume("config", "files", files=(File("a/b/c", 0o644, b""),))
     folders = Folders(tmp_path)
     folders.memory.mkdir()
     folders.staging.mkdir()

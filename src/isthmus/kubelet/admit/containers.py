@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from isthmus.kubelet.admit import fields
 from isthmus.kubelet.translate import actions, downward, identity
 from isthmus.kubelet.translate.resources import is_sidecar
+from isthmus.kubelet.volumes import registry as volumes
 from isthmus.model.pod_inputs import Object, Settings
 
 _PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
@@ -83,14 +84,13 @@ def _numbers(pod: Object, context: Object, settings: Settings) -> Iterator[str]:
 
 
 def _mounts(pod: Object, container: Object) -> Iterator[str]:
-    nodes = {volume["name"] for volume in pod["spec"].get("volumes") or () if volume.get("hostPath") is not None}
+    impossible = volumes.no_propagation(pod)
     mounts = container.get("volumeMounts") or ()
     for mount in mounts:
         where = f"volume mount {mount['mountPath']}"
         wanted = mount.get("mountPropagation") or "None"
-        if wanted != "None" and mount["name"] in nodes:
-            remedy = "use an emptyDir or a claim, whose mounts the pod's containers share"
-            yield f"{where}: mountPropagation {wanted} of a hostPath is not offered: it needs the node; {remedy}"
+        if wanted != "None" and mount["name"] in impossible:
+            yield f"{where}: mountPropagation {wanted} {impossible[mount['name']]}"
         if wanted != "None":
             yield from (
                 f"{where}: {each} lies in it and would be hidden by its mountPropagation; mount it elsewhere"

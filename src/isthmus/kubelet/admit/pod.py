@@ -18,15 +18,13 @@ from isthmus.kubelet.admit import (
 from isthmus.kubelet.admit import (
     tasks as refusals_tasks,
 )
-from isthmus.kubelet.admit import (
-    volumes as refusals_volumes,
-)
 from isthmus.kubelet.slurm import annotations as notes
 from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.slurm.placing import place
 from isthmus.kubelet.translate import identity
 from isthmus.kubelet.translate.names import HOSTNAME_MAX, hostname
 from isthmus.kubelet.translate.resources import extended, unbounded_cpus
+from isthmus.kubelet.volumes import registry
 from isthmus.model.pod_inputs import Object, Settings
 
 _NODE = "it belongs to the node, which pods share with Slurm's other jobs"
@@ -64,7 +62,7 @@ def problems(pod: Object, settings: Settings, volumes: Iterable[Object] = ()) ->
         *_names(pod, settings),
         *_resources(pod, settings),
         *refusals_containers.problems(pod, settings),
-        *refusals_volumes.problems(pod),
+        *_volumes(pod),
         *flags.owner(pod),
         *flags.sbatch(pod).problems,
         *flags.srun(pod).problems,
@@ -95,6 +93,12 @@ def _fields(holder: Object, table: dict[str, tuple[Callable[[Any], bool], str]],
     for name, (well, why) in table.items():
         if not well(holder.get(name)):
             yield f"{place}.{name} is not offered: {why}"
+
+
+def _volumes(pod: Object) -> Iterator[str]:
+    for volume in pod["spec"].get("volumes") or ():
+        for problem in registry.problems(volume):
+            yield f"volume {volume['name']}: {problem}"
 
 
 def _names(pod: Object, settings: Settings) -> Iterator[str]:

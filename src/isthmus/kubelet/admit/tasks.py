@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from isthmus.kubelet.slurm import annotations as notes
 from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.translate import identity
-from isthmus.kubelet.translate.volumes import claim_of
+from isthmus.kubelet.volumes import registry as volumes
 from isthmus.model.pod_inputs import Object
 
 _NUMBERS = ("runAsUser", "runAsGroup")
@@ -41,7 +41,7 @@ def ignored(pod: Object) -> Iterator[str]:
     name = flags.mpi_container(pod)
     if name is None or flags.sbatch(pod).options.get("nodes") == "1":
         return
-    here = {volume["name"] for volume in pod["spec"].get("volumes") or () if not _is_everywhere(pod, volume)}
+    here = volumes.of_first_node(pod)
     for container in pod["spec"]["containers"]:
         mounts = container.get("volumeMounts") or () if container["name"] == name else ()
         found = sorted({mount["name"] for mount in mounts if mount["mountPath"] != _TOKEN} & here)
@@ -66,7 +66,7 @@ def _identity(pod: Object, container: Object) -> Iterator[tuple[str, str]]:
 
 def _mounts(pod: Object, container: Object) -> Iterator[tuple[str, str]]:
     # The others are the pod's own, on its first node.
-    seen = {volume["name"] for volume in pod["spec"].get("volumes") or () if _is_of_host(pod, volume)}
+    seen = volumes.node_paths(pod)
     for mount in container.get("volumeMounts") or ():
         if (mount.get("mountPropagation") or "None") != "None":
             yield (
@@ -77,11 +77,3 @@ def _mounts(pod: Object, container: Object) -> Iterator[tuple[str, str]]:
         if part and mount["name"] in seen:
             why = "another pod could put a link in its place; mount the whole volume, or a hostPath of that folder"
             yield f"subPath {part} of volume {mount['name']}", why
-
-
-def _is_everywhere(pod: Object, volume: Object) -> bool:
-    return _is_of_host(pod, volume) or "image" in volume
-
-
-def _is_of_host(pod: Object, volume: Object) -> bool:
-    return bool(volume.get("hostPath") or claim_of(pod, volume))

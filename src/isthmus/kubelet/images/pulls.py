@@ -17,6 +17,7 @@ from isthmus.kubelet.images.manager import ImageWaitError
 from isthmus.kubelet.pods.parts import Parts
 from isthmus.kubelet.status import pod as status
 from isthmus.kubelet.status.events import Kind
+from isthmus.kubelet.volumes import registry as volumes
 from isthmus.model.pod_inputs import Image, ImageState
 
 KINDS = ("initContainers", "containers", "ephemeralContainers")
@@ -44,11 +45,9 @@ def needs(pod: Object) -> list[Need]:
     """Return the images of a pod: those of volumes last, since a container's own comes first in its status."""
     containers = [(kind, one) for kind in KINDS for one in pod["spec"].get(kind) or ()]
     found = [Need(one, f"spec.{kind}{{{one['name']}}}", (one["name"],), one["name"]) for kind, one in containers]
-    for volume in pod["spec"].get("volumes") or ():
-        if (image := volume.get("image")) is not None:
-            told = {"image": image.get("reference") or "", "imagePullPolicy": image.get("pullPolicy")}
-            users = [one["name"] for _, one in containers if volume["name"] in _mounted(one)]
-            found.append(Need(told, "", tuple(users)))
+    for name, image in volumes.images(pod):
+        users = [one["name"] for _, one in containers if name in _mounted(one)]
+        found.append(Need(dict(image), "", tuple(users)))
     return found
 
 

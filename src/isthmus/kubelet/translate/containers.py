@@ -12,6 +12,7 @@ from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.translate import actions, identity
 from isthmus.kubelet.translate.environment import environment
 from isthmus.kubelet.translate.resources import Demand, is_sidecar, memory_limit_mib
+from isthmus.kubelet.volumes import registry as volumes
 from isthmus.model.pod_inputs import Image, Object, Resolved
 from isthmus.podproto.expansion import constant, escape, expand_known
 from isthmus.podproto.plan import Container, Mount, Propagation
@@ -90,17 +91,13 @@ def _argv(text: Object, image: Image, known: Mapping[str, str]) -> tuple[str, ..
 
 
 def _mounts(pod: Object, text: Object, known: Mapping[str, str]) -> tuple[Mount, ...]:
-    claims = {
-        volume["name"]: bool(volume["persistentVolumeClaim"].get("readOnly"))
-        for volume in pod["spec"].get("volumes") or ()
-        if volume.get("persistentVolumeClaim")
-    }
+    read_only = volumes.read_only(pod)
     found = [
         Mount(
             mount["name"],
             mount["mountPath"],
             _sub_path(text, mount, known),
-            bool(mount.get("readOnly")) or claims.get(mount["name"], False),
+            bool(mount.get("readOnly")) or mount["name"] in read_only,
             Propagation(mount.get("mountPropagation") or "None"),
         )
         for mount in text.get("volumeMounts") or ()

@@ -60,6 +60,19 @@ def _home(pod: Object, container: Object, image: Image | None) -> Iterator[Varia
         yield Variable("HOME", escape(path))
 
 
+def references(containers: Iterable[Object], kind: str) -> Iterator[str]:
+    """Give the names of all ConfigMaps, or all Secrets, that variables of containers come from.
+
+    Args:
+        containers: of the pod.
+        kind: `configMap` or `secret`.
+    """
+    for one in containers:
+        found = [source.get(f"{kind}Ref") for source in one.get("envFrom") or ()]
+        found += [(entry.get("valueFrom") or {}).get(f"{kind}KeyRef") for entry in one.get("env") or ()]
+        yield from (str(reference["name"]) for reference in found if reference and reference.get("name"))
+
+
 def services(pod: Object, known: Iterable[Object]) -> Iterator[tuple[str, str]]:
     """Give the variables of Services (concepts/services-networking/service, "Discovering services").
 

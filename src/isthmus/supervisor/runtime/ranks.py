@@ -29,11 +29,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from isthmus.podproto.plan import Container, Mount, Volume
+from isthmus.podproto.plan import Container, Volume
 from isthmus.supervisor.report import Exit
 from isthmus.supervisor.runtime import elf, namespaces, proxy
 from isthmus.supervisor.runtime.processes import Place, Process, Program, StartError
 from isthmus.supervisor.runtime.sandbox import Pod, bind, gpus, ranks_folder
+from isthmus.supervisor.volumes import registry
 from isthmus.supervisor.volumes.mounts import Folders
 
 # Where ranks of one node meet, and what carries their messages; Apptainer skips a bind of /dev/shm by this very name.
@@ -99,7 +100,9 @@ def mounts_elsewhere(container: Container, volumes: Iterable[Volume]) -> list[st
     """
     known = {volume.name: volume for volume in volumes}
     shared = [(mount, known[mount.volume]) for mount in container.mounts]
-    return [_shared(mount, volume) for mount, volume in shared if volume.kind in ("host", "image")]
+    return [
+        registry.of(volume).rank_mount(mount, volume) for mount, volume in shared if registry.of(volume).is_on_all_nodes
+    ]
 
 
 def mounts_here(container: Container, volumes: Iterable[Volume], folders: Folders) -> list[str]:
@@ -112,23 +115,15 @@ def mounts_here(container: Container, volumes: Iterable[Volume], folders: Folder
     found = []
     for number, mount in enumerate(container.mounts):
         volume = known[mount.volume]
-        if volume.kind in ("host", "image"):
-            found.append(_shared(mount, volume))
+        kind = registry.of(volume)
+        if kind.is_on_all_nodes:
+            found.append(kind.rank_mount(mount, volume))
             continue
         # The sandbox has resolved it, and shows it there.
         part = folders.parts / container.name / str(number)
         source = str(part) if mount.sub_path else str(folders.volume(volume))
-        found.append(bind(source, mount.path, read_only=mount.read_only or volume.kind == "files"))
+        found.append(bind(source, mount.path, read_only=mount.read_only or kind.is_read_only))
     return found
-
-
-def _shared(mount: Mount, volume: Volume) -> str:
-    if volume.kind == "image":
-        return bind(str(volume.path), mount.path, read_only=True, part=f"/{mount.sub_path or ''}")
-    if mount.sub_path:
-        where = f"subPath {mount.sub_path} of volume {volume.name} is not offered with several tasks"
-        raise StartError(f"{where}; mount the whole volume, or a hostPath of that folder")
-    return bind(str(volume.path), mount.path, read_only=mount.read_only)
 
 
 def environment(env: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:

@@ -39,7 +39,7 @@ from isthmus.supervisor.runtime.processes import (
     read_all,
 )
 from isthmus.supervisor.volumes import mounts as volumes
-from isthmus.supervisor.volumes import paths, propagation
+from isthmus.supervisor.volumes import paths, propagation, registry
 from isthmus.supervisor.volumes.mounts import Folders
 
 PAUSE = "/.isthmus/pause"
@@ -280,7 +280,7 @@ async def _prepare(pod: Pod, container: Container) -> tuple[str, list[str], list
         for number, mount in enumerate(container.mounts):
             volume = known[mount.volume]
             source = volumes.source(pod.folders, mount, volume, parts / str(number))
-            read_only = mount.read_only or volume.kind in ("files", "image")
+            read_only = mount.read_only or registry.of(volume).is_read_only
             words.append(bind(source, mount.path, read_only=read_only))
             if propagation.is_shared(pod.folders.shared / volume.name):
                 shared.append((source, mount.path, mount.propagation))

@@ -1,8 +1,8 @@
-"""fsGroup of volumes that others made: the group of all their files, as Kubernetes' SetVolumeOwnership gives it.
+"""fsGroup: the group of a volume's files, as Kubernetes' SetVolumeOwnership gives it.
 
-Containers of other pods may change the volume meanwhile. So no link is followed: groups are given to names as they are,
-and modes to descriptors of what was opened, files and folders only. (/proc here is of other processes: a descriptor of
-O_PATH would have no name in it.)
+`set_mode` is for what the supervisor has just made, `give` for volumes that others made. Containers of other pods may
+change these meanwhile. So no link is followed: groups are given to names as they are, and modes to descriptors of what
+was opened, files and folders only. (/proc here is of other processes: a descriptor of O_PATH would have no name in it.)
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from pathlib import Path
 
 # The group reads and writes, passes folders, and has what is made in them.
 _FILE, _FOLDER = 0o660, 0o2770
+# Of what the supervisor itself makes the group reads what the owner alone could.
+_GROUP_READS, _GROUP_PASSES = 0o440, 0o2550
 
 
 def give(folder: Path, gid: int, *, is_kept: bool = False) -> None:
@@ -71,3 +73,14 @@ def _give(descriptor: int, gid: int) -> None:
     if found.st_gid != gid or wanted != mode:
         # Also after the change of the group, which takes set-id bits away (chown(2)).
         os.fchmod(descriptor, wanted)
+
+
+def set_mode(path: Path, mode: int, gid: int | None) -> None:
+    """Give a file or folder that was just made its mode, and a group with the rights that Kubernetes adds for it.
+
+    The group reads what the owner alone could; what is made in a folder is the group's, too.
+    """
+    if gid is not None:
+        os.chown(path, -1, gid)
+        mode |= _GROUP_PASSES if path.is_dir() else _GROUP_READS
+    path.chmod(mode)

@@ -1,9 +1,8 @@
 """The pod's volumes and small files, made inside its own mounts by whom the pod takes for root.
 
 Under the pod's folder: `disk/<volume>` for volumes on the node's disk; `memory`, a tmpfs that only the pod's mounts
-have, for all that may be secret; a tmpfs more for each volume in memory, with its size. A volume of files is switched
-like the kubelet's: its names are links by way of `..data`, which is renamed in one step. It is written where no
-container sees it, and then moved.
+have, for all that may be secret; a tmpfs more for each volume in memory, with its size. How a volume is made, its kind
+says (`registry`).
 
 A part of a volume (subPath) is resolved below the volume's descriptor (see `paths`) and mounted from the descriptor it
 leads to, in `memory/parts`: Apptainer gets that place, which no container can change.
@@ -15,24 +14,15 @@ import errno
 import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from isthmus.podproto.plan import File, Mount, Volume
+from isthmus.podproto.plan import Mount, Volume
 from isthmus.supervisor.runtime import linux, pause
-from isthmus.supervisor.volumes import fsgroup, paths, propagation
+from isthmus.supervisor.volumes import paths, propagation, registry
+from isthmus.supervisor.volumes.kind import VolumeError
 
 _TMPFS = linux.MS_NOSUID | linux.MS_NODEV
-_CHECKS = {
-    "Directory": stat.S_ISDIR,
-    "DirectoryOrCreate": stat.S_ISDIR,
-    "File": stat.S_ISREG,
-    "FileOrCreate": stat.S_ISREG,
-    "Socket": stat.S_ISSOCK,
-    "CharDevice": stat.S_ISCHR,
-    "BlockDevice": stat.S_ISBLK,
-}
 # What Apptainer looks for on PATH to mount images.
 IMAGE_SERVERS = ("squashfuse_ll", "squashfuse")
 _SERVERS = (*IMAGE_SERVERS, "fuse-overlayfs", "fuse2fs")
@@ -45,13 +35,6 @@ for word; do
     set -- "$@" "$word"
 done
 """
-
-
-_GROUP_READS, _GROUP_PASSES = 0o440, 0o2550
-
-
-class VolumeError(Exception):
-    """A volume cannot be what the pod wants it to be."""
 
 
 class Folders:
@@ -79,13 +62,7 @@ class Folders:
 
     def volume(self, volume: Volume) -> Path:
         """Where a volume's files are."""
-        if volume.kind == "host":
-            return Path(volume.path or "/")
-        if volume.kind == "image":
-            return self.images / volume.name
-        if volume.kind == "memory":
-            return self.base / "tmpfs" / volume.name
-        return (self.memory / "files" if volume.kind == "files" else self.disk) / volume.name
+        return registry.of(volume).place(self, volume)
 
 
 def prepare(folders: Folders, hosts: str, resolv: str) -> None:
@@ -120,10 +97,9 @@ def make(folders: Folders, volumes: Iterable[Volume]) -> None:
 
 
 def update(folders: Folders, volumes: Iterable[Volume]) -> None:
-    """Give volumes of files their new content; they must be there already."""
+    """Give volumes their new content; they must be there already."""
     for volume in volumes:
-        if volume.kind == "files":
-            _switch(folders, volume)
+        registry.of(volume).update(folders, volume)
 
 
 def source(folders: Folders, mount: Mount, volume: Volume, place: Path) -> str:
@@ -155,7 +131,7 @@ def _part(whole: Path, path: str, volume: Volume) -> int:
     folder = os.open(whole, os.O_PATH | os.O_CLOEXEC)
     try:
         # What is made is as open as the volume: who may write there may write here.
-        mode = None if volume.kind == "image" else stat.S_IMODE(os.fstat(folder).st_mode)
+        mode = None if registry.of(volume).is_fixed else stat.S_IMODE(os.fstat(folder).st_mode)
         return paths.opened(folder, path, linux.BENEATH, mode)
     except OSError as error:
         raise VolumeError(_no_part(path, volume, error)) from error
@@ -166,7 +142,7 @@ def _part(whole: Path, path: str, volume: Volume) -> int:
 def _no_part(path: str, volume: Volume, error: OSError) -> str:
     if error.errno in (errno.EXDEV, errno.ELOOP):
         return f"subPath {path} leads out of volume {volume.name}; name a path inside it"
-    if error.errno == errno.ENOENT and volume.kind == "image":
+    if error.errno == errno.ENOENT and registry.of(volume).is_fixed:
         return f"subPath {path} is not in the image of volume {volume.name}; correct it"
     if error.errno == errno.ENOENT:
         return f"subPath {path} of volume {volume.name} is a link to nothing; correct it"
@@ -226,105 +202,6 @@ def _shield(folder: Path) -> None:
 
 def _make_named(folders: Folders, volume: Volume) -> None:
     try:
-        _make(folders, volume)
+        registry.of(volume).make(folders, volume)
     except (OSError, VolumeError) as error:
         raise VolumeError(f"volume {volume.name}: {error}") from error
-
-
-def _make(folders: Folders, volume: Volume) -> None:
-    path, kind = folders.volume(volume), volume.kind
-    if kind == "host":
-        _check_host(path, volume.host_type)
-        if volume.gid is not None:
-            _give_all(path, volume.gid, is_kept=volume.is_group_kept)
-        return
-    path.mkdir(parents=True)
-    if kind == "image":
-        return
-    if kind == "memory":
-        size = f",size={volume.size_bytes}" if volume.size_bytes else ""
-        linux.mount(volume.name, str(path), "tmpfs", _TMPFS, f"mode=0777{size}")
-    _give(path, 0o755 if kind == "files" else 0o777, volume.gid)
-    if kind == "files":
-        _switch(folders, volume)
-
-
-def _give_all(path: Path, gid: int, *, is_kept: bool) -> None:
-    try:
-        fsgroup.give(path, gid, is_kept=is_kept)
-    except PermissionError as error:
-        remedy = "leave fsGroup out, or claim a volume of StorageClass local"
-        raise VolumeError(f"fsGroup {gid}: its file system lets nobody give it to that group; {remedy}") from error
-    except NotADirectoryError:
-        return
-    except RecursionError as error:
-        raise VolumeError(f"fsGroup {gid}: its folders are nested too deep; leave fsGroup out") from error
-
-
-def _check_host(path: Path, wanted: str) -> None:
-    if not wanted:
-        if not path.exists():
-            path.mkdir(parents=True)
-        return
-    if not path.exists() and wanted.endswith("OrCreate"):
-        if wanted == "DirectoryOrCreate":
-            path.mkdir(parents=True, mode=0o755)
-        else:
-            path.touch(0o644)
-    if not path.exists():
-        raise VolumeError(f"hostPath {path} is not there; it must be a {wanted}")
-    if not _CHECKS[wanted](path.stat().st_mode):
-        raise VolumeError(f"hostPath {path} is no {wanted}; change its type or the path")
-
-
-def _switch(folders: Folders, volume: Volume) -> None:
-    """Write all files anew beside the old ones, then switch; take away what the new content lacks.
-
-    A container that may mount can make its view of the volume writable, so what is found in it is not trusted.
-    """
-    path = folders.volume(volume)
-    staged = Path(tempfile.mkdtemp(dir=folders.staging, prefix="..", suffix=".data"))
-    _give(staged, 0o755, volume.gid)
-    for file in volume.files:
-        _write(staged, file, volume.gid)
-    staged.rename(path / staged.name)
-    link = path / "..data"
-    old = [entry for entry in path.iterdir() if entry.name.startswith("..") and entry.name != staged.name]
-    fresh = folders.staging / "..data"
-    fresh.symlink_to(staged.name)
-    fresh.replace(link)
-    names = {Path(file.path).parts[0] for file in volume.files}
-    for name in names:
-        if not (path / name).is_symlink():
-            (path / name).symlink_to(Path("..data") / name)
-    for entry in path.iterdir():
-        if entry.is_symlink() and entry.name not in names and not entry.name.startswith(".."):
-            entry.unlink()
-    for entry in old:
-        if entry != link:
-            # Only what is a folder itself goes, never what a link leads to.
-            shutil.rmtree(entry, ignore_errors=True)
-
-
-def _write(folder: Path, file: File, gid: int | None) -> None:
-    parts = Path(file.path).parts
-    if not parts or Path(file.path).is_absolute() or ".." in parts:
-        raise VolumeError(f"{file.path!r} is no path inside a volume")
-    path = folder.joinpath(*parts)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Whoever the container runs as may pass: sbatch hands on the control plane's umask, 077.
-    for parent in path.relative_to(folder).parents[:-1]:
-        _give(folder / parent, 0o755, gid)
-    path.write_bytes(file.data)
-    _give(path, file.mode & 0o777, gid)
-
-
-def _give(path: Path, mode: int, gid: int | None) -> None:
-    """Give a file or folder its mode, and a group with the rights that Kubernetes adds for it (SetVolumeOwnership).
-
-    The group reads what the owner alone could; what is made in a folder is the group's, too.
-    """
-    if gid is not None:
-        os.chown(path, -1, gid)
-        mode |= _GROUP_PASSES if path.is_dir() else _GROUP_READS
-    path.chmod(mode)
