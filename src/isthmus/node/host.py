@@ -25,6 +25,7 @@ _FOLLOWS = {
 _BELIEVED = "/usr/local/share/ca-certificates/"
 _RESOLVED = "/run/systemd/resolve/"
 _RUNS = {"active", "reloading", "refreshing"}
+_INSTALL_S = 900
 _DPKG = "--showformat=${db:Status-Status} ${Package} ${Version}\\n"
 
 Run = Callable[..., process.Finished]
@@ -84,6 +85,34 @@ class Host:
         """IPv4 addresses of its interfaces."""
         told = json.loads(self.command("ip", "-json", "-4", "address") or "[]")
         return {str(each["local"]) for link in told for each in link.get("addr_info", [])}
+
+    def address_towards(self, server: str) -> str:
+        """Its IPv4 address on the way to `host:port`; nothing is sent.
+
+        Raises:
+            JoinError: there is no way.
+        """
+        host, _, port = server.rpartition(":")
+        try:
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
+                way.connect((host, int(port)))
+                return str(way.getsockname()[0])
+        except OSError as error:
+            raise JoinError(f"no way leads to {server} ({error}); look at this host's network") from error
+
+    def install(self, names: Sequence[str]) -> None:
+        """Install packages, while another program of the host's first start may do the same.
+
+        Raises:
+            JoinError: they are not to be had.
+        """
+        apt = ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-o", "DPkg::Lock::Timeout=300", "-qq")
+        for words in (("update",), ("install", "--yes", "--no-install-recommends", *names)):
+            try:
+                self._run([*apt, *words], timeout_s=_INSTALL_S)
+            except ProcessError as error:
+                remedy = f"give this host sources of {', '.join(names)}, or an image with them"
+                raise JoinError(f"{error}; {remedy}") from error
 
     def packages(self, names: Iterable[str]) -> dict[str, str]:
         """Name -> version of those that are installed."""

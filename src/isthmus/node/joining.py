@@ -68,10 +68,20 @@ class Joining:
         controller: that lets it in.
         say: shows progress.
         check: change nothing, tell what would.
+        install: install what the cluster's nodes need of the distribution's packages, on a host without our image.
     """
 
-    def __init__(self, host: Host, controller: Controller, say: Callable[[str], None], *, check: bool) -> None:
+    def __init__(
+        self,
+        host: Host,
+        controller: Controller,
+        say: Callable[[str], None],
+        *,
+        check: bool,
+        install: bool = False,
+    ) -> None:
         self._host, self._controller, self._say, self._check = host, controller, say, check
+        self._install = install
         self._changes: list[str] = []
 
     def run(self, name: str, token: Token | None, kept: Kept) -> Result:
@@ -85,6 +95,8 @@ class Joining:
         key, made = self._key()
         asking = Asking(name, release, key, token)
         answer = self._controller.ask(asking, look=True)
+        if self._install and not self._check:
+            self._bring_packages(answer.manifest)
         self._refuse_misfit(answer.manifest, name, release)
         if not self._check:
             self._keep_key(key)
@@ -111,19 +123,31 @@ class Joining:
     def _keep(self, kept: Kept) -> None:
         durable.write(self._host.tree.at(f"{STATE}/joined.json"), json.dumps(asdict(kept)), mode=0o600)
 
+    def _bring_packages(self, manifest: Manifest) -> None:
+        # Of any version: one that must be another is refused as on a host of the image.
+        there = self._host.packages(manifest.packages)
+        lacking = [name for name in manifest.packages if name not in there]
+        if lacking:
+            self._host.install(lacking)
+            self._note(f"packages {', '.join(lacking)}", True)
+
     def _refuse_misfit(self, manifest: Manifest, name: str, release: str) -> None:
         identity = self._host.tree.text(IDENTITY)
         problems = [
             *_identity_problems(identity, manifest),
             *_release_problems(release, manifest),
             *_package_problems(self._host.packages(manifest.packages), manifest),
-            *_address_problems(self._host.addresses(), manifest.nodes[name], name),
+            *_address_problems(self._host.addresses(), self._address(manifest, name), name),
         ]
         if problems:
             raise RefusedError("; ".join(problems))
 
+    def _address(self, manifest: Manifest, name: str) -> str:
+        # The inventory knows none of a node whose cloud gives it one: it is that towards the controller.
+        return manifest.nodes[name] or self._host.address_towards(self._controller.server)
+
     def _of_this_node(self, manifest: Manifest, name: str) -> Manifest:
-        known = {Field.NAME: name, Field.ADDRESS: manifest.nodes[name], Field.RESOLVER: self._host.resolver()}
+        known = {Field.NAME: name, Field.ADDRESS: self._address(manifest, name), Field.RESOLVER: self._host.resolver()}
         kinds = self._host.kinds()
         entries = {"files", "edits", "same", "units", "mounts"}
         own: dict[str, Any] = {}

@@ -82,7 +82,7 @@ class Controller:
     """
 
     def __init__(self, server: str, pin: str) -> None:
-        self._url, self._server, self._pin = f"https://{server}", server, pin
+        self._url, self.server, self._pin = f"https://{server}", server, pin
         self._context: ssl.SSLContext | None = None
 
     def ask(self, asking: Asking, *, look: bool) -> Answer:
@@ -114,7 +114,7 @@ class Controller:
             told = json.loads(unseal(decoded(json.loads(body)["sealed"]), own, context(asking.name, key)))
             return Answer(of(told["manifest"]), told["certificate"].encode(), told["ticket"])
         except (SealError, MessageError, ManifestError, ValueError, KeyError, TypeError) as error:
-            raise JoinError(f"{self._server} gave an answer that cannot be read ({error}); look at its log") from error
+            raise JoinError(f"{self.server} gave an answer that cannot be read ({error}); look at its log") from error
 
     async def _believing(self) -> ssl.SSLContext:
         if self._context is None:
@@ -124,10 +124,10 @@ class Controller:
             try:
                 found = certificates.pin(authority)
             except CertificateError as error:
-                raise RefusedError(f"{self._server} is no controller that lets nodes join; check --server") from error
+                raise RefusedError(f"{self.server} is no controller that lets nodes join; check --server") from error
             if found != self._pin:
                 raise RefusedError(
-                    f"{self._server} belongs to another cluster than the token, or somebody is between; it was told"
+                    f"{self.server} belongs to another cluster than the token, or somebody is between; it was told"
                     " nothing; check --server, or make a token there"
                 )
             self._context = ssl.create_default_context(cadata=authority.decode())
@@ -162,12 +162,12 @@ class Controller:
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise self._unreachable(error) from error
         if whole.hexdigest() != digest:
-            raise JoinError(f"{self._server} gave another file than it told of; try again")
+            raise JoinError(f"{self.server} gave another file than it told of; try again")
 
     def _unreachable(self, error: Exception) -> JoinError:
         why = str(error) or type(error).__name__
         return JoinError(
-            f"{self._server} cannot be spoken to ({why}); check --server, the network, this host's clock, and on the"
+            f"{self.server} cannot be spoken to ({why}); check --server, the network, this host's clock, and on the"
             " controller `systemctl status isthmus-joind`"
         )
 
@@ -179,7 +179,7 @@ class Controller:
         # Words of the controller's, but a terminal obeys what it is shown.
         shown = "".join(letter for letter in words if letter.isprintable())[:500]
         kind: Callable[[str], JoinError] = RefusedError if status == 403 else JoinError
-        return kind(f"{self._server}: {shown}")
+        return kind(f"{self.server}: {shown}")
 
 
 async def _read(answer: aiohttp.ClientResponse, largest: int) -> bytes:

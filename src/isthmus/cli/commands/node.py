@@ -51,6 +51,7 @@ def _register_join(verbs: Any) -> None:
     join.add_argument("--server", help=f"the controller, HOST or HOST:PORT ({PORT})")
     join.add_argument("--name", help="the node's name in the inventory (this host's name)")
     join.add_argument("--file", type=Path, help="with lines TOKEN=, SERVER=, NAME=; removed once joined")
+    join.add_argument("--packages", action="store_true", help="also install packages that this host lacks (apt)")
     join.add_argument("--check", action="store_true", help="change nothing, tell what would")
 
 

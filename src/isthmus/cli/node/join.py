@@ -48,7 +48,8 @@ def run(options: argparse.Namespace) -> None:
         token: Token | None = tokens.parse(text) if text else None
         pin = token.pin if token else kept.pin if kept else ""
         whole = bool(kept and kept.whole and kept.pin == pin)
-        joining = Joining(host, Controller(server, pin), _progress, check=options.check)
+        controller = Controller(server, pin)
+        joining = Joining(host, controller, _progress, check=options.check, install=options.packages)
         result = joining.run(name, token, Kept(server, name, pin, whole))
     except RefusedError as error:
         raise CommandError(str(error), REFUSED) from error
