@@ -141,7 +141,7 @@ conformance: venv ## Run Kubernetes' own conformance cases on the running test b
 	$(BIN)/python -m tests.conformance.main $(if $(FOCUS),--focus='$(FOCUS)') $(ARGS)
 
 lock: venv ## Resolve the lock files again
-	for group in 'deployer pyproject.toml --group deployer --group test --group bench --group docs --group lock' 'runtime pyproject.toml --constraint locks/deployer.txt' 'build --group build'; do \
+	for group in 'deployer pyproject.toml --group deployer --group test --group bench --group docs --group lock' 'runtime pyproject.toml --constraint locks/deployer.txt' 'build --group build' 'parallelcluster --group parallelcluster' 'moto --group moto'; do \
 	  uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
 	    --no-emit-find-links $${group#* } --output-file locks/$${group%% *}.txt; done
 
