@@ -11,12 +11,15 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from isthmus.filters.errors import InputError
+from isthmus.filters.parallelcluster import queues
 from isthmus.filters.provider.nodes import PREFIX, Kind, node_kinds
 from isthmus.filters.suggest import check_keys, unknown
 
 PLUGIN = "cluster_nodes"
 # Whether the provider lets addresses be chosen, in the subnet that its setting `cidr` names.
 PROVIDERS = {"openstack": True, "parallelcluster": False}
+# Compute nodes that no playbook visits: they join by themselves.
+JOINING = "joining"
 
 
 def cluster_inventory(source: Mapping[str, Any]) -> dict[str, Any]:
@@ -39,11 +42,19 @@ def cluster_inventory(source: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"{key} is {source[key]!r}", f"write its settings below {key}:")
     kinds = node_kinds(source["nodes"])
     network = _network(settings) if PROVIDERS[provider] else None
-    hosts = {node: variables for kind in kinds for node, variables in _hosts(kind, network)}
-    groups: dict[str, list[str]] = {f"{PREFIX}{provider}": list(hosts)}
-    for kind in kinds:
+    coming = queues.kinds(source["nodes"], settings.get("kinds") or {}) if provider == "parallelcluster" else {}
+    placed = [kind for kind in kinds if kind.name not in coming]
+    hosts = {node: variables for kind in placed for node, variables in _hosts(kind, network)}
+    groups: dict[str, list[str]] = {}
+    for kind in placed:
         for group in kind.groups:
             groups.setdefault(group, []).extend(kind.nodes)
+    for name, machine in coming.items():
+        names = queues.node_names(name, machine)
+        hosts |= {node: dict(source["nodes"][name].get("vars") or {}) for node in names}
+        groups.setdefault(JOINING, []).extend(names)
+        groups.setdefault(name, []).extend(names)
+    groups[f"{PREFIX}{provider}"] = list(hosts)
     variables = {f"{PREFIX}{provider}_{key}": value for key, value in settings.items()}
     return {"hosts": hosts, "groups": groups, "variables": {"cluster_nodes": source["nodes"], **variables}}
 

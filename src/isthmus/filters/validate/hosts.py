@@ -37,7 +37,7 @@ def _groups(site: Site) -> Iterator[str]:
             "keep one; there is no backup controller yet",
             "controller",
         )
-    if not site.group("compute"):
+    if not site.group("compute") and not site.group("joining"):
         yield site.problem("group compute has no host", "put at least one host that runs jobs into it", "compute")
 
 
@@ -65,8 +65,12 @@ def _names(site: Site) -> Iterator[str]:
 
 def _addresses(site: Site) -> Iterator[str]:
     owners: dict[IPv4Address, str] = {}
+    # AWS gives addresses when the nodes are there.
+    given_later = {*site.group("provider_parallelcluster")}
     for host in site.hosts:
         given = site.read(host, "base_address") or site.read(host, "ansible_host")
+        if not given and host in given_later:
+            continue
         try:
             address = IPv4Address(str(given))
         except AddressValueError:

@@ -11,7 +11,7 @@ NODES = {
     "c": {"group": "compute", "count": 2, "at": 21, "vars": {"slurm_node": {"cpus": 4}}},
 }
 OPENSTACK = {"provider": "openstack", "nodes": NODES, "openstack": {"cidr": "10.20.0.0/24", "cloud": "mine"}}
-PARALLELCLUSTER = {"provider": "parallelcluster", "nodes": NODES, "parallelcluster": {"region": "eu-west-1"}}
+PARALLELCLUSTER = {"provider": "parallelcluster", "nodes": NODES, "parallelcluster": {"kinds": {"c": {"min": 1}}}}
 
 
 def test_hosts_have_their_addresses_and_variables():
@@ -24,16 +24,21 @@ def test_hosts_have_their_addresses_and_variables():
     }
 
 
-def test_groups_are_the_same_on_each_provider():
+def test_groups_are_those_of_the_kinds_on_each_provider():
     one, other = (cluster_inventory(source)["groups"] for source in (OPENSTACK, PARALLELCLUSTER))
-    assert one.pop("provider_openstack") == other.pop("provider_parallelcluster") == ["ctl", "login", "c1", "c2"]
-    assert one == other == {"controller": ["ctl"], "login": ["login"], "compute": ["c1", "c2"], "c": ["c1", "c2"]}
+    assert one.pop("provider_openstack") == ["ctl", "login", "c1", "c2"]
+    assert one == {"controller": ["ctl"], "login": ["login"], "compute": ["c1", "c2"], "c": ["c1", "c2"]}
+    names = ["batch-st-c-1", "batch-dy-c-1"]
+    assert other.pop("provider_parallelcluster") == ["ctl", "login", *names]
+    # Its compute nodes have names of ParallelCluster's, and join by themselves.
+    assert other == {"controller": ["ctl"], "login": ["login"], "joining": names, "c": names}
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"provider": "openstak"}, "did you mean 'openstack'"),
+        ({"provider": "parallelcluster", "openstack": {}}, "unknown key of the inventory: 'openstack'"),
         ({"opnstack": {}}, "unknown key of the inventory: 'opnstack'; did you mean 'openstack'"),
         ({"nodes": {}}, "the inventory lacks nodes"),
         ({"nodes": ["ctl"]}, "nodes is ['ctl']"),

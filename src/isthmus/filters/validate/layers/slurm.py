@@ -30,7 +30,9 @@ def slurm_problems(site: Site) -> Iterator[str]:
     yield from _health(site)
     yield from _nodes(site)
     yield from _gres(site)
-    yield from _partitions(site)
+    # ParallelCluster's are queues, of nodes that the inventory knows by name alone.
+    if not site.group("provider_parallelcluster"):
+        yield from _partitions(site)
     yield from _default_memory(site)
     yield from _times(site)
     if isinstance(most := site.shared("slurm_user_jobs_max"), int) and most < 0:
