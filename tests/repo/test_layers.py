@@ -18,6 +18,7 @@ ROLES = {
     "main_job",
     "nodes",
     "provider_local",
+    "provider_parallelcluster",
     "registry",
 }
 PLAYBOOKS = {
@@ -41,7 +42,7 @@ PLAYBOOKS = {
     "validate",
     "verify",
 }
-SCENARIOS = {"default", "alternative", "existing", "adopted"}
+SCENARIOS = {"default", "alternative", "existing", "adopted", "parallelcluster"}
 # Pages of administrators that are about no layer.
 DOCS = {
     "apptainer-unpack",
@@ -55,6 +56,7 @@ DOCS = {
     "local",
     "node-images",
     "operations",
+    "parallelcluster",
     "registry",
     "security",
     "supported-systems",
