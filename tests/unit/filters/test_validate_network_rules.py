@@ -84,6 +84,7 @@ def test_right_values_have_no_problem(variables):
             "network_egress has port 70000",
         ),
         ({"network_srun_ports": "63000-60001"}, "network_srun_ports has port 63000-60001; write 60001-63000"),
+        ({"network_slurm_ports": "6817-6816"}, "network_slurm_ports has port 6817-6816; write 6817-6819"),
         ({"network_srun_ports": "all"}, "network_srun_ports has port all"),
         ({"network_domain": "Pods"}, "network_domain: 'Pods' is no domain"),
         ({"network_domain": "a..b"}, "is no domain"),

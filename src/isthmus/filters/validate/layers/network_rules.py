@@ -40,6 +40,8 @@ _BOUNDS = {
 _ESTABLISHED_MIN_S = 7440
 # The plugin's own limit (src/spank/settings.c).
 _START_MAX_S = 600
+# Variables that are a range of ports, and an example.
+_RANGES = {"network_srun_ports": "60001-63000", "network_slurm_ports": "6817-6819"}
 
 
 def network_rule_problems(site: Site) -> Iterator[str]:
@@ -87,13 +89,12 @@ def _ports(site: Site) -> Iterator[str]:
     ]
     for rule in site.shared_list("network_egress"):
         given += [("network_egress", port) for port in rule.get("ports") or ()]
-    if site.shared("network_srun_ports"):
-        given.append(("network_srun_ports", site.shared("network_srun_ports")))
+    given += [(name, site.shared(name)) for name in _RANGES if site.shared(name)]
     for variable, told in given:
         found = _PORTS.fullmatch(str(told))
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
-        if not 1 <= first <= last <= 65535 or (found and found[2] and variable != "network_srun_ports"):
-            form = "60001-63000" if variable == "network_srun_ports" else "one from 1 to 65535"
+        if not 1 <= first <= last <= 65535 or (found and found[2] and variable not in _RANGES):
+            form = _RANGES.get(variable, "one from 1 to 65535")
             yield site.problem(f"{variable} has port {told}", f"write {form}", variable)
 
 
