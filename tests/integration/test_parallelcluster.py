@@ -210,7 +210,9 @@ def test_live_change_is_made(made):
 
 def test_protected_fleet_is_told_at_once(made):
     made.aws.ask(FLEET.replace("STATE", "PROTECTED"))
-    assert "the fleet of lab1 is PROTECTED" in made.refused(count=4)
+    rc, output, _ = made.run("playbooks/create.yml", count=4)
+    assert rc != 0
+    assert "the fleet of lab1 is PROTECTED" in output
 
 
 def test_teardown_leaves_nothing_and_is_safe_to_repeat(made):

@@ -65,8 +65,8 @@ def _names(site: Site) -> Iterator[str]:
 
 def _addresses(site: Site) -> Iterator[str]:
     owners: dict[IPv4Address, str] = {}
-    # AWS gives addresses when the nodes are there.
-    given_later = {*site.group("provider_parallelcluster")}
+    # A cloud gives addresses when the nodes are there.
+    given_later = {*site.group("provider_parallelcluster"), *site.group("joining")}
     for host in site.hosts:
         given = site.read(host, "base_address") or site.read(host, "ansible_host")
         if not given and host in given_later:
