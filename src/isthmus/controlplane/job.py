@@ -94,7 +94,7 @@ def submission(
         # Whoever submits may stand in a folder that goes; the kubelet's sbatch wants one that stays.
         f"--chdir={layout.folder}",
         "--open-mode=append",
-        f"--output={layout.logs / 'job.log'}",
+        f"--output={layout.job_log}",
         f"--signal=B:USR1@{settings.handover_s}",
         f"--pod-network={settings.driver}" if settings.has_network else "",
         _option("partition", user_options.partition or settings.partition),

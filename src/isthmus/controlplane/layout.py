@@ -63,6 +63,11 @@ class Layout:
         return self.folder / "logs"
 
     @property
+    def job_log(self) -> Path:
+        """What the job itself says."""
+        return self.logs / "job.log"
+
+    @property
     def lock(self) -> Path:
         """Held by the one job that may write, and by its programs."""
         return self.folder / "lock"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import queue
 import threading
 import time
@@ -223,6 +224,21 @@ async def _all(events: Iterable[asyncio.Event]) -> None:
 
 def _words(status: int) -> str:
     return f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
+
+
+def shorten(path: Path) -> None:
+    """Keep the last part of a log that others write, beside it; what is written in this moment may be lost.
+
+    Raises:
+        OSError: the home does not take it.
+    """
+    if not path.exists() or path.stat().st_size <= LOG_BYTES:
+        return
+    with path.open("r+b") as file:
+        file.seek(-LOG_BYTES, os.SEEK_END)
+        path.with_name(f"{path.name}.1").write_bytes(file.read(LOG_BYTES))
+        # Whoever writes it only appends.
+        file.truncate(0)
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from isthmus.controlplane.launcher import Launch
 from isthmus.controlplane.layout import Home, Layout
 from isthmus.controlplane.pki import authorities, kubeconfig
 from isthmus.controlplane.pki import issuing as pki
-from isthmus.controlplane.process_supervisor import Keeper, Program
+from isthmus.controlplane.process_supervisor import Keeper, Program, shorten
 from isthmus.controlplane.programs import Site
 from isthmus.support import durable
 
@@ -30,6 +30,7 @@ SERVING = ("etcd", "kube-apiserver", "kube-controller-manager", "coredns")
 # The step after which every program has its rights.
 OBJECTS = "objects"
 RENEWAL_CHECK_S = 12 * 3600.0
+LOG_CHECK_S = 600.0
 _RETRY_S = 1.0
 # Until a home that took no file is tried again.
 _HOME_S = 5.0
@@ -80,6 +81,7 @@ async def run(setup: Run, on_keeper: Callable[[Keeper], None] = lambda _: None) 
     async with asyncio.TaskGroup() as group:
         beside = [
             group.create_task(_renew(setup), name="renewal"),
+            group.create_task(_shorten(layout), name="log"),
             group.create_task(_serve(setup, keeper), name="bootstrap"),
             group.create_task(_save(setup, keeper), name="snapshots"),
             group.create_task(_write_changes(layout, keeper, changed), name="conditions"),
@@ -267,6 +269,14 @@ async def _renew(setup: Run) -> None:
                 await asyncio.to_thread(_write_kubeconfig, setup)
         except OSError as error:
             _log.warning("certificates could not be looked at: %s; it is tried again, look at the home", error)
+
+
+async def _shorten(layout: Layout) -> None:
+    """Bound what this program itself says over months; those it starts have logs of their own."""
+    while True:
+        with suppress(OSError):
+            await asyncio.to_thread(shorten, layout.job_log)
+        await asyncio.sleep(LOG_CHECK_S)
 
 
 async def _write_changes(layout: Layout, keeper: Keeper, changed: asyncio.Event) -> None:

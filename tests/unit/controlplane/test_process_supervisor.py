@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from isthmus.controlplane.process_supervisor import Keeper, Program
+from isthmus.controlplane import process_supervisor
+from isthmus.controlplane.process_supervisor import Keeper, Program, shorten
 
 
 def keep(programs, logs, until):
@@ -44,3 +45,17 @@ def test_program_runs_whether_its_log_can_be_written(tmp_path, folder):
     assert keeper.conditions["one"].restarts == 0
     if not folder:
         assert (tmp_path / "one.log").read_text() == "here\n"
+
+
+def test_log_of_the_job_keeps_its_last_part(tmp_path, monkeypatch):
+    monkeypatch.setattr(process_supervisor, "LOG_BYTES", 10)
+    log = tmp_path / "job.log"
+    shorten(log)
+    with log.open("a") as writer:
+        for text in ("0123456789", "abc"):
+            writer.write(text)
+            writer.flush()
+            shorten(log)
+        # Who has it open, as slurmstepd does, goes on at its new end.
+        writer.write("more")
+    assert (log.read_text(), (tmp_path / "job.log.1").read_text()) == ("more", "3456789abc")

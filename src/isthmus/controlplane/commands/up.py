@@ -185,7 +185,7 @@ def _progress(context: Context, job_id: str) -> str:
 
 def _last_words(context: Context) -> str:
     try:
-        lines = (context.home.cluster.logs / "job.log").read_text(errors="replace").splitlines()
+        lines = context.home.cluster.job_log.read_text(errors="replace").splitlines()
     except OSError as error:
         return f"{error}; `sacct` tells how it ended"
     return "\n".join(lines[-_LOG_LINES:])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from isthmus.clients.kube.api import Kube, Object
@@ -61,7 +61,6 @@ class Services:
         self._changed = asyncio.Event()
         self._table: dict[Place, Answering] = {}
         self._followers: dict[str, _Follower] = {}
-        self._headless: set[str] = set()
         self._short: list[Place] = []
 
     async def run(self) -> None:
@@ -100,18 +99,18 @@ class Services:
 
     async def _follow(self, path: str, known: dict[str, Object]) -> None:
         def listed(found: list[Object]) -> None:
+            self._say_headless(found, known)
             known.clear()
             known.update((_key(one), one) for one in found)
             self._listed.add(path)
-            self._say_headless(found)
             self._changed.set()
 
         def changed(kind: str, one: Object) -> None:
             if kind == "DELETED":
                 known.pop(_key(one), None)
             else:
+                self._say_headless([one], known)
                 known[_key(one)] = one
-                self._say_headless([one])
             self._changed.set()
 
         await follow(self._kube, path, {}, listed, changed)
@@ -155,16 +154,18 @@ class Services:
         if follower and follower.task:
             follower.task.cancel()
 
-    def _say_headless(self, found: Iterable[Object]) -> None:
+    def _say_headless(self, found: Iterable[Object], before: Mapping[str, Object]) -> None:
         for one in found:
-            meta = one["metadata"]
-            if HEADLESS in (meta.get("annotations") or {}) and meta["uid"] not in self._headless:
-                self._headless.add(meta["uid"])
+            if _was_made_headless(one) and not _was_made_headless(before.get(_key(one))):
                 message = (
                     "It has no address of its own here: its name leads to its pods themselves,"
                     " and port must equal targetPort"
                 )
                 self._recorder.tell(one, Kind.WARNING, "MadeHeadless", message)
+
+
+def _was_made_headless(one: Object | None) -> bool:
+    return one is not None and HEADLESS in (one["metadata"].get("annotations") or {})
 
 
 def _key(one: Object) -> str:
