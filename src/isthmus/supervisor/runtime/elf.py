@@ -6,7 +6,6 @@ One segment, loaded to a fixed address: data first, then code, so that code of e
 from __future__ import annotations
 
 import os
-import platform
 import struct
 
 _BASE = 0x400000
@@ -33,7 +32,7 @@ def of_machine(programs: dict[str, bytes], machine: str) -> tuple[str, bytes]:
     Raises:
         OSError: nobody wrote it for this machine.
     """
-    name = machine or platform.machine()
+    name = machine or os.uname().machine
     if name not in programs:
         raise OSError(f"containers cannot be run on {name}: Isthmus knows {' and '.join(sorted(programs))}")
     return name, programs[name]

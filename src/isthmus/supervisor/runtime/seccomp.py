@@ -11,7 +11,6 @@ import ctypes
 import errno
 import json
 import os
-import platform
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -113,7 +112,7 @@ def _action(name: str, number: int | None) -> int:
 
 def _machines(profile: dict[str, Any]) -> Iterator[str]:
     """Give the other machines whose programs run here too, as libseccomp calls them."""
-    own = _MACHINES[platform.machine()][1]
+    own = _MACHINES[os.uname().machine][1]
     given = list(profile.get("architectures") or ())
     for entry in profile.get("archMap") or ():
         if entry["architecture"] == own:
@@ -123,7 +122,7 @@ def _machines(profile: dict[str, Any]) -> Iterator[str]:
 
 def _applying(profile: dict[str, Any], capabilities: frozenset[str]) -> Iterator[dict[str, Any]]:
     """Give the rules that hold for this machine and these capabilities."""
-    machine, kernel = _MACHINES[platform.machine()][0], _version(platform.release())
+    machine, kernel = _MACHINES[os.uname().machine][0], _version(os.uname().release)
     for call in profile.get("syscalls") or ():
         only, never = call.get("includes") or {}, call.get("excludes") or {}
         if machine in (never.get("arches") or ()) or capabilities & _bare(never):
