@@ -235,8 +235,12 @@ class ChannelServer:
 
     async def start(self, address: str, port: int, tls: ssl.SSLContext) -> int:
         """Listen; return the port, chosen free for 0."""
-        self._server = await asyncio.start_server(self._serve, address, port, ssl=tls)
-        return int(self._server.sockets[0].getsockname()[1])
+        return await self.serve(bound(address, port), tls)
+
+    async def serve(self, port: socket.socket, tls: ssl.SSLContext) -> int:
+        """Listen on a port that was bound before; return its number."""
+        self._server = await asyncio.start_server(self._serve, sock=port, ssl=tls)
+        return int(port.getsockname()[1])
 
     def stop(self) -> None:
         """Let everybody go; they come back."""
@@ -284,6 +288,19 @@ class ChannelServer:
                 self._listener.reported(connection, reports.checked(item))
             else:
                 raise FrameError(f"unexpected {item!r:.80}")
+
+
+def bound(address: str, port: int) -> socket.socket:
+    """Take a port, chosen free for 0; nobody is answered before it is served."""
+    family, kind, _, _, where = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+    made = socket.socket(family, kind)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(where)
+    except OSError:
+        made.close()
+        raise
+    return made
 
 
 def _keep_alive(connection: socket.socket) -> None:

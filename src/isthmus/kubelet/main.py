@@ -36,7 +36,7 @@ from isthmus.images.place import Place
 from isthmus.kubelet import renewal, settings
 from isthmus.kubelet.api import server
 from isthmus.kubelet.api.access import Access
-from isthmus.kubelet.channel import ChannelServer
+from isthmus.kubelet.channel import ChannelServer, bound
 from isthmus.kubelet.credentials import Authority, server_context
 from isthmus.kubelet.images.collecting import Collecting
 from isthmus.kubelet.images.manager import Images, Pull, quiet_pull
@@ -48,7 +48,8 @@ from isthmus.kubelet.objects.services import Services
 from isthmus.kubelet.objects.tokens import Tokens
 from isthmus.kubelet.pods.gates import Gates
 from isthmus.kubelet.pods.manager import Pods
-from isthmus.kubelet.pods.parts import Address, Parts, Pauses
+from isthmus.kubelet.pods.parts import Address, Parts
+from isthmus.kubelet.pods.state import Pauses
 from isthmus.kubelet.pods.store import PodFolder, Store
 from isthmus.kubelet.settings import SettingsError, Told
 from isthmus.kubelet.slurm.feed import Feed
@@ -115,17 +116,16 @@ class Kubelet:
     async def _start(self, kube: Kube, stack: AsyncExitStack) -> dict[str, Loop]:
         """Open both ports and put the parts together; return the loops."""
         told, pki = self._told, self._told.cluster / "pki"
-        listener = _Later()
-        channel = ChannelServer(listener)
         tls = await asyncio.to_thread(server_context, Authority(pki), told.address, pki)
-        channel_port = await channel.start(told.address, told.channel_port, tls)
-        stack.callback(channel.stop)
-        parts = self._parts(kube, Address(told.address, channel_port))
+        port = stack.enter_context(bound(told.address, told.channel_port))
+        parts = self._parts(kube, Address(told.address, port.getsockname()[1]))
         stack.callback(parts.images.stop)
         stack.callback(parts.jobs.stop)
-        pods = Pods(parts, channel)
+        pods = Pods(parts)
         stack.push_async_callback(pods.stop)
-        listener.pods = pods
+        channel = ChannelServer(pods)
+        await channel.serve(port, tls)
+        stack.callback(channel.stop)
         routes = server.Server(pods, Access(kube, told.pods.node))
         self.port = await routes.start(told.address, told.port, server.context(pki))
         stack.push_async_callback(routes.stop)
@@ -238,25 +238,6 @@ def host(told: Told, port: int) -> Host:
         machine_id=machine.read_text(encoding="utf-8").strip() if machine.exists() else "",
         boot_id=Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip(),
     )
-
-
-class _Later:
-    """Brings what the channel tells to the pods, which are made after it: its port is part of what they know."""
-
-    def __init__(self) -> None:
-        self.pods: Pods | None = None
-
-    async def connected(self, connection: object) -> None:
-        if self.pods:
-            await self.pods.connected(connection)  # type: ignore[arg-type]
-
-    def reported(self, connection: object, report: dict[str, object]) -> None:
-        if self.pods:
-            self.pods.reported(connection, report)  # type: ignore[arg-type]
-
-    def left(self, connection: object) -> None:
-        if self.pods:
-            self.pods.left(connection)  # type: ignore[arg-type]
 
 
 def reach_directly(address: str) -> None:

@@ -11,7 +11,7 @@ import logging
 from typing import Any
 
 from isthmus.clients.kube.api import KubeError, Object
-from isthmus.kubelet.channel import ChannelServer, Connection
+from isthmus.kubelet.channel import Connection
 from isthmus.kubelet.objects.watching import follow
 from isthmus.kubelet.pods.parts import Parts
 from isthmus.kubelet.pods.store import PodFolder
@@ -29,11 +29,10 @@ class Pods:
 
     Args:
         parts: what workers share.
-        channel: knows the supervisors that are there.
     """
 
-    def __init__(self, parts: Parts, channel: ChannelServer) -> None:
-        self._parts, self._channel = parts, channel
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
         self._workers: dict[str, Worker] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._known = asyncio.Event()
@@ -73,7 +72,8 @@ class Pods:
 
     def connection(self, uid: str) -> Connection | None:
         """Return a pod's supervisor if it is there."""
-        return self._channel.connection(uid)
+        worker = self._workers.get(uid)
+        return worker.connection if worker else None
 
     def folder(self, uid: str) -> PodFolder:
         """Return a pod's folder."""
@@ -83,7 +83,7 @@ class Pods:
         """Bring a supervisor to its worker; after a start it waits until the pods are known."""
         await self._known.wait()
         if worker := self._workers.get(connection.uid):
-            await worker.connected(connection)
+            worker.connected(connection)
         else:
             # Its pod is new, or has gone; it comes again.
             connection.close()
@@ -96,7 +96,7 @@ class Pods:
     def left(self, connection: Connection) -> None:
         """Have the worker see that its supervisor has gone."""
         if worker := self._workers.get(connection.uid):
-            worker.left()
+            worker.left(connection)
 
     def _listed(self, pods: list[Object]) -> None:
         listed = {pod["metadata"]["uid"] for pod in pods}

@@ -10,6 +10,7 @@ from isthmus.kubelet.images.manager import Images
 from isthmus.kubelet.objects.claims import Claims
 from isthmus.kubelet.objects.config import Config
 from isthmus.kubelet.objects.services import Services
+from isthmus.kubelet.pods.state import Pauses
 from isthmus.kubelet.pods.store import Store
 from isthmus.kubelet.slurm.jobs import Jobs
 from isthmus.kubelet.status.recorder import Recorder
@@ -22,25 +23,6 @@ class Address:
 
     host: str
     port: int
-
-
-@dataclass(frozen=True, slots=True)
-class Pauses:
-    """How long a worker waits, seconds.
-
-    Attributes:
-        retry: the first and longest pause before what failed is tried again.
-        refused: the same after Slurm refused a job: an admin may have to act.
-        connect: for the supervisor of a pod that shall stop to come back, before its job is cancelled.
-        margin: beyond the grace period, for the job to end.
-        pull: for images, before the pod says that it pulls them.
-    """
-
-    retry: tuple[float, float] = (1.0, 20.0)
-    refused: tuple[float, float] = (10.0, 300.0)
-    connect: float = 5.0
-    margin: float = 15.0
-    pull: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ import errno
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +19,7 @@ from isthmus.kubelet.admit import pod as refusals
 from isthmus.kubelet.admit import runtime_classes
 from isthmus.kubelet.images.pulls import Pulls, Show
 from isthmus.kubelet.pods.parts import Parts
+from isthmus.kubelet.pods.state import Prepared
 from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.kubelet.slurm import flags, script
 from isthmus.kubelet.status import pod as status
@@ -52,21 +52,6 @@ class NeverError(Exception):
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("; ".join(problems))
         self.problems = problems
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """All that is needed to submit a pod and to tell its supervisor.
-
-    Attributes:
-        plan: None while a claim gets its volume only when the job has a node.
-        volumes: of the pod's claims that are bound.
-        states: name of a container -> where its image stands.
-    """
-
-    plan: Plan | None
-    volumes: tuple[Mapping[str, Any], ...]
-    states: Mapping[str, ImageState]
 
 
 async def prepare(parts: Parts, pod: Object, slurm_node: str | None = None, show: Show | None = None) -> Prepared:

@@ -1,0 +1,197 @@
+"""The work for one pod that takes its time: it finds what the pod names, has images pulled, and tells of containers.
+
+The worker begins and cancels it. Whatever goes wrong is noted, or tried again while the work is wanted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, assert_never
+
+from isthmus.clients.kube.api import KubeError, Object
+from isthmus.kubelet.channel import Connection
+from isthmus.kubelet.images.manager import ImageWaitError
+from isthmus.kubelet.images.pulls import Pulls, needs
+from isthmus.kubelet.pods import actions, starting
+from isthmus.kubelet.pods.actions import Peer, Work
+from isthmus.kubelet.pods.decide import publish
+from isthmus.kubelet.pods.memory import Memory
+from isthmus.kubelet.pods.parts import Parts
+from isthmus.kubelet.pods.starting import NeverError, NotYetError
+from isthmus.kubelet.pods.unready import UnreadyError
+from isthmus.kubelet.status.events import Kind
+from isthmus.kubelet.translate import pod as translate
+from isthmus.model.pod_inputs import ImageState
+from isthmus.podproto.plan import Container, to_json
+
+_log = logging.getLogger(__name__)
+Show = Callable[[Mapping[str, Any]], Awaitable[None]]
+Send = Callable[[Container | None], Awaitable[None]]
+
+
+class Background:
+    """Works for one pod.
+
+    Args:
+        parts: the rest of the kubelet.
+        memory: the pod's state.
+        show: writes its status.
+    """
+
+    def __init__(self, parts: Parts, memory: Memory, show: Show) -> None:
+        self._parts, self._memory, self._show = parts, memory, show
+        self._volumes: Any = None
+
+    async def do(self, work: Work) -> None:
+        """Do it to its end."""
+        match work:
+            case actions.Prepare(None):
+                await self._prepare()
+            case actions.Prepare(node):
+                await self._plan(str(node))
+            case actions.Greet(peer):
+                await self._parts.services.greeted(_connection(peer))
+                self._memory.note_link(peer, is_greeted=True)
+            case actions.Join(peer, name):
+                await self._join(_connection(peer), name)
+            case actions.Replace(peer, name, _):
+                await self._replace(_connection(peer), name)
+            case _:
+                assert_never(work)
+
+    async def refresh(self) -> None:
+        """Send the volumes of files anew if they have changed, and renew the credential of a pod that runs.
+
+        Raises:
+            KubeError: the API server did not say.
+        """
+        state = self._memory.kept
+        if state.number is None or state.has_ended:
+            return
+        link = state.link
+        if link and link.is_attached and link.has_plan and not state.is_deleted:
+            await self._update(_connection(link.peer), state.pod)
+        folder = self._parts.store.folder(self._memory.uid)
+        await asyncio.to_thread(folder.renew_credential, self._parts.authority)
+
+    async def _update(self, connection: Connection, pod: Object) -> None:
+        try:
+            volumes = to_json(translate.update(pod, await self._parts.config.resolve(pod, {})))
+        except UnreadyError as error:
+            _log.info("pod %s keeps its files: %s", connection.uid, error)
+            return
+        if volumes and volumes != self._volumes:
+            await connection.send({"type": "update", "volumes": volumes})
+        self._volumes = volumes
+
+    async def _prepare(self) -> None:
+        """Find what the pod names, before its job is submitted."""
+        try:
+            prepared = await starting.prepare(self._parts, self._pod(), show=self._shown)
+            self._memory.note(prepared=prepared)
+        except NeverError as error:
+            self._memory.note(problems=tuple(error.problems))
+        except NotYetError as error:
+            self._memory.hold(error.status, error.pauses)
+        except (KubeError, OSError) as error:
+            _log.warning("pod %s: %s", self._memory.uid, error)
+            self._memory.hold(None, self._parts.pauses.retry)
+        except Exception as error:
+            self._failed(error)
+            self._memory.hold(None, self._parts.pauses.retry)
+
+    async def _plan(self, node: str) -> None:
+        """Find it again for a supervisor without a plan: the kubelet, or the pod, is another one than then."""
+        try:
+            prepared = await starting.prepare(self._parts, self._pod(), node)
+            if prepared.plan is None:
+                raise KubeError("a claim of the pod has no volume yet")
+            self._memory.note(prepared=prepared)
+            return
+        except (NotYetError, NeverError, KubeError) as error:
+            self._parts.recorder.tell(self._pod(), Kind.WARNING, "FailedPlan", str(error))
+        except Exception as error:
+            self._failed(error)
+        self._memory.hold(None, self._parts.pauses.retry)
+
+    async def _shown(self, shown: Object) -> Object:
+        for action in publish(self._memory.observe(), shown):
+            if isinstance(action, actions.Publish):
+                await self._show(action.status)
+        return self._pod()
+
+    async def _join(self, connection: Connection, name: str) -> None:
+        """Tell a supervisor of an ephemeral container; it leaves alone what it has already."""
+
+        async def send(made: Container | None) -> None:
+            if made is not None:
+                target = translate.target(self._pod(), name)
+                await connection.send({"type": "ephemeral", "container": to_json(made), "target": target})
+
+        await self._provide(connection, name, send)
+
+    async def _replace(self, connection: Connection, name: str) -> None:
+        """Tell a supervisor of another image; one that cannot be had ends the container, which waits for it."""
+
+        async def send(made: Container | None) -> None:
+            told = None if made is None else to_json(made)
+            await connection.send({"type": "replace", "name": name, "container": told})
+
+        await self._provide(connection, name, send)
+
+    async def _provide(self, connection: Connection, name: str, send: Send) -> None:
+        """Tell a supervisor of a container, as soon as its images are there, and show what it waits for.
+
+        Args:
+            connection: the supervisor; when it has gone, nothing more is done.
+            name: of the container.
+            send: takes the container, and before that None each time it must wait.
+        """
+        pause_s, longest_s = self._parts.pauses.retry
+        while not connection.is_closed:
+            wait_s, pause_s = pause_s, min(pause_s * 2, longest_s)
+            try:
+                await send(await self._made(name))
+                return
+            except ImageWaitError as error:
+                wait_s = error.retry_s
+                self._memory.note_images({name: error.state})
+                await send(None)
+            except UnreadyError as error:
+                self._memory.note_images({name: ImageState(error.reason, error.message)})
+                await send(None)
+            except KubeError as error:
+                _log.info("container %s of pod %s must wait: %s", name, connection.uid, error)
+            except Exception as error:
+                self._failed(error)
+            await asyncio.sleep(wait_s)
+
+    async def _made(self, name: str) -> Container:
+        pod, since_s = self._pod(), time.monotonic()
+        wanted = [need for need in needs(pod) if name in need.waits]
+        pulls = Pulls(self._parts, pod, await self._parts.config.pull_secrets(pod, since_s), wanted)
+        try:
+            await pulls.are_late()
+            images, states, waits = await pulls.answers()
+        finally:
+            pulls.end()
+        if waits:
+            raise waits[0]
+        made = translate.single(pod, name, await self._parts.config.resolve(pod, images, since_s))
+        self._memory.note_images(states)
+        return made
+
+    def _pod(self) -> Object:
+        return self._memory.kept.pod
+
+    def _failed(self, error: Exception) -> None:
+        _log.error("pod %s", self._memory.uid, exc_info=error)
+        self._parts.recorder.tell(self._pod(), Kind.WARNING, "KubeletError", repr(error))
+
+
+def _connection(peer: Peer) -> Connection:
+    assert isinstance(peer, Connection), "the worker makes links of connections"  # noqa: S101
+    return peer

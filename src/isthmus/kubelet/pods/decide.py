@@ -1,0 +1,165 @@
+"""What is to be done for a pod: from its state to actions. Pure; the same state always gives the same.
+
+    not adopted -> adopt -> no job: prepare, submit -> job: attach, plan, show, stop -> ended: finish -> deleted: remove
+
+It rests on the state alone and not on how it came about, so a kubelet that was killed goes on where it is. Only the job
+that is written down gets a plan: a second job of the same pod, which a crash at the wrong moment might leave, runs
+nothing and is cancelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from isthmus.kubelet.admit import containers as refusals
+from isthmus.kubelet.pods import actions, replacing, verdict
+from isthmus.kubelet.pods.actions import Action, Decision, Work
+from isthmus.kubelet.pods.state import FINAL, Link, PodState
+from isthmus.kubelet.pods.stopping import given_s, grace_s
+from isthmus.kubelet.status import pod as status
+
+# How soon to look again at a pod that is being stopped.
+_LOOK_S = 1.0
+_IDLE_S = 60.0
+
+
+def decide(state: PodState) -> Decision:
+    """Return what to do for a pod."""
+    if state.is_removed:
+        return Decision()
+    if not state.is_adopted:
+        return Decision((actions.Adopt(),))
+    if state.number is None:
+        return _without_job(state)
+    return _ended(state) if state.has_ended else _with_job(state)
+
+
+def publish(state: PodState, shown: Mapping[str, Any]) -> Iterator[Action]:
+    """Give the writing of a status, where it differs from what the API server has."""
+    old = state.pod.get("status") or {}
+    if not (state.is_gone or shown == state.published or all(old.get(key) == value for key, value in shown.items())):
+        yield actions.Publish(shown)
+
+
+def _without_job(state: PodState) -> Decision:
+    """Prepare and submit, unless the pod is deleted first, or can never run."""
+    if state.is_deleted:
+        return Decision((actions.Remove(),))
+    if (state.pod.get("status") or {}).get("phase") in FINAL:
+        return Decision()
+    if state.problems:
+        return Decision((*publish(state, status.refused(state.pod, state.problems, state.now)),))
+    if state.held:
+        return _held(state, state.held.until_s - state.now_s)
+    if state.prepared is None:
+        return Decision(work=frozenset({actions.Prepare()}))
+    return Decision((actions.Submit(),))
+
+
+def _held(state: PodState, left_s: float) -> Decision:
+    if left_s <= 0:
+        return Decision((actions.Retry(),))
+    shown = state.held.status if state.held else None
+    return Decision((*(publish(state, shown) if shown else ()),), look_in_s=left_s)
+
+
+def _with_job(state: PodState) -> Decision:
+    """Attach the supervisor and tell it what to run, stop the pod if it shall stop, and show how it is."""
+    taken = [
+        *(() if state.is_watched else (actions.Watch(),)),
+        *map(actions.Cancel, state.others),
+    ]
+    work: set[Work] = set()
+    look_in_s = min(_IDLE_S, _overdue_in_s(state))
+    link = state.link
+    if link and link.job != state.number:
+        taken.append(actions.Reject())
+    elif link and not link.is_attached:
+        taken.append(actions.Attach())
+    elif link:
+        for one in (*_planning(state, link), *_containers(state, link)):
+            if isinstance(one, Work):
+                work.add(one)
+            else:
+                taken.append(one)
+        if state.held and not link.has_plan:
+            look_in_s = min(look_in_s, max(0.0, state.held.until_s - state.now_s))
+    stopping, soon_s = _stopping(state)
+    taken += [*stopping, *(publish(state, shown(state)) if state.job or state.report else ())]
+    return Decision(tuple(taken), frozenset(work), min(look_in_s, soon_s))
+
+
+def _ended(state: PodState) -> Decision:
+    """Read what the job left, show it, and remove the pod when it is deleted."""
+    if not state.is_finished:
+        return Decision((*map(actions.Cancel, state.others), actions.Finish()))
+    last = (actions.Remove(),) if state.is_deleted else ()
+    return Decision((*publish(state, shown(state)), *last))
+
+
+def shown(state: PodState) -> Mapping[str, Any]:
+    """Return the status of a pod that has a job."""
+    return status.pod_status(state.pod, state.report, state.job, state.images, state.now)
+
+
+def _planning(state: PodState, link: Link) -> Iterator[Action | Work]:
+    """Give what a supervisor without a plan needs; one that is to stop needs none."""
+    if link.has_plan or state.is_deleted:
+        return
+    if not link.is_greeted:
+        yield actions.Greet(link.peer)
+    plan = state.prepared.plan if state.prepared else None
+    if plan is not None and replacing.is_current(plan, state.pod):
+        if link.is_greeted:
+            yield actions.SendPlan(plan)
+    elif state.held is None:
+        yield actions.Prepare(link.node)
+    elif state.held.until_s <= state.now_s:
+        yield actions.Retry()
+
+
+def _containers(state: PodState, link: Link) -> Iterator[Action | Work]:
+    """Give the containers that a running pod gets later: other images, ephemeral ones."""
+    if not state.report:
+        return
+    for name, image in replacing.changed(state.pod, state.report).items():
+        yield actions.Replace(link.peer, name, image)
+    known = state.refused | (state.report.get("containers") or {}).keys()
+    for one in state.pod["spec"].get("ephemeralContainers") or ():
+        join = actions.Join(link.peer, one["name"])
+        if one["name"] in known:
+            continue
+        problems = () if join in state.done else refusals.ephemeral(state.pod, one["name"], state.settings)
+        yield actions.RefuseContainer(one["name"], tuple(problems)) if problems else join
+
+
+def _stopping(state: PodState) -> tuple[list[Action], float]:
+    """Return the next step to the end of a pod that shall stop, and when to look again.
+
+    Its supervisor runs hooks, sends SIGTERM and waits for the grace period. Where no supervisor is, or the time is
+    over, Slurm ends the job. A shorter grace period (`kubectl delete --now` after a patient one) is passed on.
+    """
+    late = state.job is not None and verdict.overdue(state.pod, state.job, state.now) is not None
+    if not (state.is_deleted or late) or state.number is None:
+        return [], _IDLE_S
+    stop = state.stop
+    if stop is None:
+        return [actions.BeginStop()], _LOOK_S
+    # Nobody can be asked in a job that waits.
+    if state.job and state.job.state.waiting:
+        is_due = stop.cancelled_s is None or state.now_s - stop.cancelled_s >= _LOOK_S
+        return [actions.Cancel(state.number)] if is_due else [], _LOOK_S
+    link, whole_s = state.link, 0 if state.is_gone else given_s(state.pod)
+    if link and link.is_attached and (stop.told is None or stop.told[0] != link.peer or whole_s < stop.told[1]):
+        return [actions.TellStop(0 if state.is_gone else grace_s(state.pod, state.now), whole_s)], _LOOK_S
+    left_s = stop.cancel_at_s - state.now_s
+    if left_s <= 0:
+        return [actions.Cancel(state.number)], _LOOK_S
+    return [], min(left_s, _LOOK_S) if stop.told else left_s
+
+
+def _overdue_in_s(state: PodState) -> float:
+    due = verdict.deadline(state.pod, state.job)
+    left_s = (due - state.now).total_seconds() if due else _IDLE_S
+    return left_s if left_s > 0 else _IDLE_S

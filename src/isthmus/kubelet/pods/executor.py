@@ -1,0 +1,245 @@
+"""Carries out what was decided for one pod; what comes of it is noted in the pod's state.
+
+An action that fails leaves the state as it was, so the same is decided again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, assert_never
+
+from isthmus.clients.kube.api import ConflictError, NotFoundError, Object
+from isthmus.clients.slurm.pod_jobs import NoAnswerError
+from isthmus.kubelet.admit import pod as refusals
+from isthmus.kubelet.channel import Connection
+from isthmus.kubelet.pods import actions, starting
+from isthmus.kubelet.pods.actions import Action
+from isthmus.kubelet.pods.memory import Memory
+from isthmus.kubelet.pods.parts import Parts
+from isthmus.kubelet.pods.starting import NeverError, NotYetError
+from isthmus.kubelet.pods.state import Link, Stop
+from isthmus.kubelet.status import conditions, events
+from isthmus.kubelet.status import pod as status
+from isthmus.kubelet.status.events import Kind
+
+_log = logging.getLogger(__name__)
+
+
+class Executor:
+    """Acts for one pod.
+
+    Args:
+        parts: the rest of the kubelet.
+        memory: the pod's state.
+    """
+
+    def __init__(self, parts: Parts, memory: Memory) -> None:
+        self._parts, self._memory = parts, memory
+        self._folder = parts.store.folder(memory.uid)
+
+    async def act(self, action: Action) -> None:
+        """Do one thing.
+
+        Raises:
+            KubeError: the API server did not take it.
+            OSError: the home did not.
+        """
+        if isinstance(action, actions.OfSupervisor):
+            link = self._memory.kept.link
+            # One that has gone meanwhile is told nothing.
+            if link is not None:
+                await self._talk(action, link)
+            return
+        match action:
+            case actions.Adopt():
+                await self._adopt()
+            case actions.Retry():
+                self._memory.note(held=None)
+            case actions.Submit():
+                await self._submit()
+            case actions.Watch():
+                self._watch()
+            case actions.Cancel(number):
+                await self._cancel(number)
+            case actions.RefuseContainer(name, problems):
+                self._tell(Kind.WARNING, "UnsupportedPod", "; ".join(problems))
+                self._memory.note(refused=self._memory.kept.refused | {name})
+            case actions.BeginStop():
+                self._tell(Kind.NORMAL, "Killing", f"Stopping Slurm job {self._memory.kept.number}")
+                self._memory.note(stop=Stop(time.monotonic() + self._parts.pauses.connect))
+            case actions.Finish():
+                await self._finish()
+            case actions.Publish(shown):
+                await self.show(shown)
+            case actions.Remove():
+                await self._remove()
+            case _:
+                assert_never(action)
+
+    async def show(self, shown: Mapping[str, Any]) -> None:
+        """Write the pod's status, and events of what it changes.
+
+        Raises:
+            KubeError: the API server did not take it.
+        """
+        state = self._memory.kept
+        old, meta = state.pod.get("status") or {}, state.pod["metadata"]
+        # What was said before and is true no more is taken back.
+        taken = {key: None for key in ("reason", "message") if key in old and key not in shown}
+        told = {**taken, **shown, "conditions": conditions.merged(shown["conditions"], old.get("conditions") or ())}
+        try:
+            answer = await self._parts.kube.patch(
+                f"{_path(meta)}/status", {"metadata": {"uid": self._memory.uid}, "status": told}
+            )
+        except (NotFoundError, ConflictError):
+            # Whether it is gone the watch tells.
+            return
+        self._memory.note(published=shown)
+        for event in events.changes(old, shown, state.job, events.full_name(state.pod)):
+            self._tell(event.kind, event.reason, event.message, event.place)
+        self._memory.note_pod(answer)
+
+    async def _talk(self, action: actions.OfSupervisor, link: Link) -> None:
+        """Do what concerns the supervisor that is there."""
+        state, connection = self._memory.kept, link.peer
+        assert isinstance(connection, Connection)  # noqa: S101  for mypy: `actions` is pure
+        match action:
+            case actions.Reject():
+                _log.warning("job %s is not that of pod %s, which is %s", link.job, self._memory.uid, state.number)
+                # Slurm says which jobs are the pod's, not who calls: one too many is cancelled when Slurm shows it.
+                connection.close()
+                self._parts.jobs.hurry()
+                self._memory.drop_link(connection)
+            case actions.Attach():
+                self._parts.jobs.attend(self._memory.uid)
+                # The rules for Services lie in a network of the pod's own.
+                if not state.pod["spec"].get("hostNetwork"):
+                    self._parts.services.begin(connection)
+                self._memory.note_link(connection, is_attached=True)
+            case actions.SendPlan(plan):
+                await connection.send(starting.plan_json(plan, connection.version))
+                # It holds secrets, and is not asked for again.
+                self._memory.note(prepared=None)
+                self._memory.note_link(connection, has_plan=True)
+            case actions.TellStop(left_s, whole_s):
+                await connection.send({"type": "stop", "grace_s": left_s})
+                at_s = time.monotonic() + left_s + self._parts.pauses.margin
+                self._memory.note(stop=Stop(at_s, (connection, whole_s)))
+            case _:
+                assert_never(action)
+
+    async def _adopt(self) -> None:
+        """Find the job that the pod has already, from before a crash."""
+        number = await asyncio.to_thread(self._folder.job)
+        report = self._memory.kept.report
+        if number:
+            report = _newer(await asyncio.to_thread(self._folder.report), report)
+        elif await asyncio.to_thread(self._folder.pod) is not None and (
+            found := await self._parts.jobs.find(self._memory.uid)
+        ):
+            number = found.id
+            await self._note_job(number)
+        self._memory.note(is_adopted=True, number=number, report=report)
+
+    async def _submit(self) -> None:
+        """Submit the job; what may have been submitted without an answer is looked for."""
+        state = self._memory.kept
+        if state.prepared is None:
+            return
+        self._memory.note_images(state.prepared.states)
+        try:
+            number = await starting.submit(self._parts, state.pod, state.prepared)
+        except NeverError as error:
+            self._memory.note(problems=tuple(error.problems), prepared=None)
+            return
+        except NotYetError as error:
+            self._memory.hold(error.status, error.pauses)
+            return
+        except NoAnswerError as error:
+            self._tell(Kind.WARNING, "SlurmSilent", str(error))
+            found = await self._parts.jobs.find(self._memory.uid)
+            if found is None:
+                now = self._memory.observe()
+                self._memory.hold(status.pod_status(now.pod, None, None, now.images, now.now), self._parts.pauses.retry)
+                return
+            await self._note_job(found.id)
+            number = found.id
+        self._memory.note(number=number)
+        self._tell(Kind.NORMAL, "Submitted", f"Submitted as Slurm job {number}")
+        for text in refusals.ignored(state.pod):
+            self._tell(Kind.WARNING, "NotAsElsewhere", text)
+
+    async def _note_job(self, number: str) -> None:
+        """Write the pod's job down; where the home does not take it, the job's comment tells it as well."""
+        try:
+            await asyncio.to_thread(self._folder.set_job, number)
+        except OSError as error:
+            _log.warning("job %s of pod %s is not written down: %s", number, self._memory.uid, error)
+
+    def _watch(self) -> None:
+        number = self._memory.kept.number
+        if number is not None:
+            self._memory.note(is_watched=True)
+            self._parts.jobs.watch(self._memory.uid, number, lambda job: self._memory.note(job=job))
+
+    async def _cancel(self, number: str) -> None:
+        await self._parts.jobs.cancel(self._memory.uid, number)
+        stop = self._memory.kept.stop
+        if stop is not None and number == self._memory.kept.number:
+            now_s = time.monotonic()
+            at_s = now_s + self._parts.pauses.margin
+            self._memory.note(stop=replace(stop, cancel_at_s=at_s, cancelled_s=now_s))
+
+    async def _finish(self) -> None:
+        """Read what the job left behind."""
+        state = self._memory.kept
+        report, job = _newer(await asyncio.to_thread(self._folder.report), state.report), state.job
+        if job and (report or {}).get("phase") != "ended":
+            job = replace(job, log=await asyncio.to_thread(self._folder.last_words))
+        await asyncio.to_thread(self._folder.drop_credential)
+        self._parts.jobs.forget(self._memory.uid)
+        self._memory.note(report=report, job=job, is_finished=True)
+
+    async def _remove(self) -> None:
+        """Remove what is left: the files, then the API's object, if it still is this pod."""
+        self._parts.config.tokens.forget(self._memory.uid)
+        link = self._memory.kept.link
+        if link is not None and isinstance(link.peer, Connection):
+            link.peer.close()
+        try:
+            await asyncio.to_thread(self._folder.remove)
+        except OSError as error:
+            # The API's object does not wait for a home: a folder without one is removed when that can be written.
+            _log.warning("the folder of pod %s stays for now: %s", self._memory.uid, error)
+            await self._remove_object()
+            raise
+        await self._remove_object()
+        self._memory.note(is_removed=True)
+
+    async def _remove_object(self) -> None:
+        state = self._memory.kept
+        if state.is_gone:
+            return
+        with suppress(ConflictError):
+            body = {"gracePeriodSeconds": 0, "preconditions": {"uid": self._memory.uid}}
+            await self._parts.kube.delete(_path(state.pod["metadata"]), body)
+
+    def _tell(self, kind: Kind, reason: str, message: str, place: str = "") -> None:
+        self._parts.recorder.tell(self._memory.kept.pod, kind, reason, message, place)
+
+
+def _path(meta: Mapping[str, Any]) -> str:
+    return f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
+
+
+def _newer(kept: Object | None, told: Object | None) -> Object | None:
+    """Return the later of a pod's reports; the file may be behind what the supervisor said, where the home was full."""
+    if kept is None or told is None:
+        return kept or told
+    behind = kept.get("job") == told.get("job") and kept["sequence"] < told["sequence"]
+    return told if behind else kept
