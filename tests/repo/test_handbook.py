@@ -8,7 +8,7 @@ import pytest
 import yaml
 from pymdownx.superfences import SuperFencesException
 
-from handbook import commands, metrics, packages, pods, reasons, variables
+from handbook import commands, metrics, packages, pods, variables
 from handbook.diagrams import fence
 from handbook.hooks import GENERATED
 from tests.repo import tree
@@ -112,15 +112,7 @@ def test_reference_of_pods_has_fields_annotations_and_refusals():
     assert "procMount {procMount} is not offered: /proc belongs to the node; remove it" in text
 
 
-@pytest.mark.parametrize("writer", [reasons, metrics])
-def test_new_word_without_a_meaning_ends_the_build(writer, monkeypatch):
-    table = writer.STATES if writer is reasons else writer.JOBSD
-    monkeypatch.delitem(table, next(iter(table)))
+def test_new_metric_without_a_meaning_ends_the_build(monkeypatch):
+    monkeypatch.delitem(metrics.JOBSD, next(iter(metrics.JOBSD)))
     with pytest.raises(KeyError, match="explain"):
-        writer.text(tree.ROOT)
-
-
-def test_meaning_of_a_word_that_is_gone_ends_the_build(monkeypatch):
-    monkeypatch.setitem(reasons.EVENTS, "Vanished", "nobody says this")
-    with pytest.raises(KeyError, match="Vanished"):
-        reasons.text(tree.ROOT)
+        metrics.text(tree.ROOT)

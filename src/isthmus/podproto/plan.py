@@ -21,6 +21,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
+from isthmus.podproto.reasons import Reason
 from isthmus.podproto.versions import SPOKEN
 
 
@@ -303,9 +304,9 @@ _PROBES = frozenset(ActionKind) - {ActionKind.SLEEP}
 _HOOKS = frozenset(ActionKind) - {ActionKind.GRPC}
 
 
-def creating(plan: Plan) -> str:
+def creating(plan: Plan) -> Reason:
     """Return why a container waits that is about to start, in the official kubelet's words."""
-    return "PodInitializing" if plan.init else "ContainerCreating"
+    return Reason.INITIALIZING if plan.init else Reason.CREATING
 
 
 def to_json(value: Any, version: int = SPOKEN[-1]) -> Any:

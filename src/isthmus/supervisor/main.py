@@ -20,6 +20,7 @@ from isthmus.podproto import folder as names
 from isthmus.podproto import plan as plans
 from isthmus.podproto.frames import Data, Message
 from isthmus.podproto.plan import Plan, PlanError
+from isthmus.podproto.reasons import Reason
 from isthmus.supervisor.channel import Channel
 from isthmus.supervisor.containers.streams import Streams
 from isthmus.supervisor.facts import Facts
@@ -144,7 +145,7 @@ class Supervisor:
         if self._running is None and not self._outcome.done():
             self._outcome.set_result(1)
             why = f"no kubelet said within {PLAN_S / 60:.0f} minutes what to run; `isthmus up` starts one"
-            self._report.refuse("NoPlan", why)
+            self._report.refuse(Reason.NO_PLAN, why)
 
     def _begin(self, told: Any) -> None:
         if self._running is not None or self._outcome.done():
@@ -154,7 +155,7 @@ class Supervisor:
             registry.check(plan.volumes)
         except PlanError as error:
             self._outcome.set_result(1)
-            self._report.refuse("InvalidPlan", str(error))
+            self._report.refuse(Reason.PLAN, str(error))
             return
         self._running = asyncio.ensure_future(self._run(plan))
         self._running.add_done_callback(self._ended)
@@ -171,7 +172,7 @@ class Supervisor:
             self._outcome.set_result(running.result())
         else:
             self._outcome.set_exception(error)
-            self._report.refuse("SupervisorError", f"{type(error).__name__}: {error}")
+            self._report.refuse(Reason.SUPERVISOR, f"{type(error).__name__}: {error}")
 
     def _stop(self, grace_s: Any) -> None:
         if self._running is None:

@@ -16,6 +16,7 @@ from typing import Any
 from isthmus.podproto import folder as names
 from isthmus.podproto import plan as plans
 from isthmus.podproto.plan import Container, Plan, Volume
+from isthmus.podproto.reasons import Reason
 from isthmus.supervisor import home
 from isthmus.supervisor.containers import sharing
 from isthmus.supervisor.containers.container import Runner
@@ -92,7 +93,7 @@ class PodRunner:
         try:
             self._pod = await self._prepare(pod)
         except StartError as error:
-            self._report.refuse("FailedMount", str(error))
+            self._report.refuse(Reason.MOUNT, str(error))
             return 1
         if not await self._initialize(plan):
             await self._finish()

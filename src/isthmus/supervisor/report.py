@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from isthmus.podproto.reasons import Reason
 from isthmus.supervisor import clock, home
 from isthmus.supervisor.runtime.processes import say
 
@@ -45,7 +46,7 @@ class Exit(NamedTuple):
     @property
     def told_reason(self) -> str:
         """The reason that a status shows."""
-        return self.reason or ("Completed" if self.code == 0 else "Error")
+        return self.reason or Reason.of_exit(self.code)
 
     @classmethod
     def of_status(cls, status: int) -> Exit:

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.translate import pod as translate
 from isthmus.model import image_accounts
 from isthmus.podproto.plan import Capabilities, Mount, Propagation, User
+from isthmus.podproto.reasons import Reason
 from tests.support.pods.objects import IMAGE, container, pod, resolved
 
 ACCOUNTS = image_accounts.read(
@@ -97,7 +98,7 @@ def test_user_is_the_containers_the_pods_or_the_images(whole, own, image, user):
 def test_root_that_may_not_be_waits(own, image, message):
     with pytest.raises(UnreadyError, match=message) as caught:
         first(container(securityContext=own), replace(IMAGE, user=image))
-    assert caught.value.reason == Unready.CONFIG
+    assert caught.value.reason == Reason.CONFIG
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,13 @@ from tests.support.pods.statuses import START, at, ended, report, running
 
 POD = pod(container("app"), restartPolicy="Never")
 PREPARED = Prepared(translate.plan(POD, resolved()), (), {})
+# What moves a pod on comes more often than what holds it.
 EVENTS = [
-    *("prepared", "held", "never", "refused", "silent", "silent without job", "dies at sbatch", "works"),
-    *("job runs", "job ends", "job fails", "connects", "foreigner", "hangs up", "reports", "reports end"),
-    *("kubelet dies", "deleted", "gone", "second", "minute"),
+    *("prepared", "job runs", "connects", "reports", "works") * 3,
+    *("held", "never", "refused", "silent without job", "dies at sbatch", "job ends", "job fails"),
+    *("foreigner", "hangs up", "reports end", "kubelet dies", "second", "minute"),
 ]
+STORIES = st.lists(st.sampled_from(EVENTS), max_size=40)
 QUIET = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -204,15 +206,13 @@ class World:
 
 
 @QUIET
-@given(st.lists(st.sampled_from(EVENTS), max_size=40), st.sampled_from(["deleted", "gone"]), st.booleans())
-def test_pod_has_one_job_and_ends_with_it(story, end, is_linked):
+@given(STORIES, st.sampled_from(["deleted", "gone"]), STORIES, st.booleans())
+def test_pod_has_one_job_and_ends_with_it(before, end, after, is_linked):
     world = World()
-    for event in story:
+    for event in [*before, end, *after]:
         world.happen(event)
         world.look()
     assert set(world.plans) <= {"12"}
-    world.happen(end)
-    world.sbatch = "works"
     for _ in range(200):
         if is_linked:
             world.happen("connects")
@@ -224,15 +224,14 @@ def test_pod_has_one_job_and_ends_with_it(story, end, is_linked):
 
 
 @QUIET
-@given(st.lists(st.sampled_from(EVENTS), max_size=40))
-def test_what_was_done_is_not_done_again(story):
+@given(STORIES, st.booleans())
+def test_what_was_done_is_not_done_again(story, is_deleted):
     """Once nothing more happens, the kubelet soon has nothing more to do, and writes nothing."""
     world = World()
-    for event in story:
+    for event in [*story, *(["deleted"] if is_deleted else [])]:
         world.happen(event)
         world.look()
     for _ in range(12):
         world.look()
         world.slurm_obeys()
-    left = decide(world.observed()).actions if not world.is_removed else ()
-    assert [one for one in left if not isinstance(one, actions.Submit)] == []
+    assert world.is_removed or decide(world.observed()).actions == ()

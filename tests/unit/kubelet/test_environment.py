@@ -4,10 +4,11 @@ import base64
 
 import pytest
 
-from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.kubelet.translate.environment import environment, services
 from isthmus.kubelet.translate.resources import demand
 from isthmus.podproto.plan import Fact, Variable
+from isthmus.podproto.reasons import Reason
 from tests.support.pods.objects import SETTINGS, container, pod, resolved
 
 MAPS = {"conf": {"data": {"color": "red", "cost": "$(A)$$"}}}
@@ -111,7 +112,7 @@ def test_what_is_optional_may_be_missing(fields):
 def test_pod_waits_for_what_is_missing(fields, message):
     with pytest.raises(UnreadyError, match=message) as caught:
         variables(**fields)
-    assert (caught.value.reason, caught.value.container) == (Unready.CONFIG, "app")
+    assert (caught.value.reason, caught.value.container) == (Reason.CONFIG, "app")
 
 
 def service(name, namespace="shop", address="10.96.0.9", ports=({"port": 80, "name": "http"},)):

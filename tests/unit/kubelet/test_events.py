@@ -2,11 +2,12 @@
 
 import pytest
 
-from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.kubelet.status.events import Event, Kind, changes, full_name, probes
 from isthmus.kubelet.status.pod import pod_status, refused, unready
 from isthmus.model.pod_inputs import ImageState
 from isthmus.model.pod_job import JobState
+from isthmus.podproto.reasons import Reason
 from tests.support.pods.objects import pod
 from tests.support.pods.statuses import at, ended, job, report, running, waiting
 
@@ -69,19 +70,19 @@ def status(told=None, slurm=None, **images):
         ),
         (
             status(),
-            unready(pod(), UnreadyError(Unready.MOUNT, "no claim"), {}, at(60)),
+            unready(pod(), UnreadyError(Reason.MOUNT, "no claim"), {}, at(60)),
             None,
             [("Warning", "FailedMount", "no claim")],
         ),
         (
             status(),
-            unready(pod(), UnreadyError(Unready.SANDBOX, "no runtime"), {}, at(60)),
+            unready(pod(), UnreadyError(Reason.SANDBOX, "no runtime"), {}, at(60)),
             None,
             [("Warning", "FailedCreatePodSandBox", "Failed to create pod sandbox: no runtime")],
         ),
         (
             status(),
-            unready(pod(), UnreadyError(Unready.CONFIG, "no map", "app"), {}, at(60)),
+            unready(pod(), UnreadyError(Reason.CONFIG, "no map", "app"), {}, at(60)),
             None,
             [("Warning", "Failed", "Error: no map")],
         ),

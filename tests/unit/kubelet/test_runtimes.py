@@ -3,7 +3,8 @@
 import pytest
 
 from isthmus.kubelet.admit import runtime_classes
-from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.pods.unready import UnreadyError
+from isthmus.podproto.reasons import Reason
 
 
 def test_class_of_this_node_is_well():
@@ -21,5 +22,5 @@ def test_class_of_this_node_is_well():
 def test_other_classes_are_told(found, why):
     with pytest.raises(UnreadyError) as told:
         runtime_classes.check("kata", found)
-    assert told.value.reason is Unready.SANDBOX
+    assert told.value.reason is Reason.SANDBOX
     assert told.value.message.startswith(why)

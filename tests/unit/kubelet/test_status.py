@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.kubelet.status.pod import refused, unready
 from isthmus.model.pod_inputs import ImageState
 from isthmus.model.pod_job import JobState
+from isthmus.podproto.reasons import Reason
 from tests.support.pods.objects import container, pod
 from tests.support.pods.statuses import at, ended, job, report, running, status, text, told_by, waiting
 
@@ -159,9 +160,9 @@ def test_refused_pod_fails_with_all_reasons():
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (UnreadyError(Unready.CONFIG, "no map", "app"), (None, "CreateContainerConfigError", "no map")),
-        (UnreadyError(Unready.MOUNT, "no claim"), ("FailedMount", "ContainerCreating", None)),
-        (UnreadyError(Unready.SUBMIT, "no slurmctld"), ("FailedSubmit", "ContainerCreating", None)),
+        (UnreadyError(Reason.CONFIG, "no map", "app"), (None, "CreateContainerConfigError", "no map")),
+        (UnreadyError(Reason.MOUNT, "no claim"), ("FailedMount", "ContainerCreating", None)),
+        (UnreadyError(Reason.SUBMIT, "no slurmctld"), ("FailedSubmit", "ContainerCreating", None)),
     ],
 )
 def test_pod_that_misses_something_waits(error, expected):

@@ -4,11 +4,12 @@ import base64
 
 import pytest
 
-from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.kubelet.translate.resources import demand
 from isthmus.kubelet.volumes import registry
 from isthmus.model.pod_inputs import TokenRequest
 from isthmus.podproto.plan import File, Volume, to_json
+from isthmus.podproto.reasons import Reason
 from tests.support.pods.objects import SETTINGS, container, pod, resolved
 
 MAPS = {"conf": {"data": {"b": "2", "a": "1"}, "binaryData": {"z": base64.b64encode(b"\0").decode()}}}
@@ -132,7 +133,7 @@ def test_projected_sources_lie_side_by_side_and_the_last_wins():
 def test_pod_waits_for_what_is_missing(spec, message):
     with pytest.raises(UnreadyError, match=message) as caught:
         volume(spec)
-    assert (caught.value.reason, caught.value.container) == (Unready.MOUNT, "")
+    assert (caught.value.reason, caught.value.container) == (Reason.MOUNT, "")
 
 
 @pytest.mark.parametrize(

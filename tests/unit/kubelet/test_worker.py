@@ -2,15 +2,18 @@
 
 from types import SimpleNamespace
 
+from isthmus.kubelet.pods.state import Pauses
 from isthmus.kubelet.pods.worker import Worker
-from tests.support.pods.objects import container, pod
+from tests.support.pods.objects import SETTINGS, container, pod
 
 
 def test_probe_that_flaps_asks_slurm_nothing():
     hurried = []
     parts = SimpleNamespace(
         store=SimpleNamespace(folder=lambda uid: None),
-        jobs=SimpleNamespace(hurry=lambda: hurried.append(True)),
+        jobs=SimpleNamespace(hurry=lambda: hurried.append(True), others=lambda *_: []),
+        pauses=Pauses(),
+        settings=SETTINGS,
         services=SimpleNamespace(reported=lambda *_: None),
         recorder=SimpleNamespace(tell=lambda *_: None),
     )

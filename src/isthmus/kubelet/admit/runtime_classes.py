@@ -6,8 +6,9 @@ handler is the node's affair. There is one, and pods without a class have it too
 
 from __future__ import annotations
 
-from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.model.pod_inputs import Object
+from isthmus.podproto.reasons import Reason
 
 HANDLER = "apptainer"
 
@@ -23,7 +24,7 @@ def check(name: str, found: Object | None) -> None:
         UnreadyError: they do not; the pod waits, as with the official kubelet.
     """
     if found is None:
-        raise UnreadyError(Unready.SANDBOX, f'runtimeclass.node.k8s.io "{name}" not found; create it')
+        raise UnreadyError(Reason.SANDBOX, f'runtimeclass.node.k8s.io "{name}" not found; create it')
     if found["handler"] != HANDLER:
         message = f'no runtime for "{found["handler"]}" is configured; use a RuntimeClass with handler {HANDLER}'
-        raise UnreadyError(Unready.SANDBOX, message)
+        raise UnreadyError(Reason.SANDBOX, message)

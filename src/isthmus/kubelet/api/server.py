@@ -23,6 +23,7 @@ from isthmus.kubelet.api import forward, logs, stats
 from isthmus.kubelet.api.access import Access
 from isthmus.kubelet.channel import GONE, Connection, Stream, StreamEnded
 from isthmus.kubelet.pods.store import PodFolder
+from isthmus.podproto.reasons import Reason
 
 # Of a kept log, in one piece.
 _LINES = 500
@@ -250,7 +251,7 @@ def not_running(pod: Object, container: str = "") -> str:
     if status.get("phase") in _OVER:
         return f"{what} has ended: the pod's phase is {status['phase']}"
     waiting = (_status(pod, container) or {}).get("state", {}).get("waiting") or {}
-    why = waiting.get("reason") or status.get("reason") or "ContainerCreating"
+    why = waiting.get("reason") or status.get("reason") or Reason.CREATING
     told = f": {waiting['message']}" if waiting.get("message") else ""
     if status.get("phase") == "Running":
         return f"{what} cannot be reached: its job on the node does not answer; try again, or see kubectl describe pod"
@@ -269,8 +270,8 @@ def must_have_run(pod: Object, container: str) -> None:
     name = f'container "{container}" in pod "{pod["metadata"]["name"]}"'
     if found is None:
         # It waits for Slurm, or was refused.
-        why = "is not available" if told.get("phase") in _OVER else "is waiting to start: ContainerCreating"
+        why = "is not available" if told.get("phase") in _OVER else f"is waiting to start: {Reason.CREATING}"
         raise web.HTTPBadRequest(text=f"{name} {why}")
     waiting = found.get("state", {}).get("waiting")
     if waiting and not found.get("lastState", {}).get("terminated"):
-        raise web.HTTPBadRequest(text=f"{name} is waiting to start: {waiting.get('reason', 'PodInitializing')}")
+        raise web.HTTPBadRequest(text=f"{name} is waiting to start: {waiting.get('reason', Reason.INITIALIZING)}")

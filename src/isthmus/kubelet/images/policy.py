@@ -11,6 +11,7 @@ from typing import Any
 
 from isthmus.model.images import parse
 from isthmus.model.pod_inputs import ImageState, Object
+from isthmus.podproto.reasons import Reason
 
 _FIRST_S = 10
 _LONGEST_S = 300
@@ -52,9 +53,9 @@ def refusal(container: Object, pull: Pull) -> ImageState:
     """Return the state of an image that is not pulled and not there."""
     name = container.get("image") or ""
     if pull == Pull.INVALID:
-        return ImageState("InvalidImageName", f"{name!r} is no name of an image; correct it")
+        return ImageState(Reason.IMAGE_NAME, f"{name!r} is no name of an image; correct it")
     message = f'Container image "{name}" is not present with pull policy of Never; pull it by `isthmus pull {name}`'
-    return ImageState("ErrImageNeverPull", message)
+    return ImageState(Reason.IMAGE_NEVER_PULL, message)
 
 
 def failed(message: str, waiting: bool, name: str) -> ImageState:
@@ -66,8 +67,8 @@ def failed(message: str, waiting: bool, name: str) -> ImageState:
         name: of the image.
     """
     if waiting:
-        return ImageState("ImagePullBackOff", f'Back-off pulling image "{name}": {message}')
-    return ImageState("ErrImagePull", message)
+        return ImageState(Reason.IMAGE_BACK_OFF, f'Back-off pulling image "{name}": {message}')
+    return ImageState(Reason.IMAGE_PULL, message)
 
 
 def back_off_s(failures: int) -> int:

@@ -16,6 +16,7 @@ from isthmus.clients.kube.api import Object
 from isthmus.kubelet.images.manager import ImageWaitError
 from isthmus.kubelet.pods.parts import Parts
 from isthmus.kubelet.status import pod as status
+from isthmus.kubelet.status.event_reasons import EventReason
 from isthmus.kubelet.status.events import Kind
 from isthmus.kubelet.volumes import registry as volumes
 from isthmus.model.pod_inputs import Image, ImageState
@@ -97,7 +98,7 @@ class Pulls:
             await asyncio.wait(self._asked, timeout=self._parts.pauses.pull)
         self._late = {number for number, task in enumerate(self._asked) if not task.done()}
         for number in self._late:
-            self._tell(number, "Pulling", "Pulling image {}")
+            self._tell(number, EventReason.PULLING, "Pulling image {}")
         return bool(self._late)
 
     async def answers(self) -> tuple[dict[str, Image], dict[str, ImageState], list[ImageWaitError]]:
@@ -117,7 +118,7 @@ class Pulls:
                 waits.append(error)
                 continue
             if number in self._late:
-                self._tell(number, "Pulled", f"Pulled image {{}} in {time.monotonic() - self._begun_s:.1f}s")
+                self._tell(number, EventReason.PULLED, f"Pulled image {{}} in {time.monotonic() - self._begun_s:.1f}s")
         return images, states, waits
 
     def end(self) -> None:

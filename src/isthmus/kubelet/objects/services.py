@@ -17,6 +17,7 @@ from isthmus.clients.kube.api import Kube, Object
 from isthmus.kubelet.channel import Connection
 from isthmus.kubelet.objects import servicetable
 from isthmus.kubelet.objects.watching import follow
+from isthmus.kubelet.status.event_reasons import EventReason
 from isthmus.kubelet.status.events import Kind
 from isthmus.kubelet.status.recorder import Recorder
 from isthmus.model.services import Answering, Place, bounded, changes
@@ -95,7 +96,7 @@ class Services:
         """Make an event of what a supervisor could not do."""
         error = report.get("services_error")
         if error and error != (before or {}).get("services_error"):
-            self._recorder.tell(pod, Kind.WARNING, "ServicesUnreachable", f"Services may not be reached: {error}")
+            self._recorder.tell(pod, Kind.WARNING, EventReason.SERVICES, f"Services may not be reached: {error}")
 
     async def _follow(self, path: str, known: dict[str, Object]) -> None:
         def listed(found: list[Object]) -> None:
@@ -161,7 +162,7 @@ class Services:
                     "It has no address of its own here: its name leads to its pods themselves,"
                     " and port must equal targetPort"
                 )
-                self._recorder.tell(one, Kind.WARNING, "MadeHeadless", message)
+                self._recorder.tell(one, Kind.WARNING, EventReason.HEADLESS, message)
 
 
 def _was_made_headless(one: Object | None) -> bool:

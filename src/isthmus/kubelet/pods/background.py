@@ -22,6 +22,7 @@ from isthmus.kubelet.pods.memory import Memory
 from isthmus.kubelet.pods.parts import Parts
 from isthmus.kubelet.pods.starting import NeverError, NotYetError
 from isthmus.kubelet.pods.unready import UnreadyError
+from isthmus.kubelet.status.event_reasons import EventReason
 from isthmus.kubelet.status.events import Kind
 from isthmus.kubelet.translate import pod as translate
 from isthmus.model.pod_inputs import ImageState
@@ -112,7 +113,7 @@ class Background:
             self._memory.note(prepared=prepared)
             return
         except (NotYetError, NeverError, KubeError) as error:
-            self._parts.recorder.tell(self._pod(), Kind.WARNING, "FailedPlan", str(error))
+            self._parts.recorder.tell(self._pod(), Kind.WARNING, EventReason.PLAN, str(error))
         except Exception as error:
             self._failed(error)
         self._memory.hold(None, self._parts.pauses.retry)
@@ -189,7 +190,7 @@ class Background:
 
     def _failed(self, error: Exception) -> None:
         _log.error("pod %s", self._memory.uid, exc_info=error)
-        self._parts.recorder.tell(self._pod(), Kind.WARNING, "KubeletError", repr(error))
+        self._parts.recorder.tell(self._pod(), Kind.WARNING, EventReason.KUBELET, repr(error))
 
 
 def _connection(peer: Peer) -> Connection:

@@ -25,6 +25,7 @@ from isthmus.kubelet.pods.starting import NeverError, NotYetError
 from isthmus.kubelet.pods.state import Link, Stop
 from isthmus.kubelet.status import conditions, events
 from isthmus.kubelet.status import pod as status
+from isthmus.kubelet.status.event_reasons import EventReason
 from isthmus.kubelet.status.events import Kind
 
 _log = logging.getLogger(__name__)
@@ -67,10 +68,10 @@ class Executor:
             case actions.Cancel(number):
                 await self._cancel(number)
             case actions.RefuseContainer(name, problems):
-                self._tell(Kind.WARNING, "UnsupportedPod", "; ".join(problems))
+                self._tell(Kind.WARNING, EventReason.UNSUPPORTED, "; ".join(problems))
                 self._memory.note(refused=self._memory.kept.refused | {name})
             case actions.BeginStop():
-                self._tell(Kind.NORMAL, "Killing", f"Stopping Slurm job {self._memory.kept.number}")
+                self._tell(Kind.NORMAL, EventReason.KILLING, f"Stopping Slurm job {self._memory.kept.number}")
                 self._memory.note(stop=Stop(time.monotonic() + self._parts.pauses.connect))
             case actions.Finish():
                 await self._finish()
@@ -161,7 +162,7 @@ class Executor:
             self._memory.hold(error.status, error.pauses)
             return
         except NoAnswerError as error:
-            self._tell(Kind.WARNING, "SlurmSilent", str(error))
+            self._tell(Kind.WARNING, EventReason.SLURM_SILENT, str(error))
             found = await self._parts.jobs.find(self._memory.uid)
             if found is None:
                 now = self._memory.observe()
@@ -170,9 +171,9 @@ class Executor:
             await self._note_job(found.id)
             number = found.id
         self._memory.note(number=number)
-        self._tell(Kind.NORMAL, "Submitted", f"Submitted as Slurm job {number}")
+        self._tell(Kind.NORMAL, EventReason.SUBMITTED, f"Submitted as Slurm job {number}")
         for text in refusals.ignored(state.pod):
-            self._tell(Kind.WARNING, "NotAsElsewhere", text)
+            self._tell(Kind.WARNING, EventReason.NOT_AS_ELSEWHERE, text)
 
     async def _note_job(self, number: str) -> None:
         """Write the pod's job down; where the home does not take it, the job's comment tells it as well."""

@@ -26,8 +26,8 @@ from isthmus.kubelet.status import pod as status
 from isthmus.kubelet.translate import pod as translate
 from isthmus.model.pod_inputs import Image, ImageState
 from isthmus.podproto.plan import Plan, to_json
+from isthmus.podproto.reasons import Reason
 
-REFUSED, FULL, AWAY = "FailedSubmit", "HomeFull", "HomeUnavailable"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _log = logging.getLogger(__name__)
@@ -131,7 +131,7 @@ async def submit(parts: Parts, pod: Object, prepared: Prepared) -> str:
     try:
         number = await parts.jobs.submit(job, script.text(job))
     except RefusedError as error:
-        raise _held(pod, prepared, REFUSED, f"Slurm refuses the job: {error}", parts.pauses.refused) from error
+        raise _held(pod, prepared, Reason.SUBMIT, f"Slurm refuses the job: {error}", parts.pauses.refused) from error
     try:
         await asyncio.to_thread(folder.set_job, number)
     except OSError as error:
@@ -144,8 +144,8 @@ def _home(error: OSError) -> tuple[str, str]:
     """Return the reason and the message of a pod that the home does not take."""
     if error.errno in _FULL:
         advice = "remove what you do not need, such as old images in ~/.isthmus/images"
-        return FULL, f"the home is full: {error}; {advice}"
-    return AWAY, f"the home cannot be written: {error}; the pod starts when it can"
+        return Reason.HOME_FULL, f"the home is full: {error}; {advice}"
+    return Reason.HOME_UNAVAILABLE, f"the home cannot be written: {error}; the pod starts when it can"
 
 
 def _held(pod: Object, prepared: Prepared, reason: str, message: str, pauses: tuple[float, float]) -> NotYetError:

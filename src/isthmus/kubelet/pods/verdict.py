@@ -14,12 +14,10 @@ from typing import Any
 
 from isthmus.model.pod_inputs import Object
 from isthmus.model.pod_job import JobState, SlurmJob
+from isthmus.podproto.reasons import Reason
 
 KILLED = 137
 """Exit code of what SIGKILL ended (128 + 9)."""
-DEADLINE_EXCEEDED = "DeadlineExceeded"
-UNKNOWN = "ContainerStatusUnknown"
-OOM_KILLED = "OOMKilled"
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 # Slurm ended these from outside, whatever the containers had to say at the end.
@@ -74,9 +72,9 @@ class Verdict:
     disruption: str = ""
 
 
-NOT_SUBMITTED = Verdict("NotSubmitted", "The Slurm job is submitted when images and volumes are known")
+NOT_SUBMITTED = Verdict(Reason.NOT_SUBMITTED, "The Slurm job is submitted when images and volumes are known")
 
-LOST = Verdict("", "The container was running when its supervisor reported the end", container_reason=UNKNOWN)
+LOST = Verdict("", "The container was running when its supervisor reported the end", container_reason=Reason.UNKNOWN)
 """Of a pod whose containers say all themselves, but for one that says nothing of its end."""
 
 
@@ -98,14 +96,14 @@ def ended(pod: Object, report: Object | None, job: SlurmJob) -> Verdict | None:
     if told and (deleted or job.state not in _STOPPED):
         if job.state != JobState.OUT_OF_MEMORY:
             return None
-        return Verdict(job.state.value, _message(job), container_reason=OOM_KILLED)
+        return Verdict(job.state.value, _message(job), container_reason=Reason.OOM_KILLED)
     word = job.state.value
     if job.state == JobState.COMPLETED:
-        word = UNKNOWN
+        word = Reason.UNKNOWN
     if job.state == JobState.TIMEOUT and pod["spec"].get("activeDeadlineSeconds"):
-        word = DEADLINE_EXCEEDED
-    oom = job.state == JobState.OUT_OF_MEMORY
-    return Verdict(word, _message(job), not deleted, OOM_KILLED if oom else word, _DISRUPTIONS.get(job.state, ""))
+        word = Reason.DEADLINE
+    killed = Reason.OOM_KILLED if job.state == JobState.OUT_OF_MEMORY else word
+    return Verdict(word, _message(job), not deleted, killed, _DISRUPTIONS.get(job.state, ""))
 
 
 def deadline(pod: Object, job: SlurmJob | None) -> datetime | None:
@@ -129,7 +127,7 @@ def overdue(pod: Object, job: SlurmJob, end: datetime) -> Verdict | None:
     if due is None or end < due:
         return None
     message = f"Pod was active on the node longer than the specified deadline (Slurm job {job.id})"
-    return Verdict(DEADLINE_EXCEEDED, message, True, DEADLINE_EXCEEDED)
+    return Verdict(Reason.DEADLINE, message, True, Reason.DEADLINE)
 
 
 def condition(verdict: Verdict) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from isthmus.kubelet.pods.memory import Memory
 from isthmus.kubelet.pods.parts import Parts
 from isthmus.kubelet.pods.state import Link
 from isthmus.kubelet.status import events
+from isthmus.kubelet.status.event_reasons import EventReason
 from isthmus.kubelet.status.events import Kind
 
 _log = logging.getLogger(__name__)
@@ -122,7 +123,7 @@ class Worker:
                 except Exception as error:
                     _log.exception("pod %s", self.uid)
                     message = f"{type(error).__name__}: {error}"
-                    self._parts.recorder.tell(self.pod, Kind.WARNING, "KubeletError", message)
+                    self._parts.recorder.tell(self.pod, Kind.WARNING, EventReason.KUBELET, message)
                 if self._memory.kept.number is None:
                     # There may be a job all the same.
                     self._memory.note(is_adopted=False, prepared=None)

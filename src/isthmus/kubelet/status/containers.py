@@ -10,12 +10,10 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from isthmus.kubelet.pods.verdict import KILLED, UNKNOWN, Verdict
+from isthmus.kubelet.pods.verdict import KILLED, Verdict
 from isthmus.kubelet.translate.resources import is_sidecar
 from isthmus.model.pod_inputs import ImageState, Object
-
-INITIALIZING = "PodInitializing"
-CREATING = "ContainerCreating"
+from isthmus.podproto.reasons import Reason
 
 
 def statuses(
@@ -37,7 +35,7 @@ def statuses(
         end: when the job ended.
     """
     reported = (report or {}).get("containers") or {}
-    waits = INITIALIZING if pod["spec"].get("initContainers") else CREATING
+    waits = Reason.INITIALIZING if pod["spec"].get("initContainers") else Reason.CREATING
     found = []
     for container in pod["spec"].get(kind) or ():
         name = container["name"]
@@ -103,7 +101,7 @@ def _terminated(known: Object) -> dict[str, Any]:
 
 
 def _why(code: int | None) -> str:
-    return UNKNOWN if code is None else "Error" if code else "Completed"
+    return Reason.UNKNOWN if code is None else Reason.of_exit(code)
 
 
 def _status(

@@ -9,30 +9,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from isthmus.kubelet.pods.unready import Unready
-from isthmus.kubelet.pods.verdict import DEADLINE_EXCEEDED
 from isthmus.kubelet.status.containers import named, state_of
+from isthmus.kubelet.status.event_reasons import EventReason
 from isthmus.model.pod_inputs import Object
 from isthmus.model.pod_job import SlurmJob
+from isthmus.podproto.reasons import Reason
 
 _LISTS = {
     "initContainerStatuses": "initContainers",
     "containerStatuses": "containers",
     "ephemeralContainerStatuses": "ephemeralContainers",
-}
-# Why a container waits -> reason of the event, and the words before the message.
-_WAITS = {
-    "ErrImagePull": ("Failed", "Failed to pull image: "),
-    "ImagePullBackOff": ("BackOff", ""),
-    "ErrImageNeverPull": ("ErrImageNeverPull", ""),
-    "InvalidImageName": ("InspectFailed", ""),
-    "CreateContainerConfigError": ("Failed", "Error: "),
-}
-_ENDS = {
-    "StartError": "Failed",
-    "ContainerCannotRun": "Failed",
-    "PostStartHookError": "FailedPostStartHook",
-    "OOMKilled": "OOMKilling",
 }
 
 
@@ -80,9 +66,9 @@ def probes(pod: Object, old: Object | None, new: Object) -> list[Event]:
         for one in pod["spec"].get(field) or ():
             told, was = (part.get(one["name"]) or {} for part in (new.get("containers") or {}, before))
             place = f"spec.{field}{{{one['name']}}}"
-            found += [Event(Kind.WARNING, "Unhealthy", text, place) for text in _failures(was, told)]
+            found += [Event(Kind.WARNING, EventReason.UNHEALTHY, text, place) for text in _failures(was, told)]
             if told.get("killing") and told["killing"] != was.get("killing"):
-                found.append(Event(Kind.NORMAL, "Killing", told["killing"], place))
+                found.append(Event(Kind.NORMAL, EventReason.KILLING, told["killing"], place))
     return found
 
 
@@ -103,9 +89,9 @@ def _placing(old: Object, new: Object, job: SlurmJob | None) -> Iterator[Event]:
     before, after = (_condition(status, "PodScheduled") for status in (old, new))
     waits = after.get("status") == "False"
     if waits and job and (before.get("status"), before.get("reason")) != ("False", after.get("reason")):
-        yield Event(Kind.NORMAL, "Queued", after.get("message", ""))
+        yield Event(Kind.NORMAL, EventReason.QUEUED, after.get("message", ""))
     elif after.get("status") == "True" and before.get("status") != "True" and job and job.nodes:
-        yield Event(Kind.NORMAL, "Scheduled", f"Slurm job {job.id} got {job.nodes}")
+        yield Event(Kind.NORMAL, EventReason.SCHEDULED, f"Slurm job {job.id} got {job.nodes}")
 
 
 def _containers(old: Object, new: Object, pod: str) -> Iterator[Event]:
@@ -121,26 +107,26 @@ def _container(old: Object, new: Object, pod: str) -> Iterator[Event]:
     state, fields = state_of(new)
     was, fields_before = state_of(old)
     if started and started != old.get("containerID"):
-        yield Event(Kind.NORMAL, "Created", "Container created")
-        yield Event(Kind.NORMAL, "Started", "Container started")
+        yield Event(Kind.NORMAL, EventReason.CREATED, "Container created")
+        yield Event(Kind.NORMAL, EventReason.STARTED, "Container started")
     if (state, fields.get("reason")) == (was, fields_before.get("reason")):
         return
-    if state == "waiting" and fields.get("reason") == "CrashLoopBackOff":
-        yield Event(Kind.WARNING, "BackOff", f"Back-off restarting failed container {name} in pod {pod}")
-    if state == "waiting" and fields.get("reason") in _WAITS:
-        reason, words = _WAITS[fields["reason"]]
-        yield Event(Kind.WARNING, reason, f"{words}{fields.get('message', name)}")
-    if state == "terminated" and fields.get("reason") in _ENDS:
-        yield Event(Kind.WARNING, _ENDS[fields["reason"]], f"Container {name}: {fields.get('message') or 'killed'}")
+    reason = Reason.known(fields.get("reason"))
+    if state == "waiting" and reason is Reason.CRASH_LOOP:
+        yield Event(Kind.WARNING, EventReason.BACK_OFF, f"Back-off restarting failed container {name} in pod {pod}")
+    if reason and reason.event and state == "waiting":
+        yield Event(Kind.WARNING, reason.event, f"{reason.words}{fields.get('message', name)}")
+    if reason and reason.event and state == "terminated":
+        yield Event(Kind.WARNING, reason.event, f"Container {name}: {fields.get('message') or 'killed'}")
 
 
 def _end(old: Object, new: Object) -> Iterator[Event]:
     told = (new.get("reason"), new.get("message"))
     if not new.get("reason") or told == (old.get("reason"), old.get("message")):
         return
-    failed = new.get("phase") == "Failed"
-    if failed or new["reason"] in (DEADLINE_EXCEEDED, *Unready):
-        words = "Failed to create pod sandbox: " if new["reason"] == Unready.SANDBOX else ""
+    reason = Reason.known(new["reason"])
+    if new.get("phase") == "Failed" or (reason and reason.is_of_pod):
+        words = reason.words if reason and reason.is_of_pod else ""
         yield Event(Kind.WARNING, str(new["reason"]), f"{words}{new.get('message', '')}")
 
 

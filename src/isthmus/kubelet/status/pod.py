@@ -23,6 +23,7 @@ from isthmus.kubelet.status.containers import last_finish, statuses, write_time
 from isthmus.kubelet.status.phase import Phase, phase
 from isthmus.model.pod_inputs import ImageState, Object
 from isthmus.model.pod_job import SlurmJob
+from isthmus.podproto.reasons import Reason
 
 Status = dict[str, Any]
 _KEPT = ("qosClass", "nominatedNodeName", "resourceClaimStatuses", "resize")
@@ -80,7 +81,7 @@ def pod_status(
     }
 
 
-def refused(pod: Object, problems: Sequence[str], now: datetime, reason: str = "UnsupportedPod") -> Status:
+def refused(pod: Object, problems: Sequence[str], now: datetime, reason: str = Reason.UNSUPPORTED) -> Status:
     """Return the status of a pod that can never run here: no job was, or will be, submitted.
 
     Args:
@@ -168,7 +169,7 @@ def _error(report: Object | None) -> Verdict | None:
     error = (report or {}).get("error")
     if not error:
         return None
-    reason = error.get("reason") or "Error"
+    reason = error.get("reason") or Reason.ERROR
     return Verdict(reason, error.get("message") or "", (report or {}).get("phase") == "ended", reason)
 
 

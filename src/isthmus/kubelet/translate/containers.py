@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.kubelet.slurm import annotations as notes
 from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.translate import actions, identity
@@ -16,6 +16,7 @@ from isthmus.kubelet.volumes import registry as volumes
 from isthmus.model.pod_inputs import Image, Object, Resolved
 from isthmus.podproto.expansion import constant, escape, expand_known
 from isthmus.podproto.plan import Container, Mount, Propagation
+from isthmus.podproto.reasons import Reason
 
 _TERMINATION = "/dev/termination-log"
 
@@ -35,7 +36,7 @@ def container(pod: Object, text: Object, demand: Demand, resolved: Resolved, hos
     """
     image = resolved.images.get(text.get("image", ""))
     if image is None:
-        raise UnreadyError(Unready.CONFIG, f"image {text.get('image')!r} is not ready; wait for it", text["name"])
+        raise UnreadyError(Reason.CONFIG, f"image {text.get('image')!r} is not ready; wait for it", text["name"])
     found = environment(pod, text, demand, resolved, hostname)
     limit_mib = memory_limit_mib(text)
     argv = _argv(text, image, found.known)
@@ -86,7 +87,7 @@ def _argv(text: Object, image: Image, known: Mapping[str, str]) -> tuple[str, ..
         words = words or [escape(word) for word in image.cmd]
     if not (command or words):
         message = "no command specified: the image has none; set command in the pod"
-        raise UnreadyError(Unready.CONFIG, message, text["name"])
+        raise UnreadyError(Reason.CONFIG, message, text["name"])
     return (*command, *words)
 
 
@@ -111,5 +112,5 @@ def _sub_path(text: Object, mount: Object, known: Mapping[str, str]) -> str | No
     path = constant(expand_known(mount["subPathExpr"], known))
     if path is None or "$(" in path or path.startswith("/") or ".." in path.split("/"):
         message = f"subPathExpr {mount['subPathExpr']!r} names no folder of the volume; use known variables only"
-        raise UnreadyError(Unready.CONFIG, message, text["name"])
+        raise UnreadyError(Reason.CONFIG, message, text["name"])
     return path

@@ -9,13 +9,14 @@ import base64
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.translate import downward, identity
 from isthmus.kubelet.translate.resources import Demand
 from isthmus.model.pod_inputs import Image, Object, Resolved
 from isthmus.podproto.expansion import escape, expand_known
 from isthmus.podproto.plan import Fact, Variable
+from isthmus.podproto.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ def _key(container: Object, source: Object, resolved: Resolved) -> str | None:
     if reference.get("optional"):
         return None
     message = f"couldn't find key {reference['key']} in {kind} {reference.get('name')!r}; add it, or make it optional"
-    raise UnreadyError(Unready.CONFIG, message, container["name"])
+    raise UnreadyError(Reason.CONFIG, message, container["name"])
 
 
 def _object(kind: str, reference: Object, known: Mapping[str, Object], container: Object) -> Object:
@@ -168,7 +169,7 @@ def _object(kind: str, reference: Object, known: Mapping[str, Object], container
     if reference.get("optional"):
         return {}
     message = f'{kind} "{name}" not found; create it in the namespace of the pod, or make it optional'
-    raise UnreadyError(Unready.CONFIG, message, container["name"])
+    raise UnreadyError(Reason.CONFIG, message, container["name"])
 
 
 def _text(data: str) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.model.image_accounts import Account
 from isthmus.model.pod_inputs import Image, Object
 from isthmus.podproto.plan import Capabilities, User
+from isthmus.podproto.reasons import Reason
 
 ALL = "ALL"
 # The profile that podman and its kin bring (Debian: golang-github-containers-common), and where a user puts his own.
@@ -61,7 +62,7 @@ def user(pod: Object, container: Object, image: Image) -> User | None:
     if context.get("runAsNonRoot") and (account is None or account.uid == 0):
         who = "the pod's runAsUser" if context.get("runAsUser") is not None else "its image"
         message = f"container has runAsNonRoot and {who} is root; set runAsUser to a number above 0"
-        raise UnreadyError(Unready.CONFIG, message, container["name"])
+        raise UnreadyError(Reason.CONFIG, message, container["name"])
     if account is None and gid is None and not groups:
         return None
     who_runs = account or Account("", 0, 0, "")
@@ -136,7 +137,7 @@ def _account(context: dict[str, Any], image: Image, container: str) -> Account |
 
 
 def _unknown(what: str, name: str, where: str, container: str) -> UnreadyError:
-    return UnreadyError(Unready.CONFIG, f"the image's {what} {name!r} is not in its {where} to a number", container)
+    return UnreadyError(Reason.CONFIG, f"the image's {what} {name!r} is not in its {where} to a number", container)
 
 
 def _number(stated: object, fallback: int) -> int:

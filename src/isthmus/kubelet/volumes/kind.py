@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from isthmus.kubelet.pods.unready import Unready, UnreadyError
+from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.kubelet.translate.resources import Demand
 from isthmus.model.pod_inputs import Object, Resolved, Wanted
 from isthmus.podproto.plan import File, Volume
+from isthmus.podproto.reasons import Reason
 
 NOTHING = Wanted(services=False)
 _MODE = 0o644
@@ -116,4 +117,4 @@ class Content(Kind):
 
 def missing(message: str) -> UnreadyError:
     """Return the error of a volume that names what is not there."""
-    return UnreadyError(Unready.MOUNT, message)
+    return UnreadyError(Reason.MOUNT, message)

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from isthmus.podproto import expansion
 from isthmus.podproto.plan import Action, Container, Probe, creating
+from isthmus.podproto.reasons import Reason
 from isthmus.supervisor import clock
 from isthmus.supervisor.containers import outputs, probes
 from isthmus.supervisor.containers.backoff import BackOff
@@ -209,7 +210,7 @@ class Runner:
     async def _pause(self, pause_s: float) -> None:
         if pause_s:
             why = f"back-off {pause_s:.0f}s restarting failed container={self.name}"
-            self._report.waiting(self.name, "CrashLoopBackOff", why)
+            self._report.waiting(self.name, Reason.CRASH_LOOP, why)
             await self._wishes.pause(pause_s)
         if self._wishes.is_held and not self._wishes.stop:
             # Why, the kubelet knows: it is his to find the image.
@@ -230,7 +231,7 @@ class Runner:
             self.sandbox = await open_sandbox(self._pod, self.container, target)
         except (StartError, seccomp.SeccompError) as error:
             self.log.close()
-            return Exit(_CANNOT_START, reason="ContainerCannotRun", message=str(error))
+            return Exit(_CANNOT_START, reason=Reason.CANNOT_RUN, message=str(error))
         try:
             return await self._run_program(self.sandbox, self.log)
         finally:
@@ -253,7 +254,7 @@ class Runner:
         except StartError as error:
             output.pipes.close_theirs()
             await output.close()
-            return Exit(_CANNOT_START, reason="StartError", message=str(error))
+            return Exit(_CANNOT_START, reason=Reason.START, message=str(error))
         memory = cgroups.memory_folder(process.pid)
         killed = cgroups.oom_kills(memory)
         output.begin()
@@ -269,7 +270,7 @@ class Runner:
         self.main = None
         ended = Exit.of_status(process.status.result())
         if cgroups.oom_kills(memory) > killed and (self._has_own_memory or ended.signal == signal.SIGKILL):
-            ended = Exit(ended.code, ended.signal, "OOMKilled")
+            ended = Exit(ended.code, ended.signal, Reason.OOM_KILLED)
         # What the program leaves behind ends with it, as with process 1 of a container elsewhere.
         sandbox.kill(spared=sandbox.keepers)
         await output.close()
@@ -315,7 +316,7 @@ class Runner:
         if hook is not None:
             why = await probes.failure(hook, self, POST_START_S)
             if why:
-                self._blamed = Exit(0, reason="PostStartHookError", message=f"postStart hook: {why}")
+                self._blamed = Exit(0, reason=Reason.POST_START, message=f"postStart hook: {why}")
                 self._end(self._pod.plan.grace_s)
                 return
         await self._watch("startup", None, started_s)
