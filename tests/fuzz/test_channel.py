@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from isthmus.kubelet.api import exec, stats
 from isthmus.kubelet.channel import ChannelServer, StreamEnded
 from isthmus.kubelet.credentials import Authority, server_context
-from isthmus.kubelet.pods import replacing
+from isthmus.kubelet.pods.decision import replacing
 from isthmus.kubelet.pods.store import Store
 from isthmus.kubelet.status import events
 from isthmus.kubelet.status import pod as status

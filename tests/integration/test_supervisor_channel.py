@@ -3,7 +3,7 @@
 import json
 import time
 
-from isthmus.kubelet.pods.state import Pauses
+from isthmus.kubelet.pods.decision.state import Pauses
 from tests.support.fakes.kubelet import Kubelet, wait_for_log
 from tests.support.files import certificates
 from tests.support.pods.plans import container, plan

@@ -46,10 +46,10 @@ from isthmus.kubelet.objects.claims import Claims
 from isthmus.kubelet.objects.config import Config
 from isthmus.kubelet.objects.services import Services
 from isthmus.kubelet.objects.tokens import Tokens
+from isthmus.kubelet.pods.decision.state import Pauses
 from isthmus.kubelet.pods.gates import Gates
 from isthmus.kubelet.pods.manager import Pods
 from isthmus.kubelet.pods.parts import Address, Parts
-from isthmus.kubelet.pods.state import Pauses
 from isthmus.kubelet.pods.store import PodFolder, Store
 from isthmus.kubelet.settings import SettingsError, Told
 from isthmus.kubelet.slurm.feed import Feed

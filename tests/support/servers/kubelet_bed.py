@@ -16,7 +16,7 @@ from typing import Any
 from isthmus.images.errors import UnknownImageError
 from isthmus.images.place import Place
 from isthmus.kubelet.main import Kubelet
-from isthmus.kubelet.pods.state import Pauses
+from isthmus.kubelet.pods.decision.state import Pauses
 from isthmus.kubelet.settings import Told
 from isthmus.model.images import Pulled, Reference
 from isthmus.model.network import Driver

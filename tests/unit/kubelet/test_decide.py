@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.kubelet.pods import actions
-from isthmus.kubelet.pods.decide import decide
-from isthmus.kubelet.pods.state import Held, Link, Pauses, PodState, Prepared, Stop
+from isthmus.kubelet.pods.decision import actions
+from isthmus.kubelet.pods.decision.decide import decide
+from isthmus.kubelet.pods.decision.state import Held, Link, Pauses, PodState, Prepared, Stop
 from isthmus.kubelet.translate import pod as translate
 from isthmus.model.pod_job import JobState
 from tests.support.pods.objects import SETTINGS, container, pod, resolved

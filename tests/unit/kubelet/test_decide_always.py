@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from isthmus.kubelet.pods import actions
-from isthmus.kubelet.pods.decide import decide
-from isthmus.kubelet.pods.state import FINAL, Held, Link, PodState, Prepared, Stop
+from isthmus.kubelet.pods.decision import actions
+from isthmus.kubelet.pods.decision.decide import decide
+from isthmus.kubelet.pods.decision.state import FINAL, Held, Link, PodState, Prepared, Stop
 from isthmus.kubelet.translate import pod as translate
 from isthmus.model.pod_job import JobState, SlurmJob
 from tests.support.pods.objects import SETTINGS, container, pod, resolved

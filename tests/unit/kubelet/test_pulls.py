@@ -8,7 +8,7 @@ import pytest
 
 from isthmus.kubelet.images.manager import ImageWaitError
 from isthmus.kubelet.images.pulls import Pulls, needs
-from isthmus.kubelet.pods.state import Pauses
+from isthmus.kubelet.pods.decision.state import Pauses
 from isthmus.model.pod_inputs import Image, ImageState
 from tests.support.pods.objects import container, pod
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.kubelet.pods.replacing import changed, is_current
+from isthmus.kubelet.pods.decision.replacing import changed, is_current
 from isthmus.kubelet.translate import pod as translate
 from tests.support.pods.objects import container, pod, resolved
 from tests.support.pods.statuses import ended, report, running, status, waiting

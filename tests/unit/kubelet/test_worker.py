@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from isthmus.kubelet.pods.state import Pauses
+from isthmus.kubelet.pods.decision.state import Pauses
 from isthmus.kubelet.pods.worker import Worker
 from tests.support.pods.objects import SETTINGS, container, pod
 

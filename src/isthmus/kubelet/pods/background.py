@@ -15,9 +15,10 @@ from isthmus.clients.kube.api import KubeError, Object
 from isthmus.kubelet.channel import Connection
 from isthmus.kubelet.images.manager import ImageWaitError
 from isthmus.kubelet.images.pulls import Pulls, needs
-from isthmus.kubelet.pods import actions, starting
-from isthmus.kubelet.pods.actions import Peer, Work
-from isthmus.kubelet.pods.decide import publish
+from isthmus.kubelet.pods import starting
+from isthmus.kubelet.pods.decision import actions
+from isthmus.kubelet.pods.decision.actions import Peer, Work
+from isthmus.kubelet.pods.decision.decide import publish
 from isthmus.kubelet.pods.memory import Memory
 from isthmus.kubelet.pods.parts import Parts
 from isthmus.kubelet.pods.starting import NeverError, NotYetError

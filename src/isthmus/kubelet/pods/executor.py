@@ -17,12 +17,13 @@ from isthmus.clients.kube.api import ConflictError, NotFoundError, Object
 from isthmus.clients.slurm.pod_jobs import NoAnswerError
 from isthmus.kubelet.admit import pod as refusals
 from isthmus.kubelet.channel import Connection
-from isthmus.kubelet.pods import actions, starting
-from isthmus.kubelet.pods.actions import Action
+from isthmus.kubelet.pods import starting
+from isthmus.kubelet.pods.decision import actions
+from isthmus.kubelet.pods.decision.actions import Action
+from isthmus.kubelet.pods.decision.state import Link, Stop
 from isthmus.kubelet.pods.memory import Memory
 from isthmus.kubelet.pods.parts import Parts
 from isthmus.kubelet.pods.starting import NeverError, NotYetError
-from isthmus.kubelet.pods.state import Link, Stop
 from isthmus.kubelet.status import conditions, events
 from isthmus.kubelet.status import pod as status
 from isthmus.kubelet.status.event_reasons import EventReason

@@ -12,8 +12,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from isthmus.kubelet.pods.actions import Peer, Work
-from isthmus.kubelet.pods.state import Held, Pauses, PodState
+from isthmus.kubelet.pods.decision.actions import Peer, Work
+from isthmus.kubelet.pods.decision.state import Held, Pauses, PodState
 from isthmus.model.pod_inputs import ImageState, Object, Settings
 
 

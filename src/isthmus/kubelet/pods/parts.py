@@ -10,7 +10,7 @@ from isthmus.kubelet.images.manager import Images
 from isthmus.kubelet.objects.claims import Claims
 from isthmus.kubelet.objects.config import Config
 from isthmus.kubelet.objects.services import Services
-from isthmus.kubelet.pods.state import Pauses
+from isthmus.kubelet.pods.decision.state import Pauses
 from isthmus.kubelet.pods.store import Store
 from isthmus.kubelet.slurm.jobs import Jobs
 from isthmus.kubelet.status.recorder import Recorder

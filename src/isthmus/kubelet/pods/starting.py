@@ -18,8 +18,8 @@ from isthmus.clients.slurm.pod_jobs import RefusedError
 from isthmus.kubelet.admit import pod as refusals
 from isthmus.kubelet.admit import runtime_classes
 from isthmus.kubelet.images.pulls import Pulls, Show
+from isthmus.kubelet.pods.decision.state import Prepared
 from isthmus.kubelet.pods.parts import Parts
-from isthmus.kubelet.pods.state import Prepared
 from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.kubelet.slurm import flags, script
 from isthmus.kubelet.status import pod as status

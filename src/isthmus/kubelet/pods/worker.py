@@ -14,13 +14,13 @@ from typing import Any
 
 from isthmus.clients.kube.api import KubeError, Object
 from isthmus.kubelet.channel import Connection
-from isthmus.kubelet.pods.actions import Decision, Join, Replace, Work
 from isthmus.kubelet.pods.background import Background
-from isthmus.kubelet.pods.decide import decide
+from isthmus.kubelet.pods.decision.actions import Decision, Join, Replace, Work
+from isthmus.kubelet.pods.decision.decide import decide
+from isthmus.kubelet.pods.decision.state import Link
 from isthmus.kubelet.pods.executor import Executor
 from isthmus.kubelet.pods.memory import Memory
 from isthmus.kubelet.pods.parts import Parts
-from isthmus.kubelet.pods.state import Link
 from isthmus.kubelet.status import events
 from isthmus.kubelet.status.event_reasons import EventReason
 from isthmus.kubelet.status.events import Kind

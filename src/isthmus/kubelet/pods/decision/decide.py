@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from isthmus.kubelet.admit import containers as refusals
-from isthmus.kubelet.pods import actions, replacing, verdict
-from isthmus.kubelet.pods.actions import Action, Decision, Work
-from isthmus.kubelet.pods.state import FINAL, Link, PodState
-from isthmus.kubelet.pods.stopping import given_s, grace_s
+from isthmus.kubelet.pods import verdict
+from isthmus.kubelet.pods.decision import actions, replacing
+from isthmus.kubelet.pods.decision.actions import Action, Decision, Work
+from isthmus.kubelet.pods.decision.state import FINAL, Link, PodState
+from isthmus.kubelet.pods.decision.stopping import given_s, grace_s
 from isthmus.kubelet.status import pod as status
 
 # How soon to look again at a pod that is being stopped.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from isthmus.kubelet.pods.actions import Peer, Work
+from isthmus.kubelet.pods.decision.actions import Peer, Work
 from isthmus.model.pod_inputs import ImageState, Object, Settings
 from isthmus.model.pod_job import SlurmJob
 from isthmus.podproto.plan import Plan
