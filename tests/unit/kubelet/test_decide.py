@@ -72,11 +72,11 @@ def link(**changes):
     [
         (replace(PENDING, is_watched=False), ([actions.Watch()], set())),
         (replace(PENDING, others=("11", "13")), ([actions.Cancel("11"), actions.Cancel("13")], set())),
-        (link(job="11", is_attached=False), ([actions.Reject()], set())),
-        (link(is_attached=False), ([actions.Attach()], set())),
+        (link(job="11", is_attached=False), ([actions.Reject("supervisor")], set())),
+        (link(is_attached=False), ([actions.Attach("supervisor")], set())),
         (LINKED, ([], set())),
         (link(has_plan=False, is_greeted=False), ([], {actions.Greet("supervisor"), actions.Prepare("c1")})),
-        (replace(link(has_plan=False), prepared=PREPARED), ([actions.SendPlan(PLAN)], set())),
+        (replace(link(has_plan=False), prepared=PREPARED), ([actions.SendPlan("supervisor", PLAN)], set())),
         (replace(link(has_plan=False, is_greeted=False), prepared=PREPARED), ([], {actions.Greet("supervisor")})),
         (replace(link(has_plan=False), prepared=replace(PREPARED, plan=None)), ([], {actions.Prepare("c1")})),
         (replace(link(has_plan=False), held=Held(101.0)), ([], set())),
@@ -103,10 +103,10 @@ STOPPED = Stop(105.0)
     ("state", "wanted"),
     [
         (LINKED, [actions.BeginStop()]),
-        (replace(LINKED, stop=STOPPED), [actions.TellStop(30, 30)]),
+        (replace(LINKED, stop=STOPPED), [actions.TellStop("supervisor", 30, 30)]),
         (replace(LINKED, stop=Stop(105.0, ("supervisor", 30))), []),
-        (replace(LINKED, stop=Stop(105.0, ("supervisor", 60))), [actions.TellStop(30, 30)]),
-        (replace(LINKED, stop=Stop(105.0, ("another", 30))), [actions.TellStop(30, 30)]),
+        (replace(LINKED, stop=Stop(105.0, ("supervisor", 60))), [actions.TellStop("supervisor", 30, 30)]),
+        (replace(LINKED, stop=Stop(105.0, ("another", 30))), [actions.TellStop("supervisor", 30, 30)]),
         (replace(LINKED, stop=Stop(100.0, ("supervisor", 30))), [actions.Cancel("12")]),
         (replace(RUNNING, stop=STOPPED), []),
         (replace(RUNNING, stop=Stop(100.0)), [actions.Cancel("12")]),
@@ -122,13 +122,13 @@ def test_deleted_pod_is_brought_to_its_end(state, wanted):
 
 
 def test_pod_that_the_api_has_no_more_has_no_grace():
-    assert done(gone(replace(LINKED, stop=STOPPED)))[0] == [actions.TellStop(0, 0)]
+    assert done(gone(replace(LINKED, stop=STOPPED)))[0] == [actions.TellStop("supervisor", 0, 0)]
     assert shown(gone(LINKED)) is None
 
 
 def test_deleted_pod_gets_no_plan():
     assert done(deleted(replace(link(has_plan=False), stop=STOPPED, prepared=PREPARED)))[0] == [
-        actions.TellStop(30, 30)
+        actions.TellStop("supervisor", 30, 30)
     ]
 
 

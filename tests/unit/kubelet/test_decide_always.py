@@ -113,16 +113,16 @@ class World:
     def talk(self, action):
         link = self.state.link
         match action:
-            case actions.Reject():
+            case actions.Reject(_):
                 self.note(link=None)
-            case actions.Attach():
+            case actions.Attach(_):
                 self.note(link=replace(link, is_attached=True))
-            case actions.SendPlan():
+            case actions.SendPlan(_, _):
                 self.plans.append(link.job)
                 self.note(link=replace(link, has_plan=True), prepared=None)
             case actions.BeginStop():
                 self.note(stop=Stop(self.clock_s + 5))
-            case actions.TellStop(left_s, whole_s):
+            case actions.TellStop(_, left_s, whole_s):
                 self.note(stop=Stop(self.clock_s + left_s + 15, (link.peer, whole_s)))
             case actions.RefuseContainer(name, _):
                 self.note(refused=self.state.refused | {name})

@@ -20,7 +20,7 @@ from isthmus.kubelet.channel import Connection
 from isthmus.kubelet.pods import starting
 from isthmus.kubelet.pods.decision import actions
 from isthmus.kubelet.pods.decision.actions import Action
-from isthmus.kubelet.pods.decision.state import Link, Stop
+from isthmus.kubelet.pods.decision.state import Stop
 from isthmus.kubelet.pods.memory import Memory
 from isthmus.kubelet.pods.parts import Parts
 from isthmus.kubelet.pods.starting import NeverError, NotYetError
@@ -52,10 +52,7 @@ class Executor:
             OSError: the home did not.
         """
         if isinstance(action, actions.OfSupervisor):
-            link = self._memory.kept.link
-            # One that has gone meanwhile is told nothing.
-            if link is not None:
-                await self._talk(action, link)
+            await self._talk(action)
             return
         match action:
             case actions.Adopt():
@@ -106,13 +103,15 @@ class Executor:
             self._tell(event.kind, event.reason, event.message, event.place)
         self._memory.note_pod(answer)
 
-    async def _talk(self, action: actions.OfSupervisor, link: Link) -> None:
-        """Do what concerns the supervisor that is there."""
-        state, connection = self._memory.kept, link.peer
+    async def _talk(self, action: actions.OfSupervisor) -> None:
+        """Do what concerns a supervisor; to one that has gone nothing is said."""
+        state, connection = self._memory.kept, action.peer
         assert isinstance(connection, Connection)  # noqa: S101  for mypy: `actions` is pure
         match action:
             case actions.Reject():
-                _log.warning("job %s is not that of pod %s, which is %s", link.job, self._memory.uid, state.number)
+                _log.warning(
+                    "job %s is not that of pod %s, which is %s", connection.job, self._memory.uid, state.number
+                )
                 # Slurm says which jobs are the pod's, not who calls: one too many is cancelled when Slurm shows it.
                 connection.close()
                 self._parts.jobs.hurry()
@@ -123,12 +122,12 @@ class Executor:
                 if not state.pod["spec"].get("hostNetwork"):
                     self._parts.services.begin(connection)
                 self._memory.note_link(connection, is_attached=True)
-            case actions.SendPlan(plan):
+            case actions.SendPlan(_, plan):
                 await connection.send(starting.plan_json(plan, connection.version))
                 # It holds secrets, and is not asked for again.
                 self._memory.note(prepared=None)
                 self._memory.note_link(connection, has_plan=True)
-            case actions.TellStop(left_s, whole_s):
+            case actions.TellStop(_, left_s, whole_s):
                 await connection.send({"type": "stop", "grace_s": left_s})
                 at_s = time.monotonic() + left_s + self._parts.pauses.margin
                 self._memory.note(stop=Stop(at_s, (connection, whole_s)))

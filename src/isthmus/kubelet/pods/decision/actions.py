@@ -49,12 +49,24 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Send a supervisor away that is none of the pod's job."""
+    """Send a supervisor away that is none of the pod's job.
+
+    Attributes:
+        peer: the supervisor.
+    """
+
+    peer: Peer
 
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """Take a supervisor as the pod's."""
+    """Take a supervisor as the pod's.
+
+    Attributes:
+        peer: the supervisor.
+    """
+
+    peer: Peer
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +74,11 @@ class SendPlan:
     """Tell the supervisor what to run.
 
     Attributes:
+        peer: the supervisor.
         plan: of the pod, as it is now.
     """
 
+    peer: Peer
     plan: Plan
 
 
@@ -91,10 +105,12 @@ class TellStop:
     """Tell the supervisor to stop.
 
     Attributes:
+        peer: the supervisor.
         left_s: what is left of the grace period.
         whole_s: of which this is the rest.
     """
 
+    peer: Peer
     left_s: int
     whole_s: int
 
@@ -120,7 +136,7 @@ class Remove:
     """Remove the pod's files, then its object."""
 
 
-# What only a supervisor that is connected can be asked.
+# What is said to a supervisor: to the one that it was decided of, though another may have come meanwhile.
 OfSupervisor = Reject | Attach | SendPlan | TellStop
 Action = (
     OfSupervisor | Adopt | Retry | Submit | Watch | Cancel | RefuseContainer | BeginStop | Finish | Publish | Remove

@@ -75,9 +75,9 @@ def _with_job(state: PodState) -> Decision:
     look_in_s = min(_IDLE_S, _overdue_in_s(state))
     link = state.link
     if link and link.job != state.number:
-        taken.append(actions.Reject())
+        taken.append(actions.Reject(link.peer))
     elif link and not link.is_attached:
-        taken.append(actions.Attach())
+        taken.append(actions.Attach(link.peer))
     elif link:
         for one in (*_planning(state, link), *_containers(state, link)):
             if isinstance(one, Work):
@@ -113,7 +113,7 @@ def _planning(state: PodState, link: Link) -> Iterator[Action | Work]:
     plan = state.prepared.plan if state.prepared else None
     if plan is not None and replacing.is_current(plan, state.pod):
         if link.is_greeted:
-            yield actions.SendPlan(plan)
+            yield actions.SendPlan(link.peer, plan)
     elif state.held is None:
         yield actions.Prepare(link.node)
     elif state.held.until_s <= state.now_s:
@@ -153,11 +153,12 @@ def _stopping(state: PodState) -> tuple[list[Action], float]:
         return [actions.Cancel(state.number)] if is_due else [], _LOOK_S
     link, whole_s = state.link, 0 if state.is_gone else given_s(state.pod)
     if link and link.is_attached and (stop.told is None or stop.told[0] != link.peer or whole_s < stop.told[1]):
-        return [actions.TellStop(0 if state.is_gone else grace_s(state.pod, state.now), whole_s)], _LOOK_S
-    left_s = stop.cancel_at_s - state.now_s
-    if left_s <= 0:
+        left_s = 0 if state.is_gone else grace_s(state.pod, state.now)
+        return [actions.TellStop(link.peer, left_s, whole_s)], _LOOK_S
+    due_s = stop.cancel_at_s - state.now_s
+    if due_s <= 0:
         return [actions.Cancel(state.number)], _LOOK_S
-    return [], min(left_s, _LOOK_S) if stop.told else left_s
+    return [], min(due_s, _LOOK_S) if stop.told else due_s
 
 
 def _overdue_in_s(state: PodState) -> float:
