@@ -15,6 +15,7 @@ WALKS = {
     "roles/bundle/vars/main.yml": "used while a bundle is made, where a run has a node of each kind",
     "roles/etcd/vars/main.yml": "the members of etcd, an odd handful, on themselves",
     "roles/join/vars/main.yml": "in a task that is run_once",
+    "roles/network/tasks/install.yml": "run_once",
     "roles/network/tasks/plugin/verify.yml": "run_once",
     "roles/network/tasks/preflight.yml": "run_once",
     "roles/network/vars/main.yml": "the members of etcd, and hosts outside group network",

@@ -14,8 +14,15 @@ from ansible.module_utils.basic import AnsibleModule
 
 CONF = Path("/etc/slurm")
 ALTERNATIVES = Path("/etc/alternatives")
+PREFERENCES = Path("/etc/apt/preferences.d/isthmus-slurm")
 HARDWARE = Path("/var/lib/isthmus/slurm/hardware.json")
 OPENMPI = Path("/etc/openmpi/openmpi-mca-params.conf")
+SOURCE = "slurm-wlm"
+QUESTION = [
+    "dpkg-query",
+    "--show",
+    "--showformat=${source:Package} ${Package} ${Version} ${db:Status-Want} ${db:Status-Status}\\n",
+]
 
 
 def protected(path: Path) -> str:
@@ -42,6 +49,16 @@ def text(path: Path) -> str:
     return path.read_text() if path.is_file() else ""
 
 
+def packages(told: str) -> dict[str, Any]:
+    """Version of the host's Slurm, "" for none, and those of its packages that apt may move."""
+    lines = (line.split() for line in told.splitlines() if line.startswith(f"{SOURCE} "))
+    installed = {name: (version, want) for _, name, version, want, status in lines if status == "installed"}
+    return {
+        "version": next(iter(sorted(version for version, _ in installed.values())), ""),
+        "loose": sorted(name for name, (_, want) in installed.items() if want != "hold"),
+    }
+
+
 def hardware(path: Path) -> dict[str, Any]:
     """What the controller has recorded of its nodes; nothing on other hosts.
 
@@ -61,9 +78,11 @@ def _name(lookup: Callable[[], str], number: int) -> str:
         return str(number)
 
 
-def state(secrets: Iterable[str], alternatives: Iterable[str]) -> dict[str, Any]:
-    """All of it, by name."""
+def state(secrets: Iterable[str], alternatives: Iterable[str], told: str) -> dict[str, Any]:
+    """All of it, by name; `told` is dpkg's answer."""
     return {
+        **packages(told),
+        "pinned": PREFERENCES.exists(),
         "live": (CONF / "slurmdbd.conf").exists(),
         "secrets": {path: protected(Path(path)) for path in secrets},
         "alternatives": {name: alternative(name) for name in alternatives},
@@ -76,8 +95,9 @@ def main() -> None:
     """Look."""
     names = {"type": "list", "elements": "str", "default": []}
     module = AnsibleModule({"secrets": names, "alternatives": names}, supports_check_mode=True)
+    _, told, _ = module.run_command(QUESTION) if module.get_bin_path(QUESTION[0]) else (0, "", "")
     try:
-        found = state(module.params["secrets"], module.params["alternatives"])
+        found = state(module.params["secrets"], module.params["alternatives"], told)
     except ValueError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, **found)

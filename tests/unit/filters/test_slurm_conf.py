@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isthmus.filters.errors import InputError
-from isthmus.filters.slurm.conf import slurm_conf, slurm_settings
+from isthmus.filters.slurm.conf import slurm_conf, slurm_settings, slurm_widened
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,9 @@ def test_conf_keeps_the_order() -> None:
 def test_conf_refuses(key: str, value: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
         slurm_conf({key: value})
+
+
+def test_timeouts_are_raised_for_an_upgrade_and_never_lowered() -> None:
+    settings = {"SlurmdTimeout": 20, "SlurmctldTimeout": 4000, "A": 1}
+    assert slurm_widened(settings, 1800) == {"SlurmdTimeout": 1800, "SlurmctldTimeout": 4000, "A": 1}
+    assert slurm_widened(settings, 0) == settings

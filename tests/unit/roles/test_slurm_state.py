@@ -38,6 +38,13 @@ def test_live_controller_is_told(module, tmp_path):
     assert told["alternatives"] == {"mpi": "/usr/bin/mpicc.openmpi"}
 
 
+def test_packages_of_slurm_are_told_with_those_that_apt_may_move(module):
+    rows = ["slurm-wlm slurmd 24.11.5-4 hold", "slurm-wlm sackd 24.11.5-4 install", "munge munge 1 install"]
+    told = "".join(f"{row} installed\n" for row in rows)
+    assert module.packages(told) == {"version": "24.11.5-4", "loose": ["sackd"]}
+    assert module.packages("") == {"version": "", "loose": []}
+
+
 def test_recorded_hardware_is_told(module, tmp_path):
     assert ansible_modules.run(module)["hardware"] == {}
     (tmp_path / "hardware.json").write_text('{"c1": {"memtotal_mb": 8000}}')

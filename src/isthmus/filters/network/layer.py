@@ -85,6 +85,11 @@ def network_plugin_key(folder: str, slurm: str, release: str) -> str:
     return digest.hexdigest()[:_KEY_DIGITS]
 
 
+def network_plugin_slurms(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return each Slurm that hosts have, once, as `sinfo --version` tells; a host without one has none yet."""
+    return list(dict.fromkeys(told for host in hosts if (told := hostvars[host]["__network_state"]["slurm"])))
+
+
 def network_plugin_words(
     default: str, partitions: Mapping[str, str], users: Mapping[str, str], timeout_s: int
 ) -> list[str]:
@@ -219,6 +224,7 @@ FILTERS: dict[str, Callable[..., object]] = {
     "network_plugin_is_due": network_plugin_is_due,
     "network_prolog_problem": network_prolog_problem,
     "network_plugin_key": network_plugin_key,
+    "network_plugin_slurms": network_plugin_slurms,
     "network_plugin_words": network_plugin_words,
     "network_rules": network_rules,
 }

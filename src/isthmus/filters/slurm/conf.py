@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from isthmus.filters.errors import InputError
 
 OMIT = "omit"
+_TIMEOUTS = ("SlurmctldTimeout", "SlurmdTimeout")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -33,6 +34,12 @@ def slurm_settings(defaults: Mapping[str, object], extra: Mapping[str, object]) 
             raise InputError(f"{first} and {key} are the same key to Slurm", "keep one of them")
         merged[spelling.get(key.lower(), key)] = value
     return {key: value for key, value in merged.items() if value != OMIT}
+
+
+def slurm_widened(settings: Mapping[str, object], seconds: int) -> dict[str, object]:
+    """Raise how long daemons may be away before jobs are given up: while an upgrade restarts them; 0 leaves them."""
+    wide = {key: max(seconds, int(str(settings.get(key, 0)))) for key in _TIMEOUTS} if seconds else {}
+    return slurm_settings(settings, wide)
 
 
 def slurm_conf(settings: Mapping[str, object]) -> str:

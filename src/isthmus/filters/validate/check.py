@@ -25,6 +25,7 @@ from isthmus.filters.validate.layers.parallelcluster import parallelcluster_prob
 from isthmus.filters.validate.layers.registry import registry_problems
 from isthmus.filters.validate.layers.setuid import setuid_problems
 from isthmus.filters.validate.layers.slurm import slurm_problems
+from isthmus.filters.validate.layers.upgrade import upgrade_problems
 from isthmus.filters.validate.names import name_problems
 from isthmus.filters.validate.shapes import shape_problems
 from isthmus.filters.validate.site import Site
@@ -65,6 +66,7 @@ def _problems(site: Site) -> Iterator[str]:
         yield from name_problems(site)
         yield from user_problems(site)
         yield from slurm_problems(site)
+        yield from upgrade_problems(site)
         yield from apptainer_problems(site)
         yield from setuid_problems(site)
         yield from artifact_problems(site)

@@ -1,0 +1,155 @@
+"""The module `installed_versions`: what a host has of Slurm, etcd and Kubernetes, and what it runs of that.
+
+It changes nothing. A daemon counts as current when it runs of the files that are there: after a package was unpacked,
+the program of a process that began before is one that was removed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from collections.abc import Callable, Iterable
+from functools import cmp_to_key
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+PROC = Path("/proc")
+DAEMONS = ("slurmctld", "slurmdbd", "slurmd", "sackd")
+SOURCE = "slurm-wlm"
+QUESTION = [
+    "dpkg-query",
+    "--show",
+    "--showformat=${source:Package} ${Package} ${Version} ${db:Status-Want} ${db:Status-Status}\\n",
+]
+# What `slurmdbd -u` ends with.
+CONVERTED, DUE = 0, 1
+WIDENED = "# Widened for an upgrade."
+NODE = re.compile(r"^NodeName=(\S+)", re.MULTILINE)
+ETCD_VERSION = re.compile(r'^etcd_server_version\{server_version="([^"]+)"\} 1', re.MULTILINE)
+GONE = " (deleted)"
+
+
+def packages(told: str) -> list[tuple[str, str, bool]]:
+    """Name, version and whether it is held, of each package of Slurm that is installed."""
+    lines = (line.split() for line in told.splitlines() if line.startswith(f"{SOURCE} "))
+    return [(name, version, want == "hold") for _, name, version, want, status in lines if status == "installed"]
+
+
+def current(proc: Path) -> list[str]:
+    """Daemons that run of the program that is there; a stepd is a slurmd's child of another name."""
+    found: dict[str, list[bool]] = {}
+    for process in proc.iterdir():
+        try:
+            program = str((process / "exe").readlink()) if process.name.isdecimal() else ""
+        except OSError:
+            continue
+        name = program.removesuffix(GONE).rpartition("/")[2]
+        if name in DAEMONS:
+            found.setdefault(name, []).append(not program.endswith(GONE))
+    return sorted(name for name, states in found.items() if all(states))
+
+
+def nodes(shown: str) -> dict[str, dict[str, str]]:
+    """Version and reason of each node, as `scontrol --oneliner show nodes` tells."""
+    found = {}
+    for line in shown.splitlines():
+        if name := NODE.match(line):
+            version = re.search(r" Version=(\S+)", line)
+            reason = re.search(r" Reason=(.*?)(?: \[\S+@\S+\])?(?: Comment=|\s*$)", line)
+            found[name[1]] = {"version": version[1] if version else "", "reason": reason[1] if reason else ""}
+    return found
+
+
+def text(path: str) -> str:
+    """A file's text, "" for none."""
+    file = Path(path)
+    return file.read_text(errors="replace") if file.is_file() else ""
+
+
+def kubernetes(settings: str) -> str:
+    """Version of the API server that `isthmus up` would start, "" for none."""
+    try:
+        return str(json.loads(settings or "{}").get("versions", {}).get("kube-apiserver", "")).removeprefix("v")
+    except (ValueError, AttributeError):
+        return ""
+
+
+def etcd(url: str) -> str:
+    """Version of the member that runs here, "" for none or one that does not answer."""
+    if not url:
+        return ""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(url, timeout=5) as answer:
+            found = ETCD_VERSION.search(answer.read().decode())
+    except OSError:
+        return ""
+    return found[1] if found else ""
+
+
+class Asker:
+    """Runs programs on this host."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self.module = module
+
+    def answer(self, *command: str) -> str:
+        """What a program prints, "" where it is not there or fails."""
+        if not self.module.get_bin_path(command[0]):
+            return ""
+        code, out, _ = self.module.run_command(list(command))
+        return "" if code else str(out)
+
+    def database(self) -> str:
+        """Whether accounting's tables are those of the slurmdbd that is installed."""
+        if not self.module.get_bin_path("slurmdbd"):
+            return "none"
+        code, _, _ = self.module.run_command(["runuser", "--user=slurm", "--", "/usr/sbin/slurmdbd", "-u"])
+        return {CONVERTED: "current", DUE: "due"}.get(code, "unreadable")
+
+    def is_newer(self, one: str, other: str) -> bool:
+        """Tell whether a Debian version is newer than another."""
+        code, _, _ = self.module.run_command(["dpkg", "--compare-versions", one, "gt", other])
+        return code == 0
+
+    def slurm(self) -> dict[str, Any]:
+        """Its packages: the oldest version among them, the newest, and whether apt may move none."""
+        found = packages(self.answer(*QUESTION))
+        ordered = ordered_versions({version for _, version, _ in found}, self.is_newer)
+        return {
+            "oldest": ordered[0] if ordered else "",
+            "newest": ordered[-1] if ordered else "",
+            "held": all(held for _, _, held in found),
+            "packages": {name: version for name, version, _ in found},
+        }
+
+    def state(self, etcd_url: str, is_controller: bool) -> dict[str, Any]:
+        """All of it, by name."""
+        return {
+            "slurm": self.slurm(),
+            "current": current(PROC),
+            "database": self.database() if is_controller else "none",
+            "widened": WIDENED in text("/etc/slurm/slurm.conf").splitlines(),
+            "nodes": nodes(self.answer("scontrol", "--all", "--oneliner", "show", "nodes")) if is_controller else {},
+            "etcd": etcd(etcd_url),
+            "kubernetes": kubernetes(text("/etc/isthmus/kubernetes.json")),
+        }
+
+
+def ordered_versions(versions: Iterable[str], is_newer: Callable[[str, str], bool]) -> list[str]:
+    """Versions, the oldest first."""
+    return sorted(versions, key=cmp_to_key(lambda one, other: 1 if is_newer(one, other) else -1))
+
+
+def main() -> None:
+    """Look."""
+    options = {"etcd": {"type": "str", "default": ""}, "controller": {"type": "bool", "default": False}}
+    module = AnsibleModule(options, supports_check_mode=True)
+    module.exit_json(changed=False, **Asker(module).state(module.params["etcd"], module.params["controller"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""The module `slurm_convert`: accounting's tables become those of the slurmdbd that is installed.
+
+slurmdbd converts at its start, which can take an hour on a large site and must not be cut by a service's time limit.
+So it runs in the foreground, as its guide asks, with a limit of its own; `slurmdbd -u` judges. What it says goes to a
+file, which can be followed. Jobs are counted before and after: a conversion that loses some is no success.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+
+DAEMON = "/usr/sbin/slurmdbd"
+CONVERTED, DUE = 0, 1
+LAST_LINES = 20
+
+
+class ConversionError(Exception):
+    """The tables are not converted."""
+
+
+def last(log: Path) -> str:
+    """The end of the log."""
+    return "\n".join(log.read_text(errors="replace").splitlines()[-LAST_LINES:]) if log.exists() else ""
+
+
+class Conversion:
+    """One conversion on this host."""
+
+    def __init__(self, module: AnsibleModule) -> None:
+        self.module = module
+        self.log = Path(module.params["log"])
+
+    def state(self) -> int:
+        """What `slurmdbd -u` says.
+
+        Raises:
+            ConversionError: it cannot read the database.
+        """
+        code, out, error = self.module.run_command(["runuser", "--user=slurm", "--", DAEMON, "-u"])
+        if code not in (CONVERTED, DUE):
+            raise ConversionError(f"`slurmdbd -u` cannot read the database: {(error or out).strip()}")
+        return int(code)
+
+    def jobs(self) -> int:
+        """How many jobs accounting knows."""
+        tables = f"{self.module.params['cluster']}_job_table"
+        question = f"SELECT COUNT(*) FROM `{self.module.params['database']}`.`{tables}`"  # noqa: S608
+        _, out, _ = self.module.run_command(
+            ["mariadb", "--batch", "--skip-column-names", f"--execute={question}"], check_rc=True
+        )
+        return int(out)
+
+    def convert(self) -> None:
+        """Run slurmdbd until it has converted.
+
+        Raises:
+            ConversionError: it ended, or took too long.
+        """
+        end = time.monotonic() + self.module.params["limit_s"]
+        # Itself as slurm: runuser(1) kills its child two seconds after it was asked to end.
+        as_slurm: dict[str, Any] = {"user": "slurm", "group": "slurm", "extra_groups": []}
+        with self.log.open("wb") as log:
+            daemon = subprocess.Popen([DAEMON, "-D", "-v"], stdout=log, stderr=log, **as_slurm)  # noqa: S603
+            try:
+                self._wait(daemon, end)
+            finally:
+                daemon.terminate()
+                daemon.wait(60)
+
+    def _wait(self, daemon: subprocess.Popen[bytes], end: float) -> None:
+        while self.state() != CONVERTED:
+            if daemon.poll() is not None:
+                raise ConversionError(f"slurmdbd ended with status {daemon.returncode}")
+            if time.monotonic() > end:
+                raise ConversionError(f"it has not ended after {self.module.params['limit_s']} s (slurm_conversion_s)")
+            time.sleep(1)
+
+
+def main() -> None:
+    """Convert where that is due."""
+    text = {"type": "str", "required": True}
+    options = {
+        "cluster": text,
+        "database": text,
+        "limit_s": {"type": "int", "required": True},
+        "log": {"type": "path", "required": True},
+    }
+    module = AnsibleModule(options, supports_check_mode=False)
+    conversion, begun = Conversion(module), time.monotonic()
+    try:
+        if conversion.state() == CONVERTED:
+            module.exit_json(changed=False)
+        before = conversion.jobs()
+        conversion.convert()
+        if (after := conversion.jobs()) != before:
+            raise ConversionError(f"accounting had {before} jobs before, and has {after} now")
+    except (ConversionError, OSError, subprocess.SubprocessError) as error:
+        module.fail_json(
+            msg=f"accounting was not converted: {error}; the end of {conversion.log}:\n{last(conversion.log)}"
+        )
+    module.exit_json(changed=True, jobs=before, seconds=round(time.monotonic() - begun, 1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,170 @@
+"""The module `slurm_debs`: the packages of the Slurm that is here and of the one that shall be, side by side on disk.
+
+Before anything is switched: an upgrade then needs no mirror, and neither has the way back, whose packages mirrors drop.
+The folder has one folder for each version. Whether apt can install the new ones is tried before they are fetched.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+SOURCE = "slurm-wlm"
+QUESTION = ["dpkg-query", "--show", "--showformat=${source:Package} ${Package} ${Version} ${db:Status-Status}\\n"]
+# One that every host has.
+ANY = "slurm-client"
+ARCHIVES = Path("/var/cache/apt/archives")
+NEEDED_MIB = 200
+APT = ["apt-get", "--assume-yes", "--no-install-recommends", "--allow-change-held-packages", "--allow-downgrades"]
+
+
+class DebError(Exception):
+    """Packages cannot be had."""
+
+
+def installed(told: str) -> dict[str, str]:
+    """Name -> version of the packages of Slurm."""
+    lines = (line.split() for line in told.splitlines() if line.startswith(f"{SOURCE} "))
+    return {name: version for _, name, version, status in lines if status == "installed"}
+
+
+def offered(told: str) -> list[tuple[str, str]]:
+    """Name and version of each line of `apt-cache madison`, the newest first."""
+    fields = ([field.strip() for field in line.split("|")] for line in told.splitlines())
+    return [(each[0], each[1]) for each in fields if len(each) > 1]
+
+
+def fits(version: str, wanted: str) -> bool:
+    """Tell whether a version is the wanted one, which may be cut off between its parts."""
+    return version == wanted or (version.startswith(wanted) and version[len(wanted)] in ".-+~")
+
+
+def choose(offers: list[tuple[str, str]], wanted: str) -> str:
+    """The newest version that fits; "" for none."""
+    return next((version for name, version in offers if name == ANY and fits(version, wanted)), "")
+
+
+def removed(simulated: str) -> list[str]:
+    """Packages that apt would remove."""
+    return re.findall(r"^Remv (\S+)", simulated, re.MULTILINE)
+
+
+def archive(name: str, version: str) -> str:
+    """How apt names a package's file, up to its architecture."""
+    return f"{name}_{version.replace(':', '%3a')}_"
+
+
+class Store:
+    """The folder of packages on this host."""
+
+    def __init__(self, module: AnsibleModule, folder: Path) -> None:
+        self.module = module
+        self.folder = folder
+        self.done: list[str] = []
+
+    def run(self, *command: str, cwd: Path | None = None) -> str:
+        """Run a program.
+
+        Raises:
+            DebError: it failed.
+        """
+        code, out, error = self.module.run_command(list(command), cwd=cwd and str(cwd))
+        if code:
+            raise DebError(f"`{' '.join(command)}` failed: {(error or out).strip()}")
+        return str(out)
+
+    def keep(self, packages: dict[str, str]) -> None:
+        """Fetch what is installed, unless it is kept already.
+
+        Raises:
+            DebError: no mirror has it any more.
+        """
+        for name, version in packages.items():
+            place = self.folder / version
+            if list(place.glob(f"{archive(name, version)}*")):
+                continue
+            self.done.append(f"{name} {version}")
+            place.mkdir(mode=0o755, parents=True, exist_ok=True)
+            for found in ARCHIVES.glob(f"{archive(name, version)}*"):
+                shutil.copy(found, place)
+                break
+            else:
+                self.fetch(name, version, place)
+
+    def fetch(self, name: str, version: str, place: Path) -> None:
+        """Fetch one package."""
+        try:
+            self.run("apt-get", "download", f"{name}={version}", cwd=place)
+        except DebError as error:
+            raise DebError(
+                f"the package {name} {version}, which this host has, cannot be fetched for the way back ({error});"
+                f" put its file into {place}, from a mirror of its time or another host's /var/cache/apt/archives"
+            ) from error
+
+    def find(self, wanted: str) -> str:
+        """The newest version that fits and can be had, from a mirror or because it was kept.
+
+        Raises:
+            DebError: there is none.
+        """
+        offers = offered(self.run("apt-cache", "madison", ANY))
+        offers += [(ANY, place.name) for place in sorted(self.folder.iterdir()) if list(place.glob(f"{ANY}_*"))]
+        if not (version := choose(offers, wanted)):
+            raise DebError(f"no source of this host has Slurm {wanted}; correct slurm_version or slurm_package_source")
+        return version
+
+    def bring(self, packages: dict[str, str], version: str) -> None:
+        """Fetch another version of what is installed, with what it needs.
+
+        Raises:
+            DebError: apt cannot install it, or would have to remove something.
+        """
+        offers = offered(self.run("apt-cache", "madison", *packages))
+        if list((self.folder / version).glob(f"{ANY}_*")) and (ANY, version) not in offers:
+            return
+        wanted = [f"{name}={version}" for name in packages if (name, version) in offers]
+        if going := removed(self.run(*APT, "--simulate", "install", *wanted)):
+            raise DebError(
+                f"apt would remove {', '.join(going)} for Slurm {version}; remove what needs them, or hold the upgrade"
+            )
+        place = self.folder / version
+        (place / "partial").mkdir(mode=0o755, parents=True, exist_ok=True)
+        before = set(place.glob("*.deb"))
+        self.run(*APT, "--download-only", "-o", f"Dir::Cache::archives={place}", "install", *wanted)
+        self.done += sorted(path.name for path in {*place.glob("*.deb")} - before)
+
+    def room(self) -> None:
+        """Refuse a disk that is nearly full.
+
+        Raises:
+            DebError: it is.
+        """
+        self.folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        free = os.statvfs(self.folder)
+        if free.f_bavail * free.f_frsize < NEEDED_MIB << 20:
+            raise DebError(f"{self.folder} has less than {NEEDED_MIB} MiB left; make room there")
+
+
+def main() -> None:
+    """Fetch both, without a version what is installed; a run that finds them asks apt's lists alone."""
+    text = {"type": "str", "default": ""}
+    module = AnsibleModule({"version": text, "folder": {"type": "path", "required": True}}, supports_check_mode=False)
+    store, wanted = Store(module, Path(module.params["folder"])), module.params["version"]
+    try:
+        store.room()
+        packages = installed(store.run(*QUESTION))
+        store.keep(packages)
+        version = store.find(wanted) if wanted else ""
+        if version and any(each != version for each in packages.values()):
+            store.bring(packages, version)
+    except (DebError, OSError) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(changed=bool(store.done), new=version, old=sorted({*packages.values()}), fetched=store.done)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Upgrades: what hosts have, what the inventory wants, and the steps between."""

@@ -1,0 +1,147 @@
+"""What hosts have, as the module `installed_versions` finds it, and what the inventory wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Role(StrEnum):
+    """What a host is for; its value is the inventory's group."""
+
+    CONTROLLER = "controller"
+    COMPUTE = "compute"
+    LOGIN = "login"
+
+
+class Database(StrEnum):
+    """Accounting's tables, against the slurmdbd that is installed."""
+
+    NONE = "none"
+    CURRENT = "current"
+    DUE = "due"
+    UNREADABLE = "unreadable"
+
+
+# What must run of files that are there.
+DAEMONS = {
+    Role.CONTROLLER: ("slurmdbd", "slurmctld"),
+    Role.COMPUTE: ("slurmd",),
+    Role.LOGIN: ("sackd",),
+}
+
+
+@dataclass(frozen=True)
+class Host:
+    """One host.
+
+    Attributes:
+        name: in the inventory.
+        roles: groups that it is in.
+        slurm: Debian version of its Slurm, the oldest where its packages differ; "" for none.
+        newest: the newest, where they differ.
+        current: daemons that run of the files that are there; others are stopped, or run of older ones.
+        held: apt may not move its Slurm.
+        drained: this playbook has drained it.
+        database: of the controller.
+        widened: the controller's timeouts are those of an upgrade.
+        etcd: version of the member that runs; "" for none.
+        kubernetes: version that `isthmus up` would start; "" for none.
+    """
+
+    name: str
+    roles: frozenset[Role] = frozenset()
+    slurm: str = ""
+    newest: str = ""
+    current: frozenset[str] = frozenset()
+    held: bool = True
+    drained: bool = False
+    database: Database = Database.NONE
+    widened: bool = False
+    etcd: str = ""
+    kubernetes: str = ""
+
+    @property
+    def wants(self) -> frozenset[str]:
+        """Daemons that must run on it; the controller's commands need no sackd."""
+        own = self.roles - {Role.LOGIN} or self.roles
+        return frozenset(name for role in own for name in DAEMONS[role])
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The cluster.
+
+    Attributes:
+        hosts: name -> what it has, of those that answered.
+        absent: name -> its Slurm as the controller last saw it, "" for unknown, of those that did not answer.
+    """
+
+    hosts: Mapping[str, Host]
+    absent: Mapping[str, str]
+
+    def of(self, role: Role) -> list[Host]:
+        """Hosts of a role, in their order."""
+        return [host for host in self.hosts.values() if role in host.roles]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the inventory asks for; "" leaves a program as it is.
+
+    Attributes:
+        slurm: a version, or its beginning: 26.05.
+        manage: Slurm is not the site's own.
+        pmix: jobs need the plugin mpi/pmix.
+        pmix_package: it comes in a package of its own.
+        etcd: version of this tree.
+        kubernetes: version of this tree.
+    """
+
+    slurm: str = ""
+    manage: bool = True
+    pmix: bool = False
+    pmix_package: bool = False
+    etcd: str = ""
+    kubernetes: str = ""
+
+
+def observed(groups: Mapping[str, Iterable[str]], found: Mapping[str, Mapping[str, Any]]) -> Observed:
+    """Read what the module found.
+
+    Args:
+        groups: Ansible's.
+        found: host -> the module's result, of those that answered.
+    """
+    members = {role: {*groups.get(role, ())} for role in Role}
+    controller: Mapping[str, Any] = next((found[name] for name in groups.get(Role.CONTROLLER, ()) if name in found), {})
+    nodes: Mapping[str, Mapping[str, str]] = controller.get("nodes", {})
+    names = list(dict.fromkeys(name for group in [*Role, "etcd", "kubernetes"] for name in groups.get(group, ())))
+    hosts = {
+        name: _host(name, found[name], frozenset(role for role in Role if name in members[role]), nodes.get(name, {}))
+        for name in names
+        if name in found
+    }
+    return Observed(hosts, {name: nodes.get(name, {}).get("version", "") for name in names if name not in found})
+
+
+def _host(name: str, told: Mapping[str, Any], roles: frozenset[Role], node: Mapping[str, str]) -> Host:
+    return Host(
+        name,
+        roles,
+        slurm=told["slurm"]["oldest"],
+        newest=told["slurm"]["newest"],
+        current=frozenset(told["current"]),
+        held=told["slurm"]["held"],
+        drained=node.get("reason", "").startswith(DRAIN),
+        database=Database(told["database"]) if Role.CONTROLLER in roles else Database.NONE,
+        widened=told["widened"] if Role.CONTROLLER in roles else False,
+        etcd=told["etcd"],
+        kubernetes=told["kubernetes"],
+    )
+
+
+# What the reason of such a drain begins with.
+DRAIN = "isthmus: upgrade "

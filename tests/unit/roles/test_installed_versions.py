@@ -1,0 +1,88 @@
+"""The module installed_versions: what runs is told apart from what is installed."""
+
+import json
+
+import pytest
+
+from tests.support import modules
+
+DPKG = """\
+slurm-wlm slurmctld 24.11.5-4 hold installed
+slurm-wlm slurm-client 24.11.5-4 install installed
+slurm-wlm slurmd 22.05.1-1 deinstall config-files
+munge munge 0.5.16-1 install installed
+"""
+NODES = (
+    "NodeName=c1 Arch=x86_64 CoresPerSocket=1 Version=24.11.5 State=IDLE Partitions=batch \n"
+    "NodeName=c2 Arch=x86_64 Version=26.05.5 State=IDLE+DRAIN "
+    "Reason=isthmus: upgrade 24.11.5 26.05 [root@2026-11-24T08:00:00]\n"
+    "NodeName=c3 State=DOWN+NOT_RESPONDING Reason=Not responding [slurm@2026-11-24T08:00:00] Comment=old \n"
+)
+
+
+@pytest.fixture
+def module():
+    return modules.load("library/installed_versions.py")
+
+
+def process(proc, number, program):
+    (proc / str(number)).mkdir()
+    (proc / str(number) / "exe").symlink_to(program)
+
+
+def test_packages_are_those_of_slurm_that_are_installed(module):
+    assert module.packages(DPKG) == [("slurmctld", "24.11.5-4", True), ("slurm-client", "24.11.5-4", False)]
+
+
+def test_daemon_of_a_removed_file_is_not_current(module, tmp_path):
+    process(tmp_path, 1, "/usr/sbin/slurmctld")
+    process(tmp_path, 2, "/usr/sbin/slurmdbd (deleted)")
+    process(tmp_path, 3, "/usr/sbin/slurmstepd (deleted)")
+    process(tmp_path, 4, "/usr/bin/bash")
+    (tmp_path / "5").mkdir()
+    (tmp_path / "self").mkdir()
+    assert module.current(tmp_path) == ["slurmctld"]
+
+
+def test_one_old_process_makes_a_daemon_old(module, tmp_path):
+    process(tmp_path, 1, "/usr/sbin/slurmd")
+    process(tmp_path, 2, "/usr/sbin/slurmd (deleted)")
+    assert module.current(tmp_path) == []
+
+
+def test_nodes_have_version_and_reason(module):
+    assert module.nodes(NODES) == {
+        "c1": {"version": "24.11.5", "reason": ""},
+        "c2": {"version": "26.05.5", "reason": "isthmus: upgrade 24.11.5 26.05"},
+        "c3": {"version": "", "reason": "Not responding"},
+    }
+
+
+def test_versions_are_in_debians_order(module):
+    newer = lambda one, other: len(one) > len(other)  # noqa: E731
+    assert module.ordered_versions({"bbb", "a", "cc"}, newer) == ["a", "cc", "bbb"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "version"),
+    [
+        (json.dumps({"versions": {"kube-apiserver": "v1.36.3"}}), "1.36.3"),
+        (json.dumps({"versions": {"kube-apiserver": "1.36.3"}}), "1.36.3"),
+        ("", ""),
+        ("{", ""),
+        ("[]", ""),
+    ],
+)
+def test_kubernetes_is_what_isthmus_up_would_start(module, settings, version):
+    assert module.kubernetes(settings) == version
+
+
+def test_member_that_does_not_answer_has_no_version(module):
+    assert module.etcd("http://127.0.0.1:1/metrics") == ""
+    assert module.etcd("") == ""
+
+
+def test_host_without_any_of_it(module, monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "PROC", tmp_path)
+    told = modules.run(module)
+    assert (told["changed"], told["current"], told["database"], told["nodes"]) == (False, [], "none", {})

@@ -1,0 +1,179 @@
+"""The modules by which role slurm upgrades: what they decide before they touch anything."""
+
+import gzip
+import tarfile
+
+import pytest
+
+from tests.support import modules
+
+MADISON = """\
+slurm-client | 26.05.5-1 | http://mirror forky/main amd64 Packages
+slurm-client | 24.11.5-4+deb13u1 | http://mirror trixie/main amd64 Packages
+slurm-client | 24.11.5-4 | http://mirror trixie/main amd64 Packages
+"""
+
+
+def load(name):
+    return modules.load(f"roles/slurm/library/{name}.py")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "version"),
+    [("26.05", "26.05.5-1"), ("24.11", "24.11.5-4+deb13u1"), ("24.11.5-4", "24.11.5-4+deb13u1"), ("25.11", "")],
+)
+def test_newest_version_that_fits_is_chosen(wanted, version):
+    debs = load("slurm_debs")
+    assert debs.choose(debs.offered(MADISON), wanted) == version
+
+
+def test_packages_that_apt_would_remove_are_seen():
+    told = "Remv libslurm-perl [24.11.5-4]\nInst slurmd [24.11.5-4] (26.05.5-1 Debian [amd64])\n"
+    assert load("slurm_debs").removed(told) == ["libslurm-perl"]
+
+
+def test_files_are_found_by_the_names_that_apt_gives_them():
+    assert load("slurm_debs").archive("slurmd", "1:26.05.5-1") == "slurmd_1%3a26.05.5-1_"
+
+
+class Store:
+    """A folder of packages whose mirror answers nothing, or everything."""
+
+    def __init__(self, debs, folder, mirror):
+        self.store = debs.Store(None, folder)
+        self.asked = []
+        self.store.run = self.run
+        self.mirror = mirror
+
+    def run(self, *command, cwd=None):
+        self.asked.append(command)
+        if "download" in command:
+            if not self.mirror:
+                raise self.store.keep.__globals__["DebError"]("404")
+            (cwd / f"{command[-1].replace('=', '_')}_amd64.deb").touch()
+        return self.mirror
+
+
+def test_installed_packages_are_kept_once(tmp_path):
+    debs = load("slurm_debs")
+    bed = Store(debs, tmp_path, MADISON)
+    for _ in range(2):
+        bed.store.keep({"slurmd": "24.11.5-4"})
+    assert [command[1] for command in bed.asked] == ["download"]
+    assert (tmp_path / "24.11.5-4/slurmd_24.11.5-4_amd64.deb").exists()
+
+
+def test_package_that_no_mirror_has_is_refused_with_its_place(tmp_path):
+    debs = load("slurm_debs")
+    with pytest.raises(debs.DebError, match=r"slurmd 24.11.5-4.*way back.*put its file into .*/24.11.5-4"):
+        Store(debs, tmp_path, "").store.keep({"slurmd": "24.11.5-4"})
+
+
+def test_version_that_mirrors_have_dropped_is_found_where_it_was_kept(tmp_path):
+    debs = load("slurm_debs")
+    (tmp_path / "26.05.5-1").mkdir()
+    (tmp_path / "26.05.5-1/slurm-client_26.05.5-1_amd64.deb").touch()
+    assert Store(debs, tmp_path, "").store.find("26.05") == "26.05.5-1"
+    with pytest.raises(debs.DebError, match=r"no source of this host has Slurm 25\.11; correct"):
+        Store(debs, tmp_path, "").store.find("25.11")
+
+
+NODE = "NodeName=c1 Version={version} OS=Linux State={state} Reason={reason} [root@2026-11-24T08:00:00] "
+OURS = "isthmus: upgrade 24.11.5 26.05"
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "wanted", "changes"),
+    [
+        ("IDLE", "", "held", {"State": "DRAIN", "Reason": "why"}),
+        ("MIXED+DRAIN", "disk", "held", {}),
+        ("IDLE+DRAIN", OURS, "held", {}),
+        ("IDLE+DRAIN", OURS, "free", {"State": "RESUME"}),
+        ("IDLE+DRAIN", "disk", "free", {}),
+        ("IDLE", OURS, "free", {}),
+    ],
+)
+def test_only_own_drains_are_set_and_lifted(state, reason, wanted, changes):
+    shown = NODE.format(version="24.11.5", state=state, reason=reason)
+    assert load("slurm_hold").decide(shown, wanted, "why") == changes
+
+
+@pytest.mark.parametrize(
+    ("version", "state", "right"),
+    [
+        ("26.05.5", "IDLE+DRAIN", True),
+        ("24.11.5", "IDLE+DRAIN", False),
+        ("26.05.5", "IDLE*+DRAIN", False),
+        ("26.05.5", "DOWN+DRAIN+NOT_RESPONDING", False),
+        ("26.05", "IDLE", False),
+    ],
+)
+def test_node_is_back_when_slurmctld_hears_its_new_slurmd(version, state, right):
+    assert load("slurm_hold").is_back(NODE.format(version=version, state=state, reason=OURS), "26.05.5-1") is right
+
+
+@pytest.mark.parametrize(
+    ("queue", "size", "free", "found"),
+    [
+        ("DBD Agent queue size: 3\n", 1 << 20, 1 << 30, []),
+        ("DBD Agent queue size: 90000\n", 1 << 20, 1 << 30, ["90000 records for slurmdbd"]),
+        ("", 1 << 30, 1 << 30, ["1024 MiB left, and 3072 are needed"]),
+        ("", 0, 1 << 20, ["1 MiB left, and 200 are needed"]),
+    ],
+)
+def test_guard_names_what_stands_in_the_way(queue, size, free, found):
+    problems = load("slurm_guard").problems(queue, size, free, "/var")
+    assert len(problems) == len(found)
+    assert all(word in problem for word, problem in zip(found, problems, strict=True))
+
+
+def test_kept_folder_can_be_read_back(tmp_path):
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state/job_state").write_text("jobs")
+    load("slurm_before").pack(tmp_path / "state", tmp_path / "state.tar.gz")
+    with tarfile.open(tmp_path / "state.tar.gz") as archive:
+        assert archive.extractfile("./job_state").read() == b"jobs"
+
+
+@pytest.mark.parametrize(("text", "whole"), [("INSERT;\n-- Dump completed on 2026\n", True), ("INSERT;\n", False)])
+def test_dump_is_kept_when_it_is_whole(tmp_path, text, whole):
+    before = load("slurm_before")
+
+    def run(command):
+        (tmp_path / "accounting.sql.part").write_text(text)
+        assert f"--result-file={tmp_path}/accounting.sql.part" in command
+        return 0, "", ""
+
+    if whole:
+        before.dump(run, "acct", tmp_path / "accounting.sql.gz")
+        assert gzip.decompress((tmp_path / "accounting.sql.gz").read_bytes()).decode() == text
+    else:
+        with pytest.raises(before.KeepError):
+            before.dump(run, "acct", tmp_path / "accounting.sql.gz")
+    assert [path.name for path in tmp_path.glob("accounting*")] == (["accounting.sql.gz"] if whole else [])
+
+
+def test_packages_start_no_daemon_and_another_policy_comes_back(tmp_path):
+    switch, policy = load("slurm_switch"), tmp_path / "policy-rc.d"
+    policy.write_text("#!/bin/sh\nexit 0\n")
+    for _ in range(2):
+        with switch.no_daemons(policy):
+            assert policy.read_text() == switch.NO_DAEMON
+        assert policy.read_text() == "#!/bin/sh\nexit 0\n"
+
+
+def test_only_other_versions_are_installed_and_only_loose_ones_held():
+    switch = load("slurm_switch")
+    rows = ["slurmd 24.11.5-4 hold", "sackd 26.05.5-1 install", "libhwloc15 2.15 install"]
+    told = "".join(f"{'hwloc' if 'hwloc' in row else 'slurm-wlm'} {row} installed\n" for row in rows)
+    archives = {"a.deb": ("slurmd", "26.05.5-1"), "b.deb": ("libhwloc15", "2.15"), "c.deb": ("new", "1")}
+    assert switch.lacking(archives, told) == ["a.deb", "c.deb"]
+    assert switch.loose(told) == ["sackd"]
+
+
+def test_daemon_that_stands_still_is_not_current(tmp_path):
+    daemons = load("daemons_current")
+    assert not daemons.is_current(tmp_path, "slurmd")
+    (tmp_path / "7").mkdir()
+    (tmp_path / "7/exe").symlink_to("/usr/sbin/slurmd")
+    assert daemons.is_current(tmp_path, "slurmd")
