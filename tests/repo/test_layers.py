@@ -20,6 +20,7 @@ ROLES = {
     "provider_local",
     "provider_parallelcluster",
     "registry",
+    "upgrade",
 }
 PLAYBOOKS = {
     "add_nodes",
@@ -39,6 +40,9 @@ PLAYBOOKS = {
     "renew_certificates",
     "restore",
     "teardown",
+    "upgrade",
+    "upgrade_etcd",
+    "upgrade_slurm",
     "validate",
     "verify",
 }
@@ -60,6 +64,7 @@ DOCS = {
     "registry",
     "security",
     "supported-systems",
+    "upgrades",
 }
 
 

@@ -11,6 +11,7 @@ WALK = re.compile(r"'extract', hostvars|\(hostvars[,)]|hostvars \||\bhostvars,")
 # Where one is right, and why its cost does not grow with the square of the hosts.
 WALKS = {
     "playbooks/validate.yml": "run_once",
+    "roles/backup/tasks/seal.yml": "on the deployer alone",
     "roles/base/tasks/version.yml": "run_once",
     "roles/bundle/vars/main.yml": "used while a bundle is made, where a run has a node of each kind",
     "roles/etcd/vars/main.yml": "the members of etcd, an odd handful, on themselves",
@@ -21,6 +22,7 @@ WALKS = {
     "roles/network/vars/main.yml": "the members of etcd, and hosts outside group network",
     "roles/slurm/tasks/hardware/main.yml": "on the controller alone",
     "roles/slurm/tasks/preflight.yml": "one host's own declaration, and a loop that is run_once",
+    "roles/upgrade/tasks/main.yml": "on the deployer alone",
     "roles/slurm/vars/main.yml": "rendered on the controller alone",
 }
 TEXTS = tree.files("roles/*/tasks/*.yml", "roles/*/vars/*.yml", "roles/*/templates/*.j2", "playbooks/*.yml")

@@ -61,7 +61,15 @@ def restore(folder: Path, name: str, log: str):
 
 
 def test_backup_is_its_owners_alone(backup):
-    assert {path.name for path in backup.iterdir()} == {"backup.json", "etcd.db", "accounting.sql.gz", "SHA256SUMS"}
+    assert {path.name for path in backup.iterdir()} == {
+        "backup.json",
+        "etcd.db",
+        "accounting.sql.gz",
+        "state.tar.gz",
+        "conf.tar.gz",
+        "versions.json",
+        "SHA256SUMS",
+    }
     assert {path.stat().st_mode & 0o077 for path in (backup, *backup.iterdir())} == {0}
 
 

@@ -17,6 +17,8 @@ RELEASE = Path("/etc/os-release")
 MARK = "# Managed by Ansible (role slurm): changes are overwritten.\n"
 TARGETS = ["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)", "Created-By: Packages"]
 SLURM = "src:slurm-wlm"
+# A mirror's copy of such a suite may be older than a week, which is how long its lists count.
+VALID_S = 90 * 24 * 3600
 # Slurm's HTTP parser, and the library of topology, whose newer version is a backport.
 FROM_SUITE, FROM_BACKPORTS = "src:llhttp", "src:hwloc"
 
@@ -42,7 +44,7 @@ def sources(suite: str, codename: str, mirror: str) -> str:
     if not suite:
         return ""
     entry = f"Types: deb\nURIs: {mirror}\nSuites: {suite} {codename}-backports\nComponents: main\n"
-    return MARK + entry + "Languages: none\n"
+    return MARK + entry + f"Targets: Packages\nLanguages: none\nValid-Until-Min: {VALID_S}\n"
 
 
 def mirror(targets: str, codename: str) -> str:

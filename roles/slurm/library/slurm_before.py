@@ -1,7 +1,8 @@
-"""The module `slurm_before`: accounting, slurmctld's state and /etc/slurm of one moment, in one folder of the host.
+"""The module `slurm_before`: accounting, slurmctld's state and /etc/slurm in one folder of the host.
 
-Both daemons stand still. Each file is written beside its name, checked and renamed, in the place of an earlier one. Who
-calls sees to it that no newer Slurm has changed any of it yet.
+Each file is written beside its name, read back and renamed, in the place of an earlier one. An
+upgrade calls this while both daemons stand still, and before a newer Slurm has changed any of it; a backup calls it
+while they run: the database is of one moment then, and a file of the state that changes meanwhile is read again.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 END = b"-- Dump completed"
 CONF = Path("/etc/slurm")
+TRIES = 5
 
 
 class KeepError(Exception):
@@ -55,8 +57,14 @@ def dump(run: Callable[[list[str]], tuple[int, str, str]], database: str, path: 
 def pack(folder: Path, path: Path) -> None:
     """Pack a folder, and read it back."""
     temporary = path.with_suffix(".part")
-    with tarfile.open(temporary, "w:gz", compresslevel=1) as archive:
-        archive.add(folder, arcname=".")
+    for tries_left in reversed(range(TRIES)):
+        try:
+            with tarfile.open(temporary, "w:gz", compresslevel=1) as archive:
+                archive.add(folder, arcname=".")
+            break
+        except OSError:  # slurmctld renames its files: one is gone, or shorter, by now
+            if not tries_left:
+                raise
     with tarfile.open(temporary) as archive:
         archive.getnames()
     settle(temporary, path)
@@ -65,8 +73,8 @@ def pack(folder: Path, path: Path) -> None:
 def main() -> None:
     """Keep all three."""
     path, text = {"type": "path", "required": True}, {"type": "str", "required": True}
-    module = AnsibleModule({"folder": path, "state": path, "version": text, "database": text})
-    folder = Path(module.params["folder"]) / module.params["version"]
+    module = AnsibleModule({"folder": path, "state": path, "database": text})
+    folder = Path(module.params["folder"])
     os.umask(0o077)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     wanted = {

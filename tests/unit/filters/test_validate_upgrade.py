@@ -18,7 +18,7 @@ def site(**variables):
         {"slurm_version": ""},
         {"slurm_version": "24.11"},
         {"slurm_version": "24.11.5-4+deb13u1", "slurm_package_source": "release"},
-        {"slurm_version": "26.05", "slurm_package_source": "forky", "slurm_pmix_build": True},
+        {"slurm_version": "26.05", "slurm_package_source": "forky", "slurm_mpi_default": "none"},
         {"slurm_version": "26.05", "slurm_mpi_default": "pmi2"},
         {"upgrade_hooks": {"before_controller": [["./notify", "soon"]], "after_batch": []}},
     ],
@@ -33,7 +33,7 @@ def test_right_wishes_have_no_problem(variables):
         ({"slurm_version": 26.05}, "slurm_version is 26.05, a number; write it as text: '26.05'"),
         ({"slurm_version": "31.05"}, "Slurm 31.05 is none of the releases"),
         ({"slurm_version": "new"}, "'new' is no version"),
-        ({"slurm_version": "26.05"}, "no plugin mpi/pmix, and slurm_mpi_default is pmix; set slurm_pmix_build: true"),
+        ({"slurm_version": "26.05"}, "no plugin mpi/pmix, and slurm_mpi_default is pmix; set slurm_mpi_default: pmi2"),
         ({"slurm_package_source": "forky"}, "slurm_version names none; set slurm_version too"),
         ({"slurm_package_source": "../x", "slurm_version": "24.11"}, "'../x', no name of a suite; write release"),
         (

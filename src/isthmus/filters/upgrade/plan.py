@@ -82,10 +82,10 @@ def _slurm_refusals(there: Observed, wanted: Wanted) -> Iterator[str]:
     if lacking:
         yield f"{_some(lacking)} without Slurm; run site.yml, or playbooks/add_nodes.yml, with slurm_version unchanged"
     yield from _window_refusals(there, wanted.slurm)
-    if wanted.pmix and not wanted.pmix_package and skew.release(wanted.slurm) in skew.SLURM_WITHOUT_PMIX:
+    if wanted.pmix and skew.release(wanted.slurm) in skew.SLURM_WITHOUT_PMIX:
         yield (
             f"Debian's Slurm {wanted.slurm} has no plugin mpi/pmix, and slurm_mpi_default is pmix: every srun of Open"
-            " MPI would fail; set slurm_pmix_build: true, which builds it, or slurm_mpi_default: pmi2"
+            " MPI would fail; set slurm_mpi_default: pmi2 (MPICH's; Open MPI then starts by mpirun alone), or stay"
         )
 
 

@@ -95,7 +95,6 @@ class Wanted:
         slurm: a version, or its beginning: 26.05.
         manage: Slurm is not the site's own.
         pmix: jobs need the plugin mpi/pmix.
-        pmix_package: it comes in a package of its own.
         etcd: version of this tree.
         kubernetes: version of this tree.
     """
@@ -103,7 +102,6 @@ class Wanted:
     slurm: str = ""
     manage: bool = True
     pmix: bool = False
-    pmix_package: bool = False
     etcd: str = ""
     kubernetes: str = ""
 

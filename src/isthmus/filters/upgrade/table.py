@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from ClusterShell.NodeSet import NodeSet
@@ -103,7 +104,18 @@ def upgrade_mixed(version: str, controller: str) -> str:
     return f"its Slurm {version} is too old for its controller's {controller}"
 
 
+def backup_part(folder: str, with_packages: bool | str) -> str:
+    """Return the folder of a backup that Slurm's files come from.
+
+    The way back from an upgrade takes those of the moment in which the daemons stood still, where it has them.
+    """
+    stopped = Path(folder) / "stopped"
+    wanted = str(with_packages).lower() in ("true", "yes", "1")
+    return str(stopped) if wanted and stopped.is_dir() else folder
+
+
 FILTERS: dict[str, Callable[..., object]] = {
+    "backup_part": backup_part,
     "upgrade_fits": upgrade_fits,
     "upgrade_found": upgrade_found,
     "upgrade_hosts": upgrade_hosts,

@@ -13,7 +13,7 @@ from isthmus.filters.upgrade.state import DAEMONS, Database, Host, Observed, Rol
 from isthmus.model import skew
 
 OLD, NEW = "24.11.5-4+deb13u1", "26.05.5-1"
-WANTED = Wanted(slurm="26.05", pmix=True, pmix_package=True, etcd="3.7.3", kubernetes="1.37.2")
+WANTED = Wanted(slurm="26.05", etcd="3.7.3", kubernetes="1.37.2")
 
 
 def host(name, *roles, slurm=OLD, **rest):
@@ -138,7 +138,7 @@ def test_database_that_was_not_converted_is_due():
 REFUSED = {
     "too_old": (cluster(slurm="22.05.8-4"), WANTED, r"ctl is of Slurm 22.05.8-4, from which 26.05 cannot be reached"),
     "back": (cluster(slurm=NEW, newest=NEW), Wanted(slurm="24.11"), r"ctl is newer than slurm_version 24.11"),
-    "pmix": (cluster(), replace(WANTED, pmix_package=False), r"no plugin mpi/pmix.*slurm_pmix_build: true"),
+    "pmix": (cluster(), replace(WANTED, pmix=True), r"no plugin mpi/pmix.*slurm_mpi_default: pmi2"),
     "unknown": (cluster(), Wanted(slurm="31.05"), r"31.05 is none of the releases.*correct slurm_version"),
     "database": (cluster(database=Database.UNREADABLE), WANTED, r"database on ctl cannot be read; look at"),
     "etcd": (cluster(etcd="3.5.30"), WANTED, r"ctl has etcd 3.5.30, and this Isthmus brings 3.7.3"),

@@ -77,3 +77,21 @@ def test_empty_table_says_so(found):
 def test_node_beside_its_controller(version, controller, why):
     assert why in table.upgrade_mixed(version, controller)
     assert bool(why) == bool(table.upgrade_mixed(version, controller))
+
+
+def test_way_back_takes_what_was_kept_while_daemons_stood_still(tmp_path):
+    assert table.backup_part(str(tmp_path), "true") == str(tmp_path)
+    (tmp_path / "stopped").mkdir()
+    assert table.backup_part(str(tmp_path), "true") == str(tmp_path / "stopped")
+    assert table.backup_part(str(tmp_path), False) == str(tmp_path)
+
+
+def test_hosts_that_did_not_answer_are_not_among_the_found(found):
+    hostvars = {"ctl": {"__upgrade_found": found["ctl"]}, "c1": {"__upgrade_found": {"unreachable": True}}, "c2": {}}
+    assert set(table.upgrade_found(hostvars, {"all": ["ctl", "c1", "c2"]})) == {"ctl"}
+
+
+def test_report_names_what_was_done_and_who_is_left(found):
+    lines = table.upgrade_report(table.upgrade_plan(found, GROUPS, {"slurm": "25.05"}))
+    assert "compute c1: done" in lines
+    assert lines[-1].startswith("c2: left; run this again")

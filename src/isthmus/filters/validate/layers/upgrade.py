@@ -34,10 +34,10 @@ def _version(site: Site) -> Iterator[str]:
     except skew.UnknownVersionError as error:
         yield site.problem(str(error), "correct slurm_version, or use a newer Isthmus", "slurm_version")
         return
-    pmix = site.shared("slurm_mpi_default") in (None, "pmix") and not site.shared("slurm_pmix_build")
+    pmix = site.shared("slurm_mpi_default") in (None, "pmix")
     if pmix and skew.release(version) in skew.SLURM_WITHOUT_PMIX:
         what = f"Debian's Slurm {version} has no plugin mpi/pmix, and slurm_mpi_default is pmix"
-        yield site.problem(what, "set slurm_pmix_build: true, or slurm_mpi_default: pmi2", "slurm_version")
+        yield site.problem(what, "set slurm_mpi_default: pmi2, or stay with an older one", "slurm_version")
 
 
 def _source(site: Site) -> Iterator[str]:
