@@ -19,6 +19,8 @@ from ansible.module_utils.basic import AnsibleModule
 PROC = Path("/proc")
 DAEMONS = ("slurmctld", "slurmdbd", "slurmd", "sackd")
 SOURCE = "slurm-wlm"
+# Libraries of an older Slurm stay beside the newer one's: each has its number in its name.
+LIBRARY = re.compile(r"lib\S*[0-9](t64)?")
 QUESTION = [
     "dpkg-query",
     "--show",
@@ -35,7 +37,8 @@ GONE = " (deleted)"
 def packages(told: str) -> list[tuple[str, str, bool]]:
     """Name, version and whether it is held, of each package of Slurm that is installed."""
     lines = (line.split() for line in told.splitlines() if line.startswith(f"{SOURCE} "))
-    return [(name, version, want == "hold") for _, name, version, want, status in lines if status == "installed"]
+    installed = [(name, version, want == "hold") for _, name, version, want, status in lines if status == "installed"]
+    return [package for package in installed if not LIBRARY.fullmatch(package[0])]
 
 
 def current(proc: Path) -> list[str]:

@@ -14,6 +14,8 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 
 SOURCE = "slurm-wlm"
+# Libraries of an older Slurm stay beside the newer one's: each has its number in its name.
+LIBRARY = re.compile(r"lib\S*[0-9](t64)?")
 QUESTION = ["dpkg-query", "--show", "--showformat=${source:Package} ${Package} ${Version} ${db:Status-Status}\\n"]
 # One that every host has.
 ANY = "slurm-client"
@@ -29,7 +31,8 @@ class DebError(Exception):
 def installed(told: str) -> dict[str, str]:
     """Name -> version of the packages of Slurm."""
     lines = (line.split() for line in told.splitlines() if line.startswith(f"{SOURCE} "))
-    return {name: version for _, name, version, status in lines if status == "installed"}
+    found = {name: version for _, name, version, status in lines if status == "installed"}
+    return {name: version for name, version in found.items() if not LIBRARY.fullmatch(name)}
 
 
 def offered(told: str) -> list[tuple[str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import grp
 import json
 import pwd
+import re
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
@@ -18,6 +19,8 @@ PREFERENCES = Path("/etc/apt/preferences.d/isthmus-slurm")
 HARDWARE = Path("/var/lib/isthmus/slurm/hardware.json")
 OPENMPI = Path("/etc/openmpi/openmpi-mca-params.conf")
 SOURCE = "slurm-wlm"
+# Libraries of an older Slurm stay beside the newer one's: each has its number in its name.
+LIBRARY = re.compile(r"lib\S*[0-9](t64)?")
 QUESTION = [
     "dpkg-query",
     "--show",
@@ -54,7 +57,9 @@ def packages(told: str) -> dict[str, Any]:
     lines = (line.split() for line in told.splitlines() if line.startswith(f"{SOURCE} "))
     installed = {name: (version, want) for _, name, version, want, status in lines if status == "installed"}
     return {
-        "version": next(iter(sorted(version for version, _ in installed.values())), ""),
+        "version": min(
+            (version for name, (version, _) in installed.items() if not LIBRARY.fullmatch(name)), default=""
+        ),
         "loose": sorted(name for name, (_, want) in installed.items() if want != "hold"),
     }
 

@@ -4,11 +4,12 @@ import json
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 DPKG = """\
 slurm-wlm slurmctld 24.11.5-4 hold installed
 slurm-wlm slurm-client 24.11.5-4 install installed
+slurm-wlm libslurm42t64 23.11.4-1 install installed
 slurm-wlm slurmd 22.05.1-1 deinstall config-files
 munge munge 0.5.16-1 install installed
 """
@@ -22,7 +23,7 @@ NODES = (
 
 @pytest.fixture
 def module():
-    return modules.load("library/installed_versions.py")
+    return ansible_modules.load("library/installed_versions.py")
 
 
 def process(proc, number, program):
@@ -84,5 +85,5 @@ def test_member_that_does_not_answer_has_no_version(module):
 
 def test_host_without_any_of_it(module, monkeypatch, tmp_path):
     monkeypatch.setattr(module, "PROC", tmp_path)
-    told = modules.run(module)
+    told = ansible_modules.run(module)
     assert (told["changed"], told["current"], told["database"], told["nodes"]) == (False, [], "none", {})

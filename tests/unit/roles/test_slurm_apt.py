@@ -2,14 +2,14 @@
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 TARGETS = "trixie http://mirror/debian/\ntrixie-updates http://mirror/debian/\nforky http://other/\n"
 
 
 @pytest.fixture
 def module(monkeypatch, tmp_path):
-    loaded = modules.load("roles/slurm/library/slurm_apt.py")
+    loaded = ansible_modules.load("roles/slurm/library/slurm_apt.py")
     monkeypatch.setattr(loaded, "PREFERENCES", tmp_path / "preferences")
     monkeypatch.setattr(loaded, "SOURCES", tmp_path / "sources")
     return loaded
@@ -45,7 +45,7 @@ def test_other_suite_comes_from_where_the_host_has_its_own(module):
 
 
 def test_files_are_written_once_and_removed(module, tmp_path):
-    assert modules.run(module, version="24.11")["changed"]
-    assert not modules.run(module, version="24.11")["changed"]
-    assert modules.run(module, version="")["paths"] == [str(tmp_path / "preferences")]
+    assert ansible_modules.run(module, version="24.11")["changed"]
+    assert not ansible_modules.run(module, version="24.11")["changed"]
+    assert ansible_modules.run(module, version="")["paths"] == [str(tmp_path / "preferences")]
     assert list(tmp_path.iterdir()) == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 MADISON = (
     "libslurm-dev | 26.05.5-1 | forky\nlibslurm-dev | 24.11.5-4+deb13u1 | trixie\nlibslurm-dev | 24.11.5-4 | trixie\n"
@@ -13,5 +13,5 @@ MADISON = (
     ("wanted", "version"), [("26.05.5", "26.05.5-1"), ("24.11.5", "24.11.5-4+deb13u1"), ("24.11", "")]
 )
 def test_headers_are_of_the_very_version(wanted, version):
-    module = modules.load("roles/network/library/slurm_headers.py")
+    module = ansible_modules.load("roles/network/library/slurm_headers.py")
     assert module.choose(module.versions(MADISON), wanted) == version

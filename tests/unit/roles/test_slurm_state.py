@@ -40,6 +40,7 @@ def test_live_controller_is_told(module, tmp_path):
 
 def test_packages_of_slurm_are_told_with_those_that_apt_may_move(module):
     rows = ["slurm-wlm slurmd 24.11.5-4 hold", "slurm-wlm sackd 24.11.5-4 install", "munge munge 1 install"]
+    rows += ["slurm-wlm libslurm42t64 23.11.4-1 hold"]
     told = "".join(f"{row} installed\n" for row in rows)
     assert module.packages(told) == {"version": "24.11.5-4", "loose": ["sackd"]}
     assert module.packages("") == {"version": "", "loose": []}

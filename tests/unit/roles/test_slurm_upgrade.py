@@ -5,7 +5,7 @@ import tarfile
 
 import pytest
 
-from tests.support import modules
+from tests.support import ansible_modules
 
 MADISON = """\
 slurm-client | 26.05.5-1 | http://mirror forky/main amd64 Packages
@@ -15,7 +15,7 @@ slurm-client | 24.11.5-4 | http://mirror trixie/main amd64 Packages
 
 
 def load(name):
-    return modules.load(f"roles/slurm/library/{name}.py")
+    return ansible_modules.load(f"roles/slurm/library/{name}.py")
 
 
 @pytest.mark.parametrize(
@@ -30,6 +30,11 @@ def test_newest_version_that_fits_is_chosen(wanted, version):
 def test_packages_that_apt_would_remove_are_seen():
     told = "Remv libslurm-perl [24.11.5-4]\nInst slurmd [24.11.5-4] (26.05.5-1 Debian [amd64])\n"
     assert load("slurm_debs").removed(told) == ["libslurm-perl"]
+
+
+def test_library_of_an_older_slurm_makes_no_host_old():
+    told = "slurm-wlm libslurm42t64 24.11.5-4 installed\nslurm-wlm libslurm-dev 26.05.5-1 installed\n"
+    assert load("slurm_debs").installed(told) == {"libslurm-dev": "26.05.5-1"}
 
 
 def test_files_are_found_by_the_names_that_apt_gives_them():
