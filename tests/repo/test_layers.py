@@ -46,7 +46,7 @@ PLAYBOOKS = {
     "validate",
     "verify",
 }
-SCENARIOS = {"default", "alternative", "existing", "adopted", "parallelcluster"}
+SCENARIOS = {"default", "alternative", "existing", "adopted", "parallelcluster", "upgrade"}
 # Pages of administrators that are about no layer.
 DOCS = {
     "apptainer-unpack",

@@ -59,6 +59,7 @@ FATAL_TASKS = {
     "base: Refuse to give a live cluster a second identity": "the whole cluster's",
     "ca: Refuse to give a live cluster a second CA": "the whole cluster's",
     "registry: Refuse addresses, accounts and recipes that cannot work": "on the controller alone",
+    "slurm: Refuse to stop what could not be brought back": "a restore is of the whole cluster or not at all",
     "slurm: Refuse more memory than the node has": "slurmctld would drain it",
 }
 
