@@ -83,40 +83,6 @@ def test_version_that_mirrors_have_dropped_is_found_where_it_was_kept(tmp_path):
         Store(debs, tmp_path, "").store.find("25.11")
 
 
-NODE = "NodeName=c1 Version={version} OS=Linux State={state} Reason={reason} [root@2026-11-24T08:00:00] "
-OURS = "isthmus: upgrade 24.11.5 26.05"
-
-
-@pytest.mark.parametrize(
-    ("state", "reason", "wanted", "changes"),
-    [
-        ("IDLE", "", "held", {"State": "DRAIN", "Reason": "why"}),
-        ("MIXED+DRAIN", "disk", "held", {}),
-        ("IDLE+DRAIN", OURS, "held", {}),
-        ("IDLE+DRAIN", OURS, "free", {"State": "RESUME"}),
-        ("IDLE+DRAIN", "disk", "free", {}),
-        ("IDLE", OURS, "free", {}),
-    ],
-)
-def test_only_own_drains_are_set_and_lifted(state, reason, wanted, changes):
-    shown = NODE.format(version="24.11.5", state=state, reason=reason)
-    assert load("slurm_hold").decide(shown, wanted, "why") == changes
-
-
-@pytest.mark.parametrize(
-    ("version", "state", "right"),
-    [
-        ("26.05.5", "IDLE+DRAIN", True),
-        ("24.11.5", "IDLE+DRAIN", False),
-        ("26.05.5", "IDLE*+DRAIN", False),
-        ("26.05.5", "DOWN+DRAIN+NOT_RESPONDING", False),
-        ("26.05", "IDLE", False),
-    ],
-)
-def test_node_is_back_when_slurmctld_hears_its_new_slurmd(version, state, right):
-    assert load("slurm_hold").is_back(NODE.format(version=version, state=state, reason=OURS), "26.05.5-1") is right
-
-
 @pytest.mark.parametrize(
     ("queue", "size", "free", "found"),
     [

@@ -10,7 +10,7 @@ from typing import Any
 from ClusterShell.NodeSet import NodeSet
 
 from isthmus.filters.upgrade.plan import Plan, Verb, plan
-from isthmus.filters.upgrade.state import DRAIN, Wanted, observed
+from isthmus.filters.upgrade.state import Wanted, observed
 from isthmus.model import skew
 
 _HEAD = ("step", "hosts", "from", "to", "what users notice")
@@ -80,11 +80,6 @@ def upgrade_hosts(made: Mapping[str, Any], verbs: str | Sequence[str]) -> list[s
     return list(dict.fromkeys(host for step in made["steps"] if step["verb"] in chosen for host in step["hosts"]))
 
 
-def upgrade_reason(before: str, after: str) -> str:
-    """Why a node is drained; the next run knows its own drains by the beginning."""
-    return f"{DRAIN}{skew.upstream(before)} {after}"
-
-
 def upgrade_fits(version: str, wanted: str) -> bool:
     """Tell whether a version is the wanted one."""
     return skew.fits(version, wanted)
@@ -121,7 +116,6 @@ FILTERS: dict[str, Callable[..., object]] = {
     "upgrade_hosts": upgrade_hosts,
     "upgrade_mixed": upgrade_mixed,
     "upgrade_plan": upgrade_plan,
-    "upgrade_reason": upgrade_reason,
     "upgrade_report": upgrade_report,
     "upgrade_table": upgrade_table,
 }

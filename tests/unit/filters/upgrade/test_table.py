@@ -41,7 +41,7 @@ def test_plan_of_found_versions(found):
 
 
 def test_own_drain_makes_a_node_due_and_anothers_does_not(found):
-    found["ctl"]["nodes"]["c1"]["reason"] = table.upgrade_reason(OLD, "24.11")
+    found["ctl"]["nodes"]["c1"]["reason"] = f"isthmus: upgrade {OLD} 24.11"
     wanted = {"slurm": "24.11"}
     assert table.upgrade_hosts(table.upgrade_plan(found, GROUPS, wanted), "compute") == ["c1"]
     found["ctl"]["nodes"]["c1"]["reason"] = "isthmus: health: /home does not answer"

@@ -1,7 +1,7 @@
-"""The module `slurm_hold`, on the controller: keeps new jobs off a node for an upgrade, and lets them come again.
+"""The module `node_hold`, on the controller: keeps new jobs off a node while a playbook works on it.
 
 Slurm keeps one reason for a node. A node that somebody else has drained is left as it is: no job comes there anyway,
-and it stays drained afterwards. Only a drain with this module's reason is lifted.
+and it stays drained afterwards. Only a drain whose reason begins with `owner` is lifted.
 """
 
 from __future__ import annotations
@@ -11,21 +11,18 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-PREFIX = "isthmus: upgrade "
 STATES = re.compile(r" State=(\S+)")
 REASON = re.compile(r" Reason=(.*?)(?: \[\S+@\S+\])?(?: Comment=|\s*$)")
 VERSION = re.compile(r" Version=(\S+)")
 AWAY = {"NOT_RESPONDING", "DOWN", "UNKNOWN"}
 
 
-def decide(shown: str, wanted: str, reason: str) -> dict[str, str]:
+def decide(shown: str, wanted: str, owner: str, reason: str) -> dict[str, str]:
     """What to set for a node; nothing to leave it."""
-    drained = "DRAIN" in flags(shown)
-    found = REASON.search(shown)
-    ours = drained and bool(found) and found[1].startswith(PREFIX) if found else False
+    drained, found = "DRAIN" in flags(shown), REASON.search(shown)
     if wanted == "held":
-        return {} if drained else {"State": "DRAIN", "Reason": reason}
-    return {"State": "RESUME"} if ours else {}
+        return {} if drained else {"State": "DRAIN", "Reason": f"{owner} {reason}".strip()}
+    return {"State": "RESUME"} if drained and found and found[1].startswith(owner) else {}
 
 
 def flags(shown: str) -> set[str]:
@@ -73,13 +70,14 @@ def main() -> None:
     options = {
         "node": {"type": "str", "required": True},
         "state": {"type": "str", "choices": ["held", "free"], "required": True},
+        "owner": {"type": "str", "required": True},
         "reason": {"type": "str", "default": ""},
         "version": {"type": "str", "default": ""},
         "timeout_s": {"type": "int", "default": 90},
     }
     module = AnsibleModule(options, supports_check_mode=True)
     shown = Node(module).wait()
-    changes = decide(shown, module.params["state"], module.params["reason"])
+    changes = decide(shown, *(module.params[name] for name in ("state", "owner", "reason")))
     if changes and not module.check_mode:
         words = [f"{key}={value}" for key, value in changes.items()]
         module.run_command(["scontrol", "update", f"NodeName={module.params['node']}", *words], check_rc=True)
