@@ -32,10 +32,11 @@ def flags(shown: str) -> set[str]:
 
 
 def is_back(shown: str, version: str) -> bool:
-    """Tell whether slurmctld hears a node's slurmd, in a version; a Debian one has a revision."""
+    """Tell whether slurmctld hears a node's slurmd, in a version if one is named; a Debian one has a revision."""
     found = VERSION.search(shown)
     told = found[1] if found else ""
-    return bool(told) and (version == told or version.startswith((f"{told}-", f"{told}+"))) and not flags(shown) & AWAY
+    right = not version or version == told or version.startswith((f"{told}-", f"{told}+"))
+    return bool(told) and right and not flags(shown) & AWAY
 
 
 class Node:
@@ -51,11 +52,12 @@ class Node:
         return "" if code else str(out)
 
     def wait(self) -> str:
-        """Wait until it is there, in its version if one is named."""
+        """Wait until slurmctld answers; and until it hears the node, in its version, where that is wanted."""
+        hears = self.module.params["heard"] or bool(self.module.params["version"])
         version, end = self.module.params["version"], time.monotonic() + self.module.params["timeout_s"]
         while True:
             shown = self.show()
-            if shown and (not version or is_back(shown, version)):
+            if shown and (not hears or is_back(shown, version)):
                 return shown
             if time.monotonic() > end:
                 self.module.fail_json(
@@ -73,6 +75,7 @@ def main() -> None:
         "owner": {"type": "str", "required": True},
         "reason": {"type": "str", "default": ""},
         "version": {"type": "str", "default": ""},
+        "heard": {"type": "bool", "default": False},
         "timeout_s": {"type": "int", "default": 90},
     }
     module = AnsibleModule(options, supports_check_mode=True)

@@ -34,6 +34,7 @@ PLAYBOOKS = {
     "image",
     "join",
     "main_job",
+    "patch",
     "publish",
     "reconfigure",
     "remove_nodes",

@@ -33,6 +33,7 @@ def test_only_own_drains_are_set_and_lifted(state, reason, wanted, changes):
         ("26.05.5", "IDLE*+DRAIN", False),
         ("26.05.5", "DOWN+DRAIN+NOT_RESPONDING", False),
         ("26.05", "IDLE", False),
+        ("26.05.5", "UNKNOWN+DRAIN", False),
     ],
 )
 def test_node_is_back_when_slurmctld_hears_its_new_slurmd(version, state, right):

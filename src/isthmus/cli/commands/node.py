@@ -1,4 +1,4 @@
-"""`isthmus node`: nodes that join by themselves, and the tokens that let them."""
+"""`isthmus node`: nodes that join by themselves, the tokens that let them, and what is wrong with a node."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ EPILOG = """examples:
   isthmus node token list
   isthmus node join --token TOKEN --server ctl:7443     as root, on a node of the image
 
+  isthmus node check                                    as root, on any node: what is wrong with it
+
+exit status of check: 0 nothing is broken (warnings may be), 1 something is
 exit status of join: 0 joined, 1 not yet (run it again), 3 refused and nothing changed"""
 
 
@@ -22,13 +25,14 @@ def register(subparsers: Any) -> None:
     """Add the command and its own sub-commands."""
     command = subparsers.add_parser(
         "node",
-        help="let nodes join the cluster (root only)",
-        description="Nodes of the image join by themselves, with a token.",
+        help="let nodes join the cluster, or look what is wrong with this one (root only)",
+        description="Nodes of the image join by themselves, with a token; any node can be looked at.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _register_join(verbs)
+    _verb(verbs, "check", "look what is wrong with this node, and what to do about it", _check)
     forget = _verb(verbs, "forget", "let another machine join under the name of a node that left", _forget)
     forget.add_argument("name", nargs="+", help="as the inventory has it")
     token = verbs.add_parser("token", help="tokens that let nodes join", description="Run it on the controller.")
@@ -104,3 +108,9 @@ def _join(options: argparse.Namespace) -> None:
     from isthmus.cli.node import join as node_join
 
     node_join.run(options)
+
+
+def _check(options: argparse.Namespace) -> None:
+    from isthmus.cli.node import check as node_check
+
+    node_check.run(options)
