@@ -67,6 +67,7 @@ def test_backup_is_its_owners_alone(backup):
         "accounting.sql.gz",
         "state.tar.gz",
         "conf.tar.gz",
+        "slurm.version",
         "versions.json",
         "SHA256SUMS",
     }

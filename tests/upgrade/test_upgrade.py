@@ -4,6 +4,7 @@ The load is a server and a client that asks it ten times a second, both in the u
 step over both nodes, a job that waits, ended jobs in accounting, and a drain of somebody else's.
 """
 
+import base64
 import itertools
 import json
 import os
@@ -20,14 +21,18 @@ UPGRADE = "playbooks/upgrade.yml"
 FOREIGN = "a disk of the admin's"
 ENDED = 20
 LONGEST_GAP_S = 5.0
-SERVE = "python3 -m http.server 8000 --directory /usr/share/doc/slurm-client"
-ASK = (
-    "while :; do python3 -c 'import urllib.request as r; r.urlopen(\"http://{server}:8000/\", timeout=2)' 2>/dev/null"
-    " && date +%s.%N; sleep 0.1; done"
-)
-BOTH = (
-    "srun --nodes=2 --ntasks=2 --ntasks-per-node=1 sh -c 'while :; do echo $SLURM_PROCID $(date +%s.%N); sleep 1; done'"
-)
+SERVE = "exec python3 -m http.server 8000 --directory /usr/share/doc/slurm-client\n"
+ASK = """
+import sys, time, urllib.request
+while True:
+    try:
+        urllib.request.urlopen(f"http://{sys.argv[1]}:8000/", timeout=2).read()
+        print(time.time(), flush=True)
+    except OSError:
+        pass
+    time.sleep(0.1)
+"""
+BOTH = "exec srun --nodes=2 --ntasks=2 sh -c 'while :; do echo $SLURM_PROCID $(date +%s); sleep 1; done'\n"
 
 
 def upgrade(log, *arguments, **variables):
@@ -51,11 +56,14 @@ def load(login, controller, two_computes, user):
     ended = [jobs.submit(login, user, "--mem=10", "true") for _ in range(ENDED)]
     for job in ended:
         jobs.wait_for_job(controller, job, "COMPLETED")
-    found = {"server": jobs.submit(login, user, f"--mem=64 --pod-network --nodelist={first}", SERVE)}
+    for name, text in {"serve": SERVE, "ask": ASK, "both": BOTH}.items():
+        write(login, user, name, text)
+    network = "--mem=64 --pod-network"
+    found = {"server": jobs.submit(login, user, f"{network} --nodelist={first}", "sh .upgrade-serve")}
     jobs.wait_for_job(controller, found["server"], "RUNNING")
-    server = f"{first}.{found['server']}.{user}"
-    found["client"] = jobs.submit(login, user, f"--mem=64 --pod-network --nodelist={second}", ASK.format(server=server))
-    found["both"] = jobs.submit(login, user, "--mem=64 --pod-network --nodes=2 --ntasks-per-node=1", BOTH)
+    asks = f"python3 .upgrade-ask {address(login, user, found['server'])}"
+    found["client"] = jobs.submit(login, user, f"{network} --nodelist={second}", asks)
+    found["both"] = jobs.submit(login, user, f"{network} --nodes=2 --ntasks-per-node=1", "sh .upgrade-both")
     for job in (found["client"], found["both"]):
         jobs.wait_for_job(controller, job, "RUNNING")
     found["waiting"] = jobs.submit(login, user, "--mem=10 --hold", "true")
@@ -64,6 +72,17 @@ def load(login, controller, two_computes, user):
     yield {**found, "ended": ended, "accounting": accounting(controller, ended)}
     controller.run(f"scontrol update NodeName={second} State=RESUME")
     jobs.cancel(controller, *found.values())
+    login.run_as(user, "rm -f .upgrade-*")
+
+
+def write(login, user, name, text):
+    login.run_as(user, f"echo {base64.b64encode(text.encode()).decode()} | base64 --decode >.upgrade-{name}")
+
+
+def address(login, user, job):
+    """Of a job in its user's network."""
+    rows = (line.split() for line in login.run_as(user, "isthmus network list").splitlines())
+    return next(row[6] for row in rows if row[:1] == [job])
 
 
 def accounting(controller, ended):

@@ -82,7 +82,9 @@ def main() -> None:
         "state.tar.gz": lambda file: pack(Path(module.params["state"]), file),
         "conf.tar.gz": lambda file: pack(CONF, file),
     }
+    _, version, _ = module.run_command(["dpkg-query", "--show", "--showformat=${Version}", "slurmctld"], check_rc=True)
     try:
+        (folder / "slurm.version").write_text(f"{version}\n")
         for name, keep in wanted.items():
             keep(folder / name)
     except (KeepError, OSError, tarfile.TarError) as error:

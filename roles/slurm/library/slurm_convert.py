@@ -1,8 +1,11 @@
 """The module `slurm_convert`: accounting's tables become those of the slurmdbd that is installed.
 
-slurmdbd converts at its start, which can take an hour on a large site and must not be cut by a service's time limit.
-So it runs in the foreground, as its guide asks, with a limit of its own; `slurmdbd -u` judges. What it says goes to a
-file, which can be followed. Jobs are counted before and after: a conversion that loses some is no success.
+slurmdbd alters tables at its first start, which can take an hour on a large site and must not be cut by a service's
+time limit. So it runs in the foreground, as its guide asks, with a limit of its own, until it says that it has started.
+`slurmdbd -u` judges, but it alone is not enough: from 24.11 to 26.05 it sees nothing to convert, and columns and keys
+are added all the same. What the daemon says goes to a file, which can be followed. Jobs are counted before and after.
+
+The version that last got through is recorded; who knows that one has nothing to do.
 """
 
 from __future__ import annotations
@@ -16,6 +19,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 DAEMON = "/usr/sbin/slurmdbd"
 CONVERTED, DUE = 0, 1
+STARTED = "slurmdbd version"
+RECORD = Path("/var/lib/isthmus/slurm/slurmdbd.version")
 LAST_LINES = 20
 
 
@@ -26,6 +31,16 @@ class ConversionError(Exception):
 def last(log: Path) -> str:
     """The end of the log."""
     return "\n".join(log.read_text(errors="replace").splitlines()[-LAST_LINES:]) if log.exists() else ""
+
+
+def has_started(log: str) -> bool:
+    """Return whether slurmdbd says that it is through with its tables."""
+    return any(STARTED in line and line.endswith("started") for line in log.splitlines())
+
+
+def recorded() -> str:
+    """The version that got through last, "" for none."""
+    return RECORD.read_text().strip() if RECORD.exists() else ""
 
 
 class Conversion:
@@ -45,6 +60,11 @@ class Conversion:
         if code not in (CONVERTED, DUE):
             raise ConversionError(f"`slurmdbd -u` cannot read the database: {(error or out).strip()}")
         return int(code)
+
+    def version(self) -> str:
+        """Of the slurmdbd that is installed."""
+        _, out, _ = self.module.run_command([DAEMON, "-V"], check_rc=True)
+        return str(out).split()[-1]
 
     def jobs(self) -> int:
         """How many jobs accounting knows."""
@@ -73,7 +93,7 @@ class Conversion:
                 daemon.wait(60)
 
     def _wait(self, daemon: subprocess.Popen[bytes], end: float) -> None:
-        while self.state() != CONVERTED:
+        while not has_started(last(self.log)):
             if daemon.poll() is not None:
                 raise ConversionError(f"slurmdbd ended with status {daemon.returncode}")
             if time.monotonic() > end:
@@ -93,12 +113,17 @@ def main() -> None:
     module = AnsibleModule(options, supports_check_mode=False)
     conversion, begun = Conversion(module), time.monotonic()
     try:
-        if conversion.state() == CONVERTED:
+        version = conversion.version()
+        if conversion.state() == CONVERTED and recorded() == version:
             module.exit_json(changed=False)
         before = conversion.jobs()
         conversion.convert()
         if (after := conversion.jobs()) != before:
             raise ConversionError(f"accounting had {before} jobs before, and has {after} now")
+        if conversion.state() != CONVERTED:
+            raise ConversionError("slurmdbd started, and `slurmdbd -u` finds its tables old")
+        RECORD.parent.mkdir(parents=True, exist_ok=True)
+        RECORD.write_text(f"{version}\n")
     except (ConversionError, OSError, subprocess.SubprocessError) as error:
         module.fail_json(
             msg=f"accounting was not converted: {error}; the end of {conversion.log}:\n{last(conversion.log)}"

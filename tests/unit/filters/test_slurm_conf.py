@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isthmus.filters.errors import InputError
-from isthmus.filters.slurm.conf import slurm_conf, slurm_settings, slurm_widened
+from isthmus.filters.slurm.conf import slurm_conf, slurm_settings, slurm_widened, slurm_widened_mark
 
 
 @pytest.mark.parametrize(
@@ -79,3 +79,4 @@ def test_timeouts_are_raised_for_an_upgrade_and_never_lowered() -> None:
     settings = {"SlurmdTimeout": 20, "SlurmctldTimeout": 4000, "A": 1}
     assert slurm_widened(settings, 1800) == {"SlurmdTimeout": 1800, "SlurmctldTimeout": 4000, "A": 1}
     assert slurm_widened(settings, 0) == settings
+    assert (slurm_widened_mark(1800), slurm_widened_mark(0)) == ("# Widened for an upgrade.\n", "")

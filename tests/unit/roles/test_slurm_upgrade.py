@@ -148,3 +148,15 @@ def test_daemon_that_stands_still_is_not_current(tmp_path):
     (tmp_path / "7").mkdir()
     (tmp_path / "7/exe").symlink_to("/usr/sbin/slurmd")
     assert daemons.is_current(tmp_path, "slurmd")
+
+
+@pytest.mark.parametrize(
+    ("log", "started"),
+    [
+        ('[2026] adding column exclusive after env_hash_inx in table "upg_job_table"\n', False),
+        ("[2026] slurmdbd version 26.05.5 started\n", True),
+        ("slurmdbd: slurmdbd version 26.05.5 started\nslurmdbd: more\n", True),
+    ],
+)
+def test_tables_are_done_when_slurmdbd_says_that_it_started(log, started):
+    assert load("slurm_convert").has_started(log) is started

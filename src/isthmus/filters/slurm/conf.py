@@ -42,6 +42,11 @@ def slurm_widened(settings: Mapping[str, object], seconds: int) -> dict[str, obj
     return slurm_settings(settings, wide)
 
 
+def slurm_widened_mark(seconds: int) -> str:
+    """Return the line by which the next run knows that an upgrade raised them; none otherwise."""
+    return "# Widened for an upgrade.\n" if seconds else ""
+
+
 def slurm_conf(settings: Mapping[str, object]) -> str:
     r"""Render settings, one `Key=Value\n` each, in their order.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from isthmus.filters.slurm.accounting import slurm_accounting_plan
 from isthmus.filters.slurm.accounting_state import slurm_accounting_queries
 from isthmus.filters.slurm.choices import slurm_health, slurm_priority, slurm_purge, slurm_site_files
-from isthmus.filters.slurm.conf import slurm_conf, slurm_settings, slurm_widened
+from isthmus.filters.slurm.conf import slurm_conf, slurm_settings, slurm_widened, slurm_widened_mark
 from isthmus.filters.slurm.files import slurm_openmpi, slurm_protected, slurm_protected_file
 from isthmus.filters.slurm.gres import slurm_gres, slurm_gres_types
 from isthmus.filters.slurm.nodes import slurm_fold, slurm_hardware, slurm_nodes
@@ -51,4 +51,5 @@ FILTERS: dict[str, Callable[..., object]] = {
     "slurm_undeclared": slurm_undeclared,
     "slurm_users_of": slurm_users_of,
     "slurm_widened": slurm_widened,
+    "slurm_widened_mark": slurm_widened_mark,
 }
