@@ -27,6 +27,7 @@ PLAYBOOKS = {
     "adopt_secrets",
     "artifacts",
     "backup",
+    "benchmark",
     "bundle",
     "conformance",
     "create",

@@ -13,6 +13,7 @@ from importlib.metadata import version
 
 from isthmus.cli import completion
 from isthmus.cli.commands import (
+    bench,
     doctor,
     down,
     images,
@@ -30,7 +31,7 @@ from isthmus.cli.errors import CommandError
 from isthmus.support import private
 from isthmus.support.private import PrivateError
 
-TOOLS = (info, up, down, status, logs, kubeconfig, doctor, workloads, pull, images, network, node, completion)
+TOOLS = (info, up, down, status, logs, kubeconfig, doctor, workloads, pull, images, network, node, bench, completion)
 EPILOG = """examples:
   isthmus info                    which cluster is this, and which version of isthmus
   isthmus info --json | jq .id    the same for a script

@@ -102,7 +102,7 @@ def _list(options: argparse.Namespace) -> None:
 def _add(options: argparse.Namespace) -> None:
     with _explained(), user_cluster.progress() as progress:
         workload = offer.pick(offer.read(), options.name)
-        now = installing.add(_server(), workload, progress, options.timeout)
+        now = installing.add(server(), workload, progress, options.timeout)
     if options.json:
         print(_json({workload.name: workload}, {workload.name: now}))
         return
@@ -115,7 +115,7 @@ def _status(options: argparse.Namespace) -> None:
     with _explained():
         offered = offer.read()
         chosen = {options.name: offer.pick(offered, options.name)} if options.name else offered
-        api = _server()
+        api = server()
         states = {name: installing.state(api, workload) for name, workload in chosen.items()}
     if options.json:
         print(_json(chosen, states))
@@ -130,14 +130,14 @@ def _status(options: argparse.Namespace) -> None:
 def _remove(options: argparse.Namespace) -> None:
     with _explained(), user_cluster.progress() as progress:
         workload = offer.pick(offer.read(), options.name)
-        was_there = installing.remove(_server(), workload, progress, options.timeout, force=options.force)
+        was_there = installing.remove(server(), workload, progress, options.timeout, force=options.force)
     if options.json:
         print(json.dumps({"schema": SCHEMA, "name": workload.name, "removed": was_there}))
     else:
         print(f"{workload.name} {'is removed' if was_there else 'was not there'}")
 
 
-def _server() -> ApiServer:
+def server() -> ApiServer:
     """Return the user's API server.
 
     Raises:
@@ -158,7 +158,7 @@ def _server() -> ApiServer:
 def _states(offered: Mapping[str, Workload]) -> tuple[dict[str, State], str]:
     """Look at all of them; without a cluster the list is of use too."""
     try:
-        api = _server()
+        api = server()
         return {name: installing.state(api, workload) for name, workload in offered.items()}, ""
     except (CommandError, ApiError):
         return dict.fromkeys(offered, State()), "down"

@@ -1,13 +1,13 @@
 """One Kubernetes API server over TLS with a client certificate: health, reading, and server-side apply.
 
 Server-side apply (Kubernetes: Server-Side Apply) makes what is missing and changes only fields that are this
-manager's; to repeat it is harmless. Long watches and the kubelet's needs are another client's.
+manager's; to repeat it is harmless. A watch is one request; who needs many, as the kubelet does, has another client.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -71,6 +71,26 @@ class ApiServer:
         """
         return self._ask("GET", path).text
 
+    def watch(self, path: str, timeout_s: int) -> Iterator[Any]:
+        """Yield objects of a list as they are now and after each change, until the time is over or the server ends it.
+
+        Args:
+            path: of the list, with selectors.
+            timeout_s: when the server ends it.
+
+        Raises:
+            ApiError: refused, no answer, or it broke off.
+        """
+        join = "&" if "?" in path else "?"
+        with self._session() as session:
+            whole = f"{path}{join}watch=true&timeoutSeconds={timeout_s}"
+            response = self._request(session, "GET", whole, timeout_s=timeout_s + self._timeout_s, stream=True)
+            try:
+                for line in response.iter_lines():
+                    yield json.loads(line)["object"]
+            except requests.RequestException as error:
+                raise ApiError(f"GET {path}: the watch broke off: {error}") from error
+
     def apply(self, item: Mapping[str, Any]) -> None:
         """Make an object so; fields of other managers that differ are taken over.
 
@@ -111,21 +131,30 @@ class ApiServer:
         return {each["kind"]: (each["name"], each["namespaced"]) for each in listed if "/" not in each["name"]}
 
     def _ask(self, method: str, path: str, body: str | None = None, kind: str = "") -> requests.Response:
+        with self._session() as session:
+            headers = {"Content-Type": kind} if kind else None
+            return self._request(session, method, path, timeout_s=self._timeout_s, data=body, headers=headers)
+
+    def _session(self) -> requests.Session:
+        session = requests.Session()
+        # No proxy of the site's leads to a pod network.
+        session.trust_env = False
+        session.mount("https://", HTTPAdapter(max_retries=_RETRIES))
+        return session
+
+    def _request(
+        self, session: requests.Session, method: str, path: str, *, timeout_s: float, **options: Any
+    ) -> requests.Response:
         access = self._access
         try:
-            with requests.Session() as session:
-                # No proxy of the site's leads to a pod network.
-                session.trust_env = False
-                session.mount("https://", HTTPAdapter(max_retries=_RETRIES))
-                response = session.request(
-                    method,
-                    access.server + path,
-                    data=body,
-                    headers={"Content-Type": kind} if kind else None,
-                    verify=str(access.ca),
-                    cert=(str(access.certificate), str(access.key)),
-                    timeout=self._timeout_s,
-                )
+            response = session.request(
+                method,
+                access.server + path,
+                verify=str(access.ca),
+                cert=(str(access.certificate), str(access.key)),
+                timeout=timeout_s,
+                **options,
+            )
         # A file that is not there is an OSError of its own, before any connection.
         except (requests.RequestException, OSError) as error:
             raise ApiError(f"{access.server} did not answer: {error}") from error

@@ -2,8 +2,8 @@
 
 A recipe is a folder with recipe.yml (suite, variant of mmdebstrap, packages, command, environment) and, where
 packages alone don't do, customize.sh; `base` names the recipe whose customize.sh goes before, `programs` third-party
-programs and where they go, `keep_run` that what packages and scripts put into /run stays there. Where packages come
-from is no part of the key: a mirror changes nothing.
+programs and where they go, `sources` folders of this tree and where their files go, `keep_run` that what packages and
+scripts put into /run stays there. Where packages come from is no part of the key: a mirror changes nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from isthmus.filters.images.image import local_apt_options, local_apt_sources
 from isthmus.filters.suggest import check_keys, unknown
 
 REQUIRED = ("suite", "variant", "packages", "command")
-KEYS = (*REQUIRED, "environment", "entrypoint", "base", "programs", "tags", "keep_run")
+KEYS = (*REQUIRED, "environment", "entrypoint", "base", "programs", "sources", "tags", "keep_run")
 BUILD = "build.sh"
 VARIANTS = ("extract", "essential", "apt")
 # Apptainer and skopeo take this tag when a user names none.
@@ -116,6 +116,7 @@ def _read(folder: Path, epoch: int, programs: Mapping[str, Mapping[str, Any]]) -
     base = [build.parent / recipe["base"]] if "base" in recipe else []
     scripts = [path for path in (build, *(place / "customize.sh" for place in (*base, folder))) if path.exists()]
     put = [_program(file, name, where, programs) for name, where in recipe.get("programs", {}).items()]
+    put += [each for name, where in recipe.get("sources", {}).items() for each in _sources(file, build, name, where)]
     parts = [recipe["suite"], epoch, _arguments(recipe), [path.read_text() for path in scripts]]
     # Where a program lies on this machine changes nothing, what it is does.
     key = sha256(json.dumps([*parts, *([where, sha] for _, where, sha in put)]).encode()).hexdigest()[:16]
@@ -136,6 +137,17 @@ def _program(file: Path, name: str, where: str, programs: Mapping[str, Mapping[s
     if name not in programs:
         raise InputError(f"{file} needs the program {name}", "obtain it by the role artifacts before")
     return str(programs[name]["path"]), where, str(programs[name]["sha256"])
+
+
+def _sources(file: Path, build: Path, name: str, where: str) -> list[tuple[str, str, str]]:
+    folder = build.parents[2] / name
+    if not folder.is_dir():
+        raise InputError(f"{file} needs the folder {name}", "name one of this tree")
+    return [
+        (str(path), f"{where}/{path.name}", sha256(path.read_bytes()).hexdigest())
+        for path in sorted(folder.iterdir())
+        if path.is_file()
+    ]
 
 
 def _epoch(date: str) -> int:

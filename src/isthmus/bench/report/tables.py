@@ -1,0 +1,316 @@
+"""The tables of the report: paper, measured, ratio with its interval. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from isthmus.bench import tables as shapes
+from isthmus.bench.intervals import Median, median
+from isthmus.bench.report import figures
+from isthmus.bench.report.figures import Figure
+from isthmus.bench.results import Document
+
+NOTHING = "not run"
+_PAPER = ("slurm", "mpijob")
+# Titles of columns, as readers know them.
+TITLES = {
+    "slurm": "Slurm",
+    "mpijob": "MPIJob",
+    "pod": "pod",
+    "container": "container",
+    "container-network": "container, pod network",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """One table.
+
+    Attributes:
+        name: of the anchor.
+        title: above it.
+        note: what a reader must know.
+        header: of each column.
+        rows: cells, as text.
+    """
+
+    name: str
+    title: str
+    note: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@cache
+def published() -> Mapping[str, Any]:
+    """Return what the papers published."""
+    text = (files("isthmus.bench.report") / "published.yml").read_text(encoding="utf-8")
+    return dict(yaml.safe_load(text))
+
+
+def grids(document: Document) -> list[Grid]:
+    """Return all tables, in the papers' order."""
+    return [each(document) for each in (_table3, _table4, _table5, _table6, _figure2, _figure3, _ep)]
+
+
+def shown(found: Median | None, digits: int = 3) -> str:
+    """Write a median as people read it."""
+    return NOTHING if found is None else f"{found.value:.{digits}g}" if found.value < 1000 else f"{found.value:.0f}"
+
+
+def ratio_shown(found: Median | None) -> str:
+    """Write a ratio with its interval."""
+    if found is None:
+        return NOTHING
+    if found.low is None or found.high is None:
+        return f"{found.value:.3f} (too few pairs: {found.count})"
+    return f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})"
+
+
+def _table3(document: Document) -> Grid:
+    rows = []
+    for row in shapes.DISTRIBUTIONS:
+        paper = published()["table3"][row]
+        at = ("table3", row)
+        rows.append(
+            (
+                row,
+                f"{paper['slurm']['seconds']:.0f} / {paper['mpijob']['seconds']:.0f}",
+                f"{paper['ratio']:.3f}",
+                *(shown(figures.centre(document, *at, column, Figure.END)) for column in ("slurm", "mpijob", "pod")),
+                ratio_shown(figures.ratio(document, *at, "mpijob", "slurm", Figure.END)),
+                ratio_shown(figures.ratio(document, *at, "mpijob", "slurm", Figure.PROGRAM)),
+                ratio_shown(figures.ratio(document, *at, "pod", "slurm", Figure.PROGRAM)),
+                " / ".join(
+                    shown(figures.centre(document, *at, column, Figure.GFLOPS)) for column in ("slurm", "mpijob")
+                ),
+            )
+        )
+    header = (
+        "ranks on nodes", "paper: Slurm / Kubernetes, s", "paper: ratio",
+        "Slurm, s", "MPIJob, s", "pod, s", "MPIJob to Slurm", "the program's own time", "pod: own time",
+        "Gflop/s, Slurm / MPIJob",
+    )  # fmt: skip
+    note = (
+        "Four ranks of a finite element program, from submission to completion. The paper's program is Ansys "
+        "APDL with half "
+        "an hour a run; here dolfinx solves linear elasticity for seconds, so what a start takes is a larger "
+        "share: the "
+        "program's own time stands beside it."
+    )
+    return Grid("table3", "Table 3: finite elements, time to completion", note, header, tuple(rows))
+
+
+def _table4(document: Document) -> Grid:
+    rows = []
+    for row, title in (("inter", "between nodes"), ("intra", "within a node")):
+        for figure, words in ((Figure.LATENCY, "latency, us"), (Figure.BANDWIDTH, "bandwidth, MB/s")):
+            paper = published()["table4"][row][figure]
+            at = ("table4", row)
+            rows.append(
+                (
+                    f"{words}, {title}",
+                    f"{paper['slurm']} / {paper['mpijob']}",
+                    f"{paper['ratio']:.2f}",
+                    *(shown(figures.centre(document, *at, column, figure)) for column in ("slurm", "mpijob", "pod")),
+                    ratio_shown(figures.ratio(document, *at, "mpijob", "slurm", figure)),
+                    ratio_shown(figures.ratio(document, *at, "pod", "slurm", figure)),
+                )
+            )
+    header = (
+        "what", "paper: Slurm / Kubernetes", "paper: ratio",
+        "Slurm", "MPIJob", "pod", "MPIJob to Slurm", "pod to Slurm",
+    )  # fmt: skip
+    note = (
+        "NetPIPE between two ranks: one byte for latency, the best of all sizes for bandwidth. The paper names no tool."
+    )
+    return Grid("table4", "Table 4: latency and bandwidth", note, header, tuple(rows))
+
+
+def _table5(document: Document) -> Grid:
+    note = (
+        "Strong scaling of an HPCG-like program of our own; its score is no HPCG score. Set-up A is one node, B "
+        "four. S and "
+        "PS are the speed-up in time and in score, each from its own platform's run of one rank."
+    )
+    return _scaling(document, "table5", "Table 5: HPCG-like, strong scaling", note)
+
+
+def _table6(document: Document) -> Grid:
+    note = "Weak scaling: each rank has as many points as one rank alone. The paper's base is one rank of table 5."
+    return _scaling(document, "table6", "Table 6: HPCG-like, weak scaling", note)
+
+
+def _scaling(document: Document, table: str, title: str, note: str) -> Grid:
+    rows = []
+    for row in ("1", *(f"{ranks} {setup}" for ranks in shapes.WIDTHS for setup in shapes.SETUPS)):
+        paper = published()[table].get(row)
+        told = [f"{column[0]:g} ({column[1]:g})" for column in (paper["slurm"], paper["mpijob"])] if paper else ["none"]
+        rows.append(
+            (
+                row,
+                " / ".join(told),
+                f"{paper['mpijob'][0] / paper['slurm'][0]:.3f}" if paper else "none",
+                *(_time_and_score(document, table, row, column) for column in _PAPER),
+                ratio_shown(figures.ratio(document, table, row, "mpijob", "slurm", Figure.SECONDS)),
+                *(speed_up(document, table, row, column) for column in _PAPER),
+            )
+        )
+    header = (
+        "ranks, set-up", "paper: Slurm / Kubernetes, s (Gflop/s)", "paper: ratio",
+        "Slurm, s (Gflop/s)", "MPIJob, s (Gflop/s)", "MPIJob to Slurm, time", "Slurm: S, PS", "MPIJob: S, PS",
+    )  # fmt: skip
+    return Grid(table, title, note, header, tuple(rows))
+
+
+def _time_and_score(document: Document, table: str, row: str, column: str) -> str:
+    seconds, score = (
+        figures.centre(document, table, row, column, figure) for figure in (Figure.SECONDS, Figure.GFLOPS)
+    )
+    return NOTHING if seconds is None else f"{shown(seconds)} ({shown(score)})"
+
+
+def speed_up(document: Document, table: str, row: str, column: str) -> str:
+    """Write speed-up in time and in score, from the column's own run of one rank."""
+    base = [figures.centre(document, table, "1", column, figure) for figure in (Figure.SECONDS, Figure.GFLOPS)]
+    here = [figures.centre(document, table, row, column, figure) for figure in (Figure.SECONDS, Figure.GFLOPS)]
+    if not all(base) or not all(here):
+        return NOTHING
+    (base_s, base_score), (seconds, score) = ([each.value for each in both if each] for both in (base, here))
+    return f"{base_s / seconds:.2f}, {score / base_score:.2f}"
+
+
+def _figure2(document: Document) -> Grid:
+    rows = []
+    for row in ("2 nodes", "4 nodes"):
+        for column in ("slurm", "container", "container-network"):
+            found = figures.steps(document, row, column)
+            compared = figures.step_ratio(document, row, column, "slurm") if column != "slurm" else None
+            beside = figures.step_ratio(document, row, column, "container") if column == "container-network" else None
+            rows.append(
+                (
+                    f"{row}, {'native' if column == 'slurm' else TITLES[column]}",
+                    str(len(found)),
+                    shown(median(found) if found else None),
+                    "1" if column == "slurm" else ratio_shown(compared),
+                    ratio_shown(beside) if beside else "",
+                )
+            )
+    header = ("steps", "how many", "median, s", "to native", "to container")
+    note = (
+        "Private-network paper, figure 2: srun of a program that only starts MPI, one step after the other in "
+        "one job. The "
+        "paper published no values; it says that the pod network adds nothing to a container's start."
+    )
+    return Grid("figure2", "Figure 2: starts of steps", note, header, tuple(rows))
+
+
+def _figure3(document: Document) -> Grid:
+    rows = []
+    for row in ("HPL", "HPCG-like"):
+        at = ("figure3", row)
+        rows.append(
+            (
+                row,
+                "< 1 %",
+                *(
+                    shown(figures.centre(document, *at, column, Figure.GFLOPS))
+                    for column in ("slurm", "container", "container-network")
+                ),
+                *(
+                    ratio_shown(figures.ratio(document, *at, column, "slurm", Figure.SECONDS))
+                    for column in ("container", "container-network")
+                ),
+            )
+        )
+    header = (
+        "program", "paper: overhead", "native, Gflop/s", "container, Gflop/s", "container in pod network, Gflop/s",
+        "container to native, time", "container in pod network to native, time",
+    )  # fmt: skip
+    note = "Private-network paper, figure 3: two nodes, the same stack on the host and in the container."
+    return Grid("figure3", "Figure 3: HPL and HPCG-like in containers and pod networks", note, header, tuple(rows))
+
+
+def _ep(document: Document) -> Grid:
+    rows = [
+        (
+            str(ranks),
+            *(shown(figures.centre(document, "ep", str(ranks), column, Figure.MOPS)) for column in ("slurm", "pod")),
+            *(shown(figures.centre(document, "ep", str(ranks), column, Figure.END)) for column in ("slurm", "pod")),
+            ratio_shown(figures.ratio(document, "ep", str(ranks), "pod", "slurm", Figure.PROGRAM)),
+        )
+        for ranks in shapes.EP_WIDTHS
+    ]
+    header = ("ranks", "Slurm, Mop/s", "pod, Mop/s", "Slurm, s to the end", "pod, s to the end", "pod: own time")
+    note = (
+        "EP swept over its widths on two nodes, as the High-Performance Kubernetes paper does; it published no values."
+    )
+    return Grid("ep", "EP", note, header, tuple(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a figure should be.
+
+    Attributes:
+        what: it is about.
+        paper: its own figure.
+        goal: in words.
+        measured: with its interval.
+        is_met: whether it is; None where it was not measured.
+    """
+
+    what: str
+    paper: str
+    goal: str
+    measured: str
+    is_met: bool | None
+
+
+def goals(document: Document) -> Iterator[Goal]:
+    """Return the goals, and whether they are met."""
+    for row in shapes.DISTRIBUTIONS:
+        own = figures.ratio(document, "table3", row, "mpijob", "slurm", Figure.PROGRAM)
+        paper = f"{published()['table3'][row]['ratio']:.3f}"
+        yield _goal(f"table 3, {row}: MPIJob to Slurm, the program's own time", paper, "<= 1.01", own, _at_most(1.01))
+    start = figures.centre(document, "table3", "1/4", "mpijob", Figure.START)
+    yield _goal("an MPIJob of four workers, submission to first rank, s", "none", "<= 5", start, _at_most(5))
+    latency = figures.ratio(document, "table4", "inter", "mpijob", "slurm", Figure.LATENCY)
+    yield _goal("table 4, latency between nodes", "1.21", "<= 1.05", latency, _at_most(1.05))
+    bandwidth = figures.ratio(document, "table4", "inter", "mpijob", "slurm", Figure.BANDWIDTH)
+    yield _goal("table 4, bandwidth between nodes", "0.94", ">= 0.95", bandwidth, lambda found: found >= 0.95)
+    for table in ("table5", "table6"):
+        rows = [f"{ranks} {setup}" for ranks in shapes.WIDTHS for setup in shapes.SETUPS]
+        all_ratios = _of_rows(document, table, rows)
+        yield _goal(
+            f"{table}: MPIJob to Slurm, time, all rows", "0.989 to 1.064", "<= 1.02", all_ratios, _at_most(1.02)
+        )
+    for row in ("HPL", "HPCG-like"):
+        found = figures.ratio(document, "figure3", row, "container-network", "slurm", Figure.SECONDS)
+        yield _goal(f"{row}, container in pod network to native, time", "< 1 %", "<= 1.01", found, _at_most(1.01))
+    pods = [
+        each
+        for ranks in shapes.EP_WIDTHS
+        for each in figures.pairs(document, "ep", str(ranks), "pod", "slurm", Figure.PROGRAM)
+    ]
+    found = median(pods) if pods else None
+    yield _goal("EP, pod of several tasks to sbatch, own time, all widths", "none", "<= 1.01", found, _at_most(1.01))
+
+
+def _of_rows(document: Document, table: str, rows: Sequence[str]) -> Median | None:
+    found = [each for row in rows for each in figures.pairs(document, table, row, "mpijob", "slurm", Figure.SECONDS)]
+    return median(found) if found else None
+
+
+def _at_most(limit: float) -> Callable[[float], bool]:
+    return lambda found: found <= limit
+
+
+def _goal(what: str, paper: str, goal: str, found: Median | None, test: Callable[[float], bool]) -> Goal:
+    return Goal(what, paper, goal, ratio_shown(found), None if found is None else test(found.value))

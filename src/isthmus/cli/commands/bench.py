@@ -1,0 +1,230 @@
+"""`isthmus bench`: the papers' measurements on this cluster, by an ordinary user."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from isthmus.bench import about, plan, preparing, results, running
+from isthmus.bench.kubernetes import Kubernetes
+from isthmus.bench.launches import Column
+from isthmus.bench.plan import Cluster, Plan
+from isthmus.bench.preparing import Folder, PreparingError
+from isthmus.bench.results import Document, ResultsError
+from isthmus.bench.running import Platform, Session
+from isthmus.bench.scripts import Site
+from isthmus.bench.sizes import SIZES, Table
+from isthmus.bench.slurm import Slurm
+from isthmus.cli import place
+from isthmus.cli.commands import info
+from isthmus.cli.commands import pull as pulling
+from isthmus.cli.commands.workloads import server
+from isthmus.cli.errors import CommandError
+from isthmus.clients.kube.apiserver import ApiError, ApiServer
+from isthmus.clients.slurm.commands import SlurmError
+from isthmus.clients.slurm.offer import offer
+from isthmus.images.errors import ImageError
+from isthmus.images.pull import pull
+from isthmus.model.images import parse
+from isthmus.workloads import installing
+from isthmus.workloads.offer import WorkloadError
+from isthmus.workloads.offer import read as workloads
+
+_MPIJOBS = "mpi"
+# States of sinfo(1) in which a node takes jobs.
+_TAKING = ("IDLE", "MIXED", "ALLOCATED")
+# Something is left: a limit was reached. Also timeout(1)'s neighbourhood is avoided.
+LEFT = 3
+DESCRIPTION = """Measure this cluster as the papers measured theirs, in jobs and in your own Kubernetes.
+
+Rounds run every cell of the tables once, in a random order, so that what else the cluster does falls on all of them.
+Each result is kept at once: a run that was ended goes on where it was."""
+EPILOG = """examples:
+  isthmus bench plan                         what would be run, what not and why, and how long it takes
+  isthmus bench run                          all of it, at the size of a small machine
+  isthmus bench run --tables table3,ep --rounds 10
+  isthmus bench run --limit 10               go on for ten minutes; exit status 3 while something is left
+  isthmus bench run --size paper             as large as in the papers: days
+
+tables: table3 finite elements, table4 latency and bandwidth, table5 and table6 scaling of an HPCG-like program,
+figure2 starts of steps, figure3 HPL and HPCG-like in containers, ep EP
+
+exit status: 0 done, 1 something failed (standard error says what), 2 wrong usage, 3 something is left to do"""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What a command found here."""
+
+    cluster: Cluster
+    nodes: dict[str, Any]
+    api: ApiServer | None
+
+
+def register(subparsers: Any) -> None:
+    """Add the command and its own sub-commands."""
+    command = subparsers.add_parser(
+        "bench",
+        help="measure this cluster as the papers did",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    planning = verbs.add_parser("plan", help="show what would be run", description="Show what would be run.")
+    _choices(planning)
+    place.add_json(planning)
+    planning.set_defaults(run=_plan)
+    going = verbs.add_parser("run", help="run what is left of it", description="Run what is left of it.")
+    _choices(going)
+    going.add_argument("--limit", type=_minutes, default=float("inf"), metavar="MIN", help="begin no run after this")
+    going.set_defaults(run=_run)
+
+
+def _choices(verb: Any) -> None:
+    verb.add_argument("--tables", type=_tables, default=tuple(Table), metavar="T,...", help="which; all")
+    verb.add_argument("--size", choices=SIZES, default="machine", help="of the problems; %(default)s")
+    verb.add_argument("--rounds", type=int, default=0, metavar="N", help="of each table; the size has its own")
+    verb.add_argument(
+        "--output", type=Path, metavar="FILE", help="where results are; ~/isthmus-bench/results-SIZE.json"
+    )
+
+
+def _tables(text: str) -> tuple[Table, ...]:
+    try:
+        return tuple(Table(word) for word in text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{error}; there are {', '.join(Table)}") from error
+
+
+def _minutes(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 1e6:
+        raise argparse.ArgumentTypeError(f"{text} is no number of minutes")
+    return number
+
+
+def _plan(options: argparse.Namespace) -> None:
+    with _told():
+        here = _here(options.tables)
+        made = plan.make(options.tables, SIZES[options.size], here.cluster, options.rounds)
+        file = _file(options)
+        known = results.read(file).results if file.exists() else ()
+    done = {each.key for each in known if not each.error}
+    left = [run for run in made.runs if run.key not in done]
+    if options.json:
+        told = {"schema": results.SCHEMA, "runs": len(made.runs), "left": len(left), "left_out": made.left_out}
+        print(json.dumps({**told, "minutes": round(running.remaining_s(left, known) / 60, 1)}))
+        return
+    counted = Counter(run.launch.table for run in left)
+    for table in options.tables:
+        print(f"{table}: {counted[table]} runs")
+    print(f"{len(left)} of {len(made.runs)} runs are left, about {running.remaining_s(left, known) / 60:.0f} minutes")
+    _tell_left_out(made, print)
+
+
+def _run(options: argparse.Namespace) -> None:
+    # As Ctrl-C does, so that the job that is running ends with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    with _told():
+        here = _here(options.tables)
+        made = plan.make(options.tables, SIZES[options.size], here.cluster, options.rounds)
+        _tell_left_out(made, console.print)
+        if not made.runs:
+            raise CommandError("nothing can be run here; `isthmus bench plan` says why")
+        folder = Folder(Path.home() / "isthmus-bench")
+        site = _site(folder, here)
+        file = _file(options)
+        told = about.whole(info.read().name, here.nodes, site.settings, site.image)
+        document = results.resume(file, options.size, told, made.left_out)
+        document = _session(here, site, folder, file, console.print).go_on(made, document, options.limit * 60)
+    _finish(made, document, file)
+
+
+def _session(here: Here, site: Site, folder: Folder, file: Path, tell: Callable[[str], None]) -> Session:
+    slurm = Slurm(site, folder.runs)
+    kube = Kubernetes(here.api, site) if here.api else None
+    if kube:
+        kube.prepare()
+
+    def platform(column: Column) -> Platform:
+        return kube if kube and column.is_kubernetes else slurm
+
+    return Session(platform, lambda document: results.write(document, file), tell)
+
+
+def _finish(made: Plan, document: Document, file: Path) -> None:
+    failed = [each for each in document.results if each.error and each.key in {run.key for run in made.runs}]
+    left = [run for run in made.runs if run.key not in document.done]
+    print(file)
+    if failed:
+        shown = "\n".join(f"  {each.key}: {each.error.splitlines()[0]}" for each in failed[:5])
+        raise CommandError(f"{len(failed)} runs failed; the same command tries them again:\n{shown}")
+    if left:
+        raise CommandError(f"{len(left)} runs are left; the same command goes on", LEFT)
+
+
+def _tell_left_out(made: Plan, tell: Callable[[str], None]) -> None:
+    for reason, count in Counter(made.left_out.values()).items():
+        cells = [cell for cell, why in made.left_out.items() if why == reason]
+        tell(f"left out: {', '.join(cells[:3])}{f' and {count - 3} more' if count > 3 else ''}: {reason}")
+
+
+def _file(options: argparse.Namespace) -> Path:
+    return options.output or Folder(Path.home() / "isthmus-bench").results(options.size)
+
+
+def _here(wanted: tuple[Table, ...]) -> Here:
+    known = offer()
+    nodes = [node for node in known.nodes if node.state.rstrip("*+~#!%$@^-") in _TAKING]
+    if not nodes:
+        raise CommandError("no node takes jobs; `sinfo` says why")
+    kubernetes, mpijobs, api = "", "", None
+    try:
+        api = server()
+        offered = workloads()
+        if _MPIJOBS not in offered or not installing.state(api, offered[_MPIJOBS]).ready:
+            mpijobs = "MPIJobs are not there; say `isthmus workloads add mpi`"
+    except (CommandError, WorkloadError, ApiError) as error:
+        kubernetes = str(error)
+    network = "" if place.here().network else "jobs have no private pod network here"
+    smallest = (min(node.cpus for node in nodes), min(node.memory_mib for node in nodes))
+    described = {"count": len(nodes), "cpus": smallest[0], "memory_mib": smallest[1]}
+    return Here(Cluster(len(nodes), *smallest, kubernetes, mpijobs, network), described, api)
+
+
+def _site(folder: Folder, here: Here) -> Site:
+    reference = preparing.images()[preparing.IMAGE]
+    preparing.compile_programs(folder)
+    with place.progress() as tell:
+        image = pull(parse(reference), pulling.place(os.environ, Path.home(), None), tell)
+    return Site(
+        programs=str(folder.programs),
+        image=reference,
+        image_file=str(image.path),
+        settings=about.mpi_settings(),
+        node_cpus=here.cluster.cpus,
+        has_network=not here.cluster.network,
+    )
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except (PreparingError, ResultsError, ImageError, SlurmError) as error:
+        raise CommandError(str(error)) from error
+    except ApiError as error:
+        raise CommandError(f"{error}; `isthmus status` tells more") from error

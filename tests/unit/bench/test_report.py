@@ -1,0 +1,110 @@
+"""The report: ratios within rounds, what is missing, and what two pages say."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from isthmus.bench import results
+from isthmus.bench.plan import Cluster
+from isthmus.bench.report import figures, main, page, plots, tables
+from isthmus.bench.report.figures import Figure
+from tests.support import bench_results
+
+
+@pytest.fixture(scope="module")
+def document():
+    return bench_results.document()
+
+
+@pytest.fixture(scope="module")
+def drawn(document):
+    return plots.plots(document)
+
+
+def grid(document, name):
+    return next(each for each in tables.grids(document) if each.name == name)
+
+
+def test_pairs_are_of_one_round(document):
+    pairs = figures.pairs(document, "table3", "1/4", "mpijob", "slurm", Figure.PROGRAM)
+    assert pairs == pytest.approx([1.01] * 6)
+    lost = replace(document, results=tuple(each for each in document.results if each.key != "3/table3/1/4/slurm"))
+    assert len(figures.pairs(lost, "table3", "1/4", "mpijob", "slurm", Figure.PROGRAM)) == 5
+
+
+def test_warm_up_and_failures_count_nowhere(document):
+    assert set(figures.cell(document, "ep", "2", "slurm")) == set(range(1, 7))
+    broken = tuple(replace(each, error="lost") if each.round == 2 else each for each in document.results)
+    assert set(figures.cell(replace(document, results=broken), "ep", "2", "slurm")) == {1, 3, 4, 5, 6}
+
+
+def test_all_tables_are_filled(document):
+    assert [each.name for each in tables.grids(document)] == [
+        "table3", "table4", "table5", "table6", "figure2", "figure3", "ep",
+    ]  # fmt: skip
+    assert not [row for each in tables.grids(document) for row in each.rows if tables.NOTHING in row]
+    assert {len(row) for row in grid(document, "table5").rows} == {len(grid(document, "table5").header)}
+
+
+def test_ratio_has_its_interval(document):
+    (row, *_) = grid(document, "table3").rows
+    assert row[-3:-1] == ("1.010 (1.010 to 1.010)", "1.005 (1.005 to 1.005)")
+    assert "too few pairs: 2" in grid(bench_results.document(rounds=2), "table3").rows[0][-2]
+
+
+def test_speed_up_is_from_the_columns_own_base(document):
+    """The paper took Kubernetes' for both."""
+    assert tables.speed_up(document, "table5", "4 A", "slurm") == "1.00, 4.00"
+    assert tables.speed_up(document, "table5", "4 A", "mpijob") == "1.00, 4.00"
+
+
+def test_goals_are_judged(document):
+    judged = {each.what: each.is_met for each in tables.goals(document)}
+    assert judged["table 3, 1/4: MPIJob to Slurm, the program's own time"] is True
+    assert judged["table 4, latency between nodes"] is True
+    slower = tuple(
+        replace(each, program_s=each.program_s * 1.1) if each.column == "mpijob" else each for each in document.results
+    )
+    judged = {each.what: each.is_met for each in tables.goals(replace(document, results=slower))}
+    assert judged["table 3, 1/4: MPIJob to Slurm, the program's own time"] is False
+
+
+def test_cluster_with_two_nodes_says_what_is_missing():
+    small = bench_results.document(cluster=Cluster(2, 96, 24576))
+    assert grid(small, "table3").rows[2][3] == tables.NOTHING
+    for text in (page.html(small, plots.plots(small)), page.markdown(small, [], "figures", "papers.html")):
+        assert "table3/1/4/mpijob: needs 4 nodes, and 2 take jobs" in text
+
+
+def test_nothing_measured_is_no_error():
+    empty = results.Document("smoke", bench_results.ABOUT)
+    assert plots.plots(empty) == []
+    assert "not run" in page.html(empty, [])
+
+
+def test_page_needs_nothing_else(document, drawn):
+    text = page.html(document, drawn)
+    assert text.count("<svg") == len(drawn) >= 12
+    assert not re.search(r"(?:src|href)=['\"]?(?:https?:)?//|<script|@import", text)
+    assert "A &amp; B &lt;1&gt;" in text
+    assert all(f"id='{each.name}'" in text for each in tables.grids(document))
+
+
+def test_oddities_of_the_papers_tables_are_said(document, drawn):
+    for text in (page.html(document, drawn), page.markdown(document, drawn, "figures", "papers.html")):
+        for words in ("score over score", "103.181 s", "faster at 8 ranks than at 4", "12 ranks of set-up B"):
+            assert words in text
+
+
+def test_equal_results_give_equal_files(document, tmp_path):
+    results.write(document, tmp_path / "results.json")
+    for folder in ("one", "two"):
+        made = main.write(tmp_path / "results.json", tmp_path / folder)
+    for path in made:
+        assert path.read_bytes() == (tmp_path / "one" / path.relative_to(tmp_path / "two")).read_bytes()
+    assert not [
+        path
+        for path in made
+        if "figures" in path.parts and str(path.name) not in (tmp_path / "one/papers.md").read_text()
+    ]
