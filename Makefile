@@ -25,7 +25,7 @@ export PIP_NO_INDEX := 1
 export PIP_FIND_LINKS := $(ISTHMUS_BUNDLE)/wheels
 endif
 
-.PHONY: help venv testbed teardown ssh lock format lint unit integration system attack attack-short fuzz molecule site-tests test shares test-full bench conformance verify artifacts bundle docs
+.PHONY: help venv testbed teardown ssh lock format lint unit integration system attack attack-short fuzz molecule site-tests test shares test-full bench bench-papers conformance verify artifacts bundle docs
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -117,6 +117,10 @@ test-full: test ## Also the molecule scenarios that `make test` leaves out
 	$(PYTEST) -s -m full tests/site
 	$(PYTEST) -m full tests/attack
 	$(PYTEST) -s tests/full
+
+bench-papers: venv ## Four compute nodes, the papers' tables measured on them, the report in results (ARGS=-e bench_size=smoke)
+	$(BIN)/ansible-playbook -i inventories/bench site.yml -e main_job_run=false
+	$(BIN)/ansible-playbook -i inventories/bench playbooks/benchmark.yml $(ARGS)
 
 bench: venv ## Take the figures in docs/results (results/*.json)
 	$(BIN)/python -m tests.bench.mpi_starts

@@ -47,9 +47,11 @@ _PAGE = Template("""<!doctype html>
 <link rel="icon" href="data:,">
 <style>
 :root { color-scheme: light dark; --paper: #fff; --ink: #1c2330; --faint: #8a93a3; --line: #d5dae2;
-  --first: #2563a8; --second: #c2571a; --third: #2d7d46; --fourth: #7b4397; --fifth: #a3325b; --sixth: #5f6b2b; --band: #f4f6f9; }
+  --first: #2563a8; --second: #c2571a; --third: #2d7d46; --fourth: #7b4397; --fifth: #a3325b; --sixth: #5f6b2b;
+  --band: #f4f6f9; }
 @media (prefers-color-scheme: dark) { :root { --paper: #14181f; --ink: #e4e8ee; --faint: #8a93a3; --line: #333b48;
-  --first: #6aa7e8; --second: #f0924f; --third: #6cc184; --fourth: #c08fd8; --fifth: #e58aa9; --sixth: #b9c36a; --band: #1c222c; } }
+  --first: #6aa7e8; --second: #f0924f; --third: #6cc184; --fourth: #c08fd8; --fifth: #e58aa9; --sixth: #b9c36a;
+  --band: #1c222c; } }
 body { margin: 0 auto; max-width: 72rem; padding: 1rem; background: var(--paper); color: var(--ink);
   font: 16px/1.5 system-ui, sans-serif; }
 h1, h2 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
@@ -153,8 +155,8 @@ def _about(document: Document) -> dict[str, str]:
         "size": document.size,
         "when": f"{when[0]} to {when[-1]}" if when else "never",
         "cluster": f"{nodes['count']} nodes that declare {nodes['cpus']} CPUs and {nodes['memory_mib']} MiB each",
-        "machine": f"{machine['processor']}, {machine['cores']} cores, {machine['memory_mib']} MiB, Linux "
-        "{machine['kernel']}",
+        "machine": f"{machine['processor']}, {machine['cores']} cores, {machine['memory_mib']} MiB, "
+        f"Linux {machine['kernel']}",
         "load before runs": _load(figures.loads(document)),
         "versions": ", ".join(f"{name} {text}" for name, text in about["versions"].items()),
         "Open MPI, all columns": " ".join(f"{name}={text}" for name, text in settings.items()) or "defaults",

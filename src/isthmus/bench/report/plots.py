@@ -5,6 +5,7 @@ Bars are medians, with the 95 % interval where there is one.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -109,12 +110,19 @@ def _curves(document: Document, name: str, title: str, place: int) -> Iterator[P
         if sizes:
             series[TITLES[column]] = [(size, median(found).value) for size, found in sorted(sizes.items())]
     if series:
-        chart = _new(pygal.XY, title, logarithmic=True, xrange=None, show_dots=False, stroke_style={"width": 2})
-        # pygal's logarithm is of both axes.
-        chart.x_title = "bytes"
+        chart = _new(pygal.XY, title, logarithmic=True, show_dots=False, stroke_style={"width": 3}, x_title="bytes")
+        everything = [point for points in series.values() for point in points]
+        chart.x_labels = _powers(16, [size for size, _ in everything])
+        chart.y_labels = _powers(10, [found for _, found in everything])
         for word, points in series.items():
             chart.add(word, points)
         yield _plot("table4", name, title, chart)
+
+
+def _powers(base: int, held: Sequence[float]) -> list[float]:
+    """Return powers of a base that hold positive values; pygal marks none of its own well on two logarithmic axes."""
+    first, last = (math.log(end(held), base) for end in (min, max))
+    return [float(base) ** power for power in range(math.floor(first), math.ceil(last) + 1)]
 
 
 def _steps(document: Document) -> Iterator[Plot]:

@@ -1,0 +1,110 @@
+"""What `isthmus bench` gives a user's Kubernetes, and how it sees the end of it, with a real API server."""
+
+import json
+from threading import Thread
+
+import pytest
+
+from isthmus.bench import kubernetes, scripts, tables
+from isthmus.bench.kubernetes import Kubernetes
+from isthmus.bench.launches import Column
+from isthmus.bench.output import OutputError
+from isthmus.bench.scripts import NAMESPACE, Site
+from isthmus.bench.sizes import SIZES, Table
+from isthmus.clients.kube.apiserver import Access, ApiError, ApiServer
+from tests.support.etcd import program
+from tests.support.waiting import wait
+
+SITE = Site("/programs", "ctl:5000/workloads/bench-openmpi:1", "", {"OMPI_MCA_a": "1"}, 96, has_network=True)
+LAUNCHES = [each for table in Table for each in tables.launches(table, SIZES["smoke"])]
+POD = next(each for each in LAUNCHES if each.column is Column.POD)
+MPIJOB = next(each for each in LAUNCHES if each.column is Column.MPIJOB)
+
+
+@pytest.fixture(scope="module")
+def api(api_server):
+    """A client, where MPIJobs are known and nobody acts on anything."""
+    done = api_server.kubectl("apply", "--server-side", "--filename", str(program("mpi-operator.yaml")))
+    assert done.returncode == 0, done.stderr
+    keys = api_server.pki
+    found = ApiServer(Access(api_server.url, keys / "ca.crt", keys / "admin.crt", keys / "admin.key"))
+    wait(lambda: served(found))
+    return found
+
+
+def served(api):
+    try:
+        return api.get("/apis/kubeflow.org/v2beta1/mpijobs")
+    except ApiError:
+        return None
+
+
+@pytest.fixture
+def platform(api, api_server, monkeypatch):
+    found = Kubernetes(api, SITE)
+    found.prepare()
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": NAMESPACE}}
+    api.apply(account)
+    return found
+
+
+def set_status(api_server, what, status, after_s=0.0):
+    """Play the kubelet, or the operator."""
+    words = ["--namespace", NAMESPACE, "patch", what, "--subresource=status", "--type=merge", "--patch"]
+    wait(lambda: api_server.kubectl("--namespace", NAMESPACE, "get", what).returncode == 0, timeout_s=30)
+    done = api_server.kubectl(*words, json.dumps({"status": status}))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "launch", [MPIJOB, *(each for each in LAUNCHES if each.row == "16 A")], ids=lambda one: one.key
+)
+def test_mpijobs_are_right(platform, api_server, launch):
+    item = json.dumps(scripts.mpijob(launch, SITE, "b1"))
+    done = api_server.kubectl("create", "--filename=-", "--dry-run=server", "--validate=strict", input=item)
+    assert done.returncode == 0, done.stderr
+
+
+def test_pod_is_right(platform, api_server):
+    item = json.dumps(scripts.pod(POD, SITE, "b1"))
+    done = api_server.kubectl("create", "--filename=-", "--dry-run=server", "--validate=strict", input=item)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("launch", "what", "status", "words"),
+    [
+        (POD, "pod/b2", {"phase": "Failed"}, "Pod b2 ended as Failed"),
+        (MPIJOB, "mpijob/b2", {"conditions": [{"type": "Failed", "status": "True"}]}, "MPIJob b2 ended as Failed"),
+    ],
+)
+def test_failure_is_seen_and_nothing_is_left(platform, api, api_server, launch, what, status, words):
+    player = Thread(target=set_status, args=(api_server, what, status))
+    player.start()
+    with pytest.raises(OutputError, match=words):
+        platform.run(launch, "b2")
+    player.join()
+    assert api_server.kubectl("--namespace", NAMESPACE, "get", what).returncode != 0
+
+
+def test_success_is_seen_at_once(platform, api_server):
+    player = Thread(target=set_status, args=(api_server, "pod/b3", {"phase": "Succeeded"}))
+    player.start()
+    text, began, ended = platform.run(POD, "b3")
+    player.join()
+    # Of a pod on no node there is no log.
+    assert text == ""
+    assert ended - began < 30
+
+
+def test_what_does_not_end_is_removed(platform, api_server, monkeypatch):
+    monkeypatch.setattr(kubernetes, "_GRACE_S", 3 - POD.minutes * 60)
+    with pytest.raises(OutputError, match="b4 is Pending after 3 s"):
+        platform.run(POD, "b4")
+    assert api_server.kubectl("--namespace", NAMESPACE, "get", "pod/b4").returncode != 0
+
+
+def test_watch_of_what_is_not_there_is_refused(api):
+    with pytest.raises(ApiError) as error:
+        next(api.watch("/apis/none.example/v1/things", 5))
+    assert error.value.status == 404

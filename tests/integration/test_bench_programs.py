@@ -1,0 +1,115 @@
+"""The programs of the benchmarks over a real MPI: right results with any number of ranks, and words for wrong input."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import isthmus.bench
+
+SOURCE = Path(isthmus.bench.__file__).with_name("programs")
+MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("programs")
+    made = subprocess.run(["make", "-C", SOURCE, f"OUT={folder}"], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    return folder
+
+
+@pytest.fixture
+def start(programs):
+    """Start ranks of a program."""
+
+    def started(ranks, name, *arguments):
+        words = ["mpirun", "-n", str(ranks), programs / name, *arguments]
+        return subprocess.run(words, capture_output=True, text=True, timeout=300, env=os.environ | MPI)
+
+    return started
+
+
+def figures(done):
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    return json.loads(line)
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_ep_finds_the_published_sums(start, ranks):
+    found = figures(start(ranks, "ep", "S"))
+    assert (found["verified"], found["ranks"], found["pairs"]) == (True, ranks, 13176389)
+    assert found["sum_x"] == pytest.approx(-3.247834652034740e3, rel=1e-10)
+    assert sum(found["counts"]) == found["pairs"]
+
+
+def test_ep_is_what_its_name_says(programs, start):
+    (programs / "ep.S.2").symlink_to("ep")
+    assert figures(start(2, "ep.S.2"))["class"] == "S"
+    refused = start(1, "ep.S.2")
+    assert refused.returncode == 2
+    assert "ep.S.2 is for 2 ranks, and there are 1" in refused.stderr
+
+
+@pytest.mark.parametrize("words", [["X"], ["s"], [], ["S", "S"], ["SS"], [""]])
+def test_ep_without_a_known_class_is_refused(start, words):
+    refused = start(2, "ep", *words)
+    assert refused.returncode == 2
+    assert refused.stderr.count("say S, W, A, B or C") == 1
+
+
+def test_hpcg_finds_the_same_with_any_number_of_ranks(start):
+    found = {ranks: figures(start(ranks, "hpcg", "--global", "48,32,16", "--sets", "1")) for ranks in (1, 2, 6, 16)}
+    for ranks, each in found.items():
+        grid, local = each["grid"], each["local"]
+        assert [count * points for count, points in zip(grid, local, strict=True)] == [48, 32, 16]
+        assert (each["ranks"], each["verified"]) == (ranks, True)
+        assert each["error"] < 1e-9
+        assert each["asymmetry_cycle"] < 1e-12
+
+
+def test_hpcg_grows_with_its_ranks(start):
+    found = figures(start(4, "hpcg", "--local", "16,8,8", "--seconds", "1"))
+    assert found["local"] == [16, 8, 8]
+    assert found["iterations"] == 50 * found["sets"]
+    assert found["gflops"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ([], "wrong options"),
+        (["--local", "16,16", "--sets", "1"], "wrong options"),
+        (["--local", "16,16,16,16", "--sets", "1"], "wrong options"),
+        (["--local", "16,16,16", "--sets", "0"], "wrong options"),
+        (["--sets", "1", "--seconds", "1"], "wrong options"),
+        (["--local", "12,16,16", "--sets", "1"], "no boxes of multiples of eight"),
+        (["--global", "24,24,24", "--sets", "1"], "no boxes of multiples of eight"),
+    ],
+)
+def test_hpcg_refuses_what_it_cannot_divide(start, words, problem):
+    refused = start(2, "hpcg", *words)
+    assert refused.returncode == 2
+    assert refused.stderr.count(problem) == 1
+
+
+def test_ranks_that_know_nothing_of_one_another_are_no_success(start):
+    assert figures(start(3, "init")) == {"program": "init", "ranks": 3, "verified": True}
+
+
+def test_rank_says_where_and_when_and_keeps_the_status(programs):
+    words = [programs / "rank", "sh", "-c", "echo hello; exit 3"]
+    done = subprocess.run(words, capture_output=True, text=True, env=os.environ | {"SLURMD_NODENAME": "c7"})
+    assert done.returncode == 3
+    begin, hello, end = done.stdout.splitlines()
+    assert begin.startswith("rank begins c7 ")
+    assert hello == "hello"
+    assert end.startswith("rank ends c7 ") and end.endswith(" 3")
