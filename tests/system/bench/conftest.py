@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from tests.support.user_clusters import fresh
-
 
 @pytest.fixture(scope="session")
 def bench_images(login):
@@ -17,8 +15,7 @@ def bench_images(login):
 
 
 @pytest.fixture(scope="session")
-def measuring(bench_images, login, user):
+def measuring(bench_images, mine):
     """The user's cluster, with MPIJobs."""
-    with fresh(login, user) as found:
-        found.isthmus("workloads add mpi")
-        yield found
+    mine.isthmus("workloads add mpi")
+    return mine
