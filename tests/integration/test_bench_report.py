@@ -6,7 +6,8 @@ import pytest
 
 from isthmus.bench import results
 from isthmus.bench.report import main
-from tests.support import bench_results, browser
+from tests.support.files import bench_results
+from tests.support.servers import browser
 
 WIDTHS = {"wide": 1280, "narrow": 500}
 

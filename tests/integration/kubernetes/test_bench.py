@@ -12,8 +12,8 @@ from isthmus.bench.output import OutputError
 from isthmus.bench.scripts import NAMESPACE, Site
 from isthmus.bench.sizes import SIZES, Table
 from isthmus.clients.kube.apiserver import Access, ApiError, ApiServer
-from tests.support.etcd import program
-from tests.support.waiting import wait
+from tests.support.servers.etcd import program
+from tests.support.wait import wait
 
 SITE = Site("/programs", "ctl:5000/workloads/bench-openmpi:1", "", {"OMPI_MCA_a": "1"}, 96, has_network=True)
 LAUNCHES = [each for table in Table for each in tables.launches(table, SIZES["smoke"])]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.cluster import ROOT
+from tests.support.clusters.cluster import ROOT
 
 PROGRAMS = ROOT / "src/isthmus/bench/programs"
 FOLDER = ".isthmus-bench-test"

@@ -2,7 +2,7 @@
 
 import shlex
 
-from tests.support.cluster import ROOT
+from tests.support.clusters.cluster import ROOT
 from tests.support.doc_blocks import fits, runnable
 
 PAGE = ROOT / "docs/users/migrating.md"

@@ -9,7 +9,7 @@ from isthmus.bench import results
 from isthmus.bench.plan import Cluster
 from isthmus.bench.report import figures, main, page, plots, tables
 from isthmus.bench.report.figures import Figure
-from tests.support import bench_results
+from tests.support.files import bench_results
 
 
 @pytest.fixture(scope="module")

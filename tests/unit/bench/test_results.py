@@ -7,8 +7,8 @@ import pytest
 from isthmus.bench import plan, results
 from isthmus.bench.results import Document, ResultsError
 from isthmus.bench.sizes import SIZES, Table
-from tests.support import bench_results
-from tests.support.bench_results import ABOUT
+from tests.support.files import bench_results
+from tests.support.files.bench_results import ABOUT
 
 RUNS = plan.make([Table.EP], SIZES["smoke"], plan.Cluster(4, 96, 24576)).runs
 

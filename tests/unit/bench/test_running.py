@@ -9,7 +9,7 @@ from isthmus.bench.output import OutputError
 from isthmus.bench.results import Document
 from isthmus.bench.running import Session
 from isthmus.bench.sizes import SIZES, Table
-from tests.support.bench_results import ABOUT, result
+from tests.support.files.bench_results import ABOUT, result
 
 PLAN = plan.make([Table.EP], SIZES["smoke"], plan.Cluster(4, 96, 24576), rounds=2)
 

@@ -8,6 +8,9 @@ if [ ! -d "$root" ] || [ "$(realpath "$root")" = / ]; then
 fi
 
 mkdir -p "$root/opt/fe/cache"
-chroot "$root" env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 python3 /opt/fe/bone.py
+# shellcheck disable=SC2016
+printf '#!/bin/sh\nXDG_CACHE_HOME=/opt/fe/cache exec python3 /opt/fe/bone.py "$@"\n' >"$root/opt/fe/bone"
+chmod 755 "$root/opt/fe/bone"
+chroot "$root" env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 /opt/fe/bone
 chmod -R a+rX "$root/opt/fe"
 rm -rf "$root/var/log/dpkg.log" "$root"/var/lib/dpkg/*-old

@@ -1,23 +1,17 @@
 """How stiff is a bone, and how likely does it break: finite elements over MPI, and what is made of them in Python.
 
-A quarter of a hollow shaft, a stiff shell around a soft core, is pressed along its axis. Both materials contract alike,
-so the stress is the same along the axis and known exactly: the stiffness is the sum of modulus times area, by the length.
-A result that differs from it ends the program with status 1.
+A quarter of a shaft, a stiff shell around a soft core, is pressed along its axis. Both materials contract alike, so the
+stress is the same along the axis and known exactly: the stiffness is the sum of modulus times area, by the length. A
+result that differs from it ends the program with status 1.
 
     mpirun -n 4 python3 bone.py [OUTPUT FOLDER]
 """
 
 import json
-import os
 import platform
 import sys
 import time
 from pathlib import Path
-
-# What FEniCSx compiled for these forms when the image was made; elsewhere it compiles in the home.
-CACHE = Path("/opt/fe/cache")
-if CACHE.is_dir():
-    os.environ["XDG_CACHE_HOME"] = str(CACHE)
 
 import gmsh
 import numpy as np

@@ -26,7 +26,7 @@ from isthmus.bench.running import Platform, Session
 from isthmus.bench.scripts import Site
 from isthmus.bench.sizes import SIZES, Table
 from isthmus.bench.slurm import Slurm
-from isthmus.cli import place
+from isthmus.cli import user_cluster
 from isthmus.cli.commands import info
 from isthmus.cli.commands import pull as pulling
 from isthmus.cli.commands.workloads import server
@@ -84,7 +84,7 @@ def register(subparsers: Any) -> None:
     verbs = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
     planning = verbs.add_parser("plan", help="show what would be run", description="Show what would be run.")
     _choices(planning)
-    place.add_json(planning)
+    user_cluster.add_json(planning)
     planning.set_defaults(run=_plan)
     going = verbs.add_parser("run", help="run what is left of it", description="Run what is left of it.")
     _choices(going)
@@ -116,7 +116,7 @@ def _minutes(text: str) -> float:
 
 
 def _plan(options: argparse.Namespace) -> None:
-    with _told():
+    with _explained():
         here = _here(options.tables)
         made = plan.make(options.tables, SIZES[options.size], here.cluster, options.rounds)
         file = _file(options)
@@ -138,7 +138,7 @@ def _run(options: argparse.Namespace) -> None:
     # As Ctrl-C does, so that the job that is running ends with it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    with _told():
+    with _explained():
         here = _here(options.tables)
         made = plan.make(options.tables, SIZES[options.size], here.cluster, options.rounds)
         _tell_left_out(made, console.print)
@@ -199,7 +199,7 @@ def _here(wanted: tuple[Table, ...]) -> Here:
             mpijobs = "MPIJobs are not there; say `isthmus workloads add mpi`"
     except (CommandError, WorkloadError, ApiError) as error:
         kubernetes = str(error)
-    network = "" if place.here().network else "jobs have no private pod network here"
+    network = "" if user_cluster.here().network else "jobs have no private pod network here"
     smallest = (min(node.cpus for node in nodes), min(node.memory_mib for node in nodes))
     described = {"count": len(nodes), "cpus": smallest[0], "memory_mib": smallest[1]}
     return Here(Cluster(len(nodes), *smallest, kubernetes, mpijobs, network), described, api)
@@ -208,7 +208,7 @@ def _here(wanted: tuple[Table, ...]) -> Here:
 def _site(folder: Folder, here: Here) -> Site:
     reference = preparing.images()[preparing.IMAGE]
     preparing.compile_programs(folder)
-    with place.progress() as tell:
+    with user_cluster.progress() as tell:
         image = pull(parse(reference), pulling.place(os.environ, Path.home(), None), tell)
     return Site(
         programs=str(folder.programs),
@@ -221,7 +221,7 @@ def _site(folder: Folder, here: Here) -> Site:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _explained() -> Iterator[None]:
     try:
         yield
     except (PreparingError, ResultsError, ImageError, SlurmError) as error:
