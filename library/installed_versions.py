@@ -32,6 +32,8 @@ WIDENED = "# Widened for an upgrade."
 NODE = re.compile(r"^NodeName=(\S+)", re.MULTILINE)
 ETCD_VERSION = re.compile(r'^etcd_server_version\{server_version="([^"]+)"\} 1', re.MULTILINE)
 GONE = " (deleted)"
+# Debian's newer packages choose between two builds of a daemon by a link; this is the one for real clusters.
+BUILD = "-wlm"
 
 
 def packages(told: str) -> list[tuple[str, str, bool]]:
@@ -49,7 +51,7 @@ def current(proc: Path) -> list[str]:
             program = str((process / "exe").readlink()) if process.name.isdecimal() else ""
         except OSError:
             continue
-        name = program.removesuffix(GONE).rpartition("/")[2]
+        name = program.removesuffix(GONE).rpartition("/")[2].removesuffix(BUILD)
         if name in DAEMONS:
             found.setdefault(name, []).append(not program.endswith(GONE))
     return sorted(name for name, states in found.items() if all(states))

@@ -12,6 +12,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 PROC = Path("/proc")
 GONE = " (deleted)"
+# Debian's newer packages choose between two builds of a daemon by a link; this is the one for real clusters.
+BUILD = "-wlm"
 
 
 def is_current(proc: Path, name: str) -> bool:
@@ -22,7 +24,7 @@ def is_current(proc: Path, name: str) -> bool:
             program = str((process / "exe").readlink()) if process.name.isdecimal() else ""
         except OSError:
             continue
-        if program.removesuffix(GONE).rpartition("/")[2] == name:
+        if program.removesuffix(GONE).rpartition("/")[2].removesuffix(BUILD) == name:
             states.append(not program.endswith(GONE))
     return bool(states) and all(states)
 

@@ -36,7 +36,7 @@ def test_packages_are_those_of_slurm_that_are_installed(module):
 
 
 def test_daemon_of_a_removed_file_is_not_current(module, tmp_path):
-    process(tmp_path, 1, "/usr/sbin/slurmctld")
+    process(tmp_path, 1, "/usr/sbin/slurmctld-wlm")
     process(tmp_path, 2, "/usr/sbin/slurmdbd (deleted)")
     process(tmp_path, 3, "/usr/sbin/slurmstepd (deleted)")
     process(tmp_path, 4, "/usr/bin/bash")

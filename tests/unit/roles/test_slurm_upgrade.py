@@ -146,8 +146,11 @@ def test_daemon_that_stands_still_is_not_current(tmp_path):
     daemons = load("daemons_current")
     assert not daemons.is_current(tmp_path, "slurmd")
     (tmp_path / "7").mkdir()
-    (tmp_path / "7/exe").symlink_to("/usr/sbin/slurmd")
+    (tmp_path / "7/exe").symlink_to("/usr/sbin/slurmd-wlm")
     assert daemons.is_current(tmp_path, "slurmd")
+    (tmp_path / "8").mkdir()
+    (tmp_path / "8/exe").symlink_to("/usr/sbin/slurmd (deleted)")
+    assert not daemons.is_current(tmp_path, "slurmd")
 
 
 @pytest.mark.parametrize(
