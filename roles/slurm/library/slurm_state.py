@@ -18,6 +18,8 @@ ALTERNATIVES = Path("/etc/alternatives")
 PREFERENCES = Path("/etc/apt/preferences.d/isthmus-slurm")
 HARDWARE = Path("/var/lib/isthmus/slurm/hardware.json")
 OPENMPI = Path("/etc/openmpi/openmpi-mca-params.conf")
+# A node that joined by itself has the packages of its image, which is made anew for others.
+JOINED = Path("/var/lib/isthmus/node/joined.json")
 SOURCE = "slurm-wlm"
 # Libraries of an older Slurm stay beside the newer one's: each has its number in its name.
 LIBRARY = re.compile(r"lib\S*[0-9](t64)?")
@@ -60,7 +62,7 @@ def packages(told: str) -> dict[str, Any]:
         "version": min(
             (version for name, (version, _) in installed.items() if not LIBRARY.fullmatch(name)), default=""
         ),
-        "loose": sorted(name for name, (_, want) in installed.items() if want != "hold"),
+        "loose": sorted(name for name, (_, want) in installed.items() if want != "hold" and not JOINED.exists()),
     }
 
 

@@ -38,11 +38,14 @@ def test_live_controller_is_told(module, tmp_path):
     assert told["alternatives"] == {"mpi": "/usr/bin/mpicc.openmpi"}
 
 
-def test_packages_of_slurm_are_told_with_those_that_apt_may_move(module):
+def test_packages_of_slurm_are_told_with_those_that_apt_may_move(module, monkeypatch, tmp_path):
     rows = ["slurm-wlm slurmd 24.11.5-4 hold", "slurm-wlm sackd 24.11.5-4 install", "munge munge 1 install"]
     rows += ["slurm-wlm libslurm42t64 23.11.4-1 hold"]
     told = "".join(f"{row} installed\n" for row in rows)
     assert module.packages(told) == {"version": "24.11.5-4", "loose": ["sackd"]}
+    (tmp_path / "joined.json").touch()
+    monkeypatch.setattr(module, "JOINED", tmp_path / "joined.json")
+    assert module.packages(told)["loose"] == []
     assert module.packages("") == {"version": "", "loose": []}
 
 
