@@ -89,6 +89,25 @@ def test_killed_program_begins_again_alone(control, name):
     wait(lambda: readings(control.api, "/readyz"), lambda said: said == "ok")
 
 
+def test_home_that_takes_no_status_ends_nothing(control):
+    """What is in its way stands for every reason why a file cannot be written."""
+    before = control.conditions()
+    hindrance = control.layout.programs.with_name(f"{control.layout.programs.name}.new")
+    hindrance.mkdir()
+    try:
+        os.kill(before["coredns"]["pid"], signal.SIGKILL)
+        # It is restarted, and the others serve on, though nobody can read that.
+        wait(lambda: (control.home / "run.log").read_text(), lambda text: "coredns ended by signal 9" in text)
+        assert readings(control.api, "/readyz") == "ok"
+        assert control.conditions() == before
+    finally:
+        hindrance.rmdir()
+    after = wait(control.conditions, lambda now: now != before and are_ready(now), timeout_s=180)
+    assert {name: after[name]["pid"] for name in ("etcd", "kube-apiserver")} == {
+        name: before[name]["pid"] for name in ("etcd", "kube-apiserver")
+    }
+
+
 def test_renewed_certificate_is_served_without_a_restart(control):
     context = ("127.0.0.1", control.ports.api)
     before = ssl.get_server_certificate(context)

@@ -86,8 +86,8 @@ class Reason(StrEnum):
     )
     MOUNT = "FailedMount", "a volume names something that is missing, or cannot be made", "", "", True
     SUBMIT = "FailedSubmit", "Slurm refuses the job now; tried again after 10 s to 5 min", "", "", True
-    HOME_FULL = "HomeFull", "the home has no room for the pod's folder; tried again after 10 s to 5 min"
-    HOME_UNAVAILABLE = "HomeUnavailable", "the home cannot be read or written just now; tried again"
+    HOME_FULL = "HomeFull", "the home has no room for the pod's folder; tried again after 10 s to 5 min", "", "", True
+    HOME_UNAVAILABLE = "HomeUnavailable", "the home cannot be read or written just now; tried again", "", "", True
     IMAGE_BACK_OFF = "ImagePullBackOff", "the image could not be had, and the next try waits, 10 s to 5 min", "BackOff"
     IMAGE_NAME = "InvalidImageName", "the name of an image is none", "InspectFailed"
     PLAN = (

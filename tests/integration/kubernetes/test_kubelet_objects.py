@@ -65,6 +65,27 @@ def test_pod_waits_while_the_home_is_full(bed, api, monkeypatch):
     api.wait_phase(pod, "Running")
 
 
+def test_running_pods_end_while_the_home_is_stale(bed, api):
+    """No file of theirs can be read or written: what the supervisors and the API server say is enough."""
+    ended, deleted, other = (api.pod() for _ in range(3))
+    for pod in (ended, deleted, other):
+        api.wait_phase(pod, "Running")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store.PodFolder, "_read", stale)
+        patch.setattr(store.PodFolder, "_write", stale)
+        bed.exit(ended)
+        api.wait_phase(ended, "Succeeded")
+        api.delete(deleted)
+        wait(lambda: bed.supervisor(deleted).stops, **SOON)
+        assert api.status(other)["phase"] == "Running"
+    api.wait_gone(deleted)
+    assert (api.status(other)["phase"], bed.supervisor(other).stops) == ("Running", [])
+
+
+def stale(folder, *about):
+    raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(folder.path))
+
+
 def no_space(folder, pod):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder.path))
 

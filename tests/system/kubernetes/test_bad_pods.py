@@ -54,6 +54,13 @@ def test_bad_pod_says_why(space, pod):
     assert settled(space, pod)["phase"] != "Running"
 
 
+@pytest.mark.parametrize("pod", ["wrong-image", "wrong-partition", "no-claim", "no-config", "crashing-init"])
+def test_list_of_pods_shows_why_one_waits(space, pod):
+    settled(space, pod)
+    reason = BAD[pod][1]
+    wait(lambda: space.kubectl(f"get pod {pod} --no-headers").split()[2], lambda word: word.endswith(reason))
+
+
 @pytest.mark.parametrize("pod", ["wrong-image", "wrong-partition", "wrong-volume", "no-folder", "crashing-init"])
 def test_bad_pod_has_a_warning(space, pod):
     wait(lambda: [event["reason"] for event in space.events(pod) if event["type"] == "Warning"])

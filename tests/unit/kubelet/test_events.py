@@ -4,7 +4,7 @@ import pytest
 
 from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.kubelet.status.events import Event, Kind, changes, full_name, probes
-from isthmus.kubelet.status.pod import pod_status, refused, unready
+from isthmus.kubelet.status.pod import held, pod_status, refused, unready
 from isthmus.model.pod_inputs import ImageState
 from isthmus.model.pod_job import JobState
 from isthmus.podproto.reasons import Reason
@@ -85,6 +85,10 @@ def status(told=None, slurm=None, **images):
             unready(pod(), UnreadyError(Reason.CONFIG, "no map", "app"), {}, at(60)),
             None,
             [("Warning", "Failed", "Error: no map")],
+        ),
+        *(
+            (status(), held(status(), reason, "so"), None, [("Warning", reason, "so")])
+            for reason in (Reason.SUBMIT, Reason.HOME_FULL, Reason.HOME_UNAVAILABLE)
         ),
         ({}, refused(pod(), ["a; b"], at(60)), None, [("Warning", "UnsupportedPod", "a; b")]),
         (

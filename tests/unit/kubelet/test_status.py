@@ -161,8 +161,9 @@ def test_refused_pod_fails_with_all_reasons():
     ("error", "expected"),
     [
         (UnreadyError(Reason.CONFIG, "no map", "app"), (None, "CreateContainerConfigError", "no map")),
-        (UnreadyError(Reason.MOUNT, "no claim"), ("FailedMount", "ContainerCreating", None)),
-        (UnreadyError(Reason.SUBMIT, "no slurmctld"), ("FailedSubmit", "ContainerCreating", None)),
+        # `kubectl get pods` shows what the last container waits for, and the pod's own reason only without that.
+        (UnreadyError(Reason.MOUNT, "no claim"), ("FailedMount", "FailedMount", "no claim")),
+        (UnreadyError(Reason.SUBMIT, "no slurmctld"), ("FailedSubmit", "FailedSubmit", "no slurmctld")),
     ],
 )
 def test_pod_that_misses_something_waits(error, expected):
@@ -170,6 +171,12 @@ def test_pod_that_misses_something_waits(error, expected):
     waits = found["containerStatuses"][0]
     assert (found["phase"], waits["imageID"]) == ("Pending", "app@sha256:1")
     assert (found.get("reason"), *map(waits["state"]["waiting"].get, ("reason", "message"))) == expected
+
+
+def test_image_that_cannot_be_had_is_not_hidden_by_what_the_pod_misses():
+    images = {"app": ImageState("ErrImagePull", "no such image")}
+    [waits] = unready(pod(), UnreadyError(Reason.MOUNT, "no claim"), images, at(0))["containerStatuses"]
+    assert waits["state"]["waiting"] == {"reason": "ErrImagePull", "message": "no such image"}
 
 
 @pytest.mark.parametrize("stamp", ["", "yesterday", None, 12])

@@ -140,7 +140,7 @@ async def submit(parts: Parts, pod: Object, prepared: Prepared) -> str:
     return number
 
 
-def _home(error: OSError) -> tuple[str, str]:
+def _home(error: OSError) -> tuple[Reason, str]:
     """Return the reason and the message of a pod that the home does not take."""
     if error.errno in _FULL:
         advice = "remove what you do not need, such as old images in ~/.isthmus/images"
@@ -148,9 +148,9 @@ def _home(error: OSError) -> tuple[str, str]:
     return Reason.HOME_UNAVAILABLE, f"the home cannot be written: {error}; the pod starts when it can"
 
 
-def _held(pod: Object, prepared: Prepared, reason: str, message: str, pauses: tuple[float, float]) -> NotYetError:
+def _held(pod: Object, prepared: Prepared, reason: Reason, message: str, pauses: tuple[float, float]) -> NotYetError:
     shown = status.pod_status(pod, None, None, prepared.states, datetime.now(UTC))
-    return NotYetError(shown | {"reason": reason, "message": message}, message, pauses)
+    return NotYetError(status.held(shown, reason, message), message, pauses)
 
 
 async def _find_images(

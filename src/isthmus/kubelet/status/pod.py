@@ -112,7 +112,19 @@ def unready(pod: Object, error: UnreadyError, images: Mapping[str, ImageState], 
     whose = [error.container] if error.container else []
     told = {name: ImageState(error.reason, error.message, images.get(name, ImageState()).id) for name in whose}
     status = pod_status(pod, None, None, {**images, **told}, now)
-    return status if whose else {**status, "reason": error.reason.value, "message": error.message}
+    return status if whose else held(status, error.reason, error.message)
+
+
+def held(status: Status, reason: Reason, message: str) -> Status:
+    """Return the status of a pod that waits as a whole: what `kubectl get` shows is the reason of a container."""
+    words = {"reason": reason.value, "message": message}
+    waits = [{"waiting": {"reason": word}} for word in (Reason.CREATING, Reason.INITIALIZING)]
+    lists = {
+        field: [{**one, "state": {"waiting": words}} if one["state"] in waits else one for one in status[field]]
+        for field in _KINDS.values()
+        if field in status
+    }
+    return {**status, **lists, **words}
 
 
 def _seen(pod: Object, report: Object | None, job: SlurmJob | None, now: datetime) -> _Seen:
