@@ -7,7 +7,7 @@ from ansible.executor.stats import AggregateStats
 from ansible.executor.task_result import CallbackTaskResult
 from ansible.plugins.callback import CallbackBase
 
-from isthmus.filters.failures import told
+from isthmus.filters.failures import summary
 
 
 class CallbackModule(CallbackBase):
@@ -38,7 +38,7 @@ class CallbackModule(CallbackBase):
         for host, (task, result) in self._last.items():
             if host in failed:
                 # What collections' callbacks say at the end comes after ours; the process's end comes after theirs.
-                atexit.register(self._display.display, told(host, task, result), color="red")
+                atexit.register(self._display.display, summary(host, task, result), color="red")
 
     def _keep(self, result: CallbackTaskResult) -> None:
         self._last[result.host.get_name()] = (result.task_name, dict(result.result))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.clients.etcd.access import Account, Permission, Right, settle
+from isthmus.clients.etcd.access import Account, Permission, Right, apply
 from isthmus.clients.etcd.store import DeniedError, Etcd
 from tests.support.servers.etcd import PASSWORDS, PREFIX, running
 
@@ -23,7 +23,7 @@ def bring(cluster):
     access = cluster.access("root")
 
     def call(*accounts, dry=False):
-        return settle(access, [ROOT, *accounts], dry=dry)
+        return apply(access, [ROOT, *accounts], dry=dry)
 
     call(NETWORKD)
     return call
@@ -104,7 +104,7 @@ def test_run_that_was_cut_off_is_finished(tmp_path):
     with running(tmp_path, users=False) as cluster:
         begun = Etcd(cluster.access(user=""))
         begun.call("auth/user/add", {"name": "networkd", "password": "of an earlier try"})
-        steps = settle(cluster.access("root"), [ROOT, NETWORKD])
+        steps = apply(cluster.access("root"), [ROOT, NETWORKD])
         assert "set the password of user networkd" in steps
         assert steps[-1] == "turn authentication on"
         assert Etcd(cluster.access()).put(PREFIX, "")
@@ -112,5 +112,5 @@ def test_run_that_was_cut_off_is_finished(tmp_path):
 
 def test_other_root_password_is_refused_and_changes_nothing(cluster, bring):
     with pytest.raises(DeniedError):
-        settle(cluster.access("root", password=READER.password), [ROOT, NETWORKD, READER])
+        apply(cluster.access("root", password=READER.password), [ROOT, NETWORKD, READER])
     assert bring(NETWORKD) == []

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from isthmus.clients.etcd.flannel import RefusedError, settle
+from isthmus.clients.etcd.flannel import RefusedError, apply
 from isthmus.clients.etcd.store import DeniedError, Etcd
 from isthmus.clients.etcd.wire import prefix_range
 from isthmus.filters.network.flannel import network_flannel_config
@@ -25,7 +25,7 @@ def etcd(cluster):
 @pytest.fixture
 def bring(cluster, etcd):
     def call(config=CONFIG, owner="isthmus 10.0.0.1", **changes):
-        return settle(cluster.access("flannel"), FLANNEL_PREFIX, owner, config, **changes)
+        return apply(cluster.access("flannel"), FLANNEL_PREFIX, owner, config, **changes)
 
     return call
 

@@ -12,7 +12,7 @@ from isthmus.clients.etcd.store import Etcd
 from isthmus.clients.etcd.wire import prefix_range
 from isthmus.model.network import Driver, Node, Ranges
 from isthmus.network.api.messages import JobGet, JobPrepare, JobRelease, List, Status
-from isthmus.network.api.operations import Operations, Parts
+from isthmus.network.api.operations import Dependencies, Operations
 from isthmus.network.api.protocol import encode_request
 from isthmus.network.dns.names import NodeNames
 from isthmus.network.dns.records import DnsSettings
@@ -78,7 +78,7 @@ class Host:
             Driver.FLANNEL: FlannelNetwork(name, self.view, self.flannel, converger, names),
         }
         rest = (Settings(RANGE), "cl", PodServices(IPv4Network("10.96.0.0/16")), Watcher(Path("/nonexistent")))
-        self.operations = Operations(Parts(name, self.store, self.view, converger, networks, *rest))
+        self.operations = Operations(Dependencies(name, self.store, self.view, converger, networks, *rest))
         self.feed = self.store.feed(self.view.snapshot)
         self.thread = threading.Thread(target=self._watch)
         self.thread.start()
@@ -182,7 +182,7 @@ def test_failure_is_told_with_the_plugins_words(world, hosts):
 
 
 def test_network_that_the_cluster_lacks_is_named(hosts):
-    del hosts[0].operations._parts.networks[Driver.FLANNEL]
+    del hosts[0].operations._deps.networks[Driver.FLANNEL]
     refused = hosts[0].ask(prepare())
     assert refused["error"] == {"code": "invalid", "message": "this cluster has no pod network flannel; use private"}
     assert not hosts[0].store.load().state.jobs

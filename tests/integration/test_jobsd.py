@@ -17,7 +17,7 @@ from isthmus.jobs.doors import Bounds
 from isthmus.jobs.hub import Hub
 from isthmus.jobs.service import Service
 from isthmus.model import job_feed
-from isthmus.model.job_feed import Wish
+from isthmus.model.job_feed import Demand
 from tests.support.fakes.shared_slurm import SharedSlurm
 from tests.support.files import certificates
 from tests.support.servers import munged
@@ -116,7 +116,7 @@ def test_change_comes_by_itself_within_a_second(site):
     async def use():
         connection = await site.connected(ALICE)
         await site.told(connection)
-        connection.write(Wish(1.0, 0))
+        connection.write(Demand(1.0, 0))
         site.slurm.set(ALICE, "3", "PENDING", "next")
         began_s = asyncio.get_running_loop().time()
         changed = await site.told(connection)
@@ -181,7 +181,7 @@ def test_words_that_are_none_end_their_own_connection_alone(site, line):
             with contextlib.suppress(ConnectionError):
                 await reader.read()
         site.slurm.set(ALICE, "3", "PENDING", "next")
-        alice.write(Wish(1.0, 1))
+        alice.write(Demand(1.0, 1))
         return set((await site.told(alice)).rows)
 
     assert site.run(use) == {"3"}
@@ -214,7 +214,7 @@ def test_flood_of_strangers_ends_nobody_who_is_known(site):
             writer.write(job_feed.write_credential(text))
             bob = (await reader.readline()).decode()
         site.slurm.set(ALICE, "3", "PENDING", "next")
-        alice.write(Wish(1.0, 1))
+        alice.write(Demand(1.0, 1))
         rows = set((await site.told(alice)).rows)
         for each in flood:
             each.close()
@@ -242,13 +242,13 @@ def test_flood_of_wishes_is_read_slowly_and_asks_no_more(site):
         bob, alice = await site.connected(BOB), await site.connected(ALICE)
         await site.told(alice)
         for ask in range(1, 3000):
-            bob.write(Wish(0.0, ask))
+            bob.write(Demand(0.0, ask))
         before = site.slurm.asked["squeue"]
         began_s = asyncio.get_running_loop().time()
         for number in range(10, 13):
             site.slurm.set(ALICE, str(number), "PENDING", "next")
             assert str(number) in (await site.told(alice)).rows
-        (his,) = [one.wish.ask for one in site.hub._subscribers if one.uid == BOB]
+        (his,) = [one.demand.ask for one in site.hub._subscribers if one.uid == BOB]
         return site.slurm.asked["squeue"] - before, his, asyncio.get_running_loop().time() - began_s
 
     asked, his, took_s = site.run(use)
@@ -270,7 +270,7 @@ def test_slow_reader_is_dropped_and_others_are_served(site):
                 site.slurm.set(BOB, str(number), f"STATE{turn}", comment)
             site.slurm.set(ALICE, "1", "RUNNING", f"turn {turn}")
             began_s = asyncio.get_running_loop().time()
-            alice.write(Wish(1.0, turn + 1))
+            alice.write(Demand(1.0, turn + 1))
             await site.told(alice)
             late.append(asyncio.get_running_loop().time() - began_s)
             if site.hub.counts["slow"]:

@@ -19,7 +19,7 @@ from isthmus.clients.netlink import wire as netlink_wire
 from isthmus.clients.netlink.networks import Kernel
 from isthmus.model.node_network import FLOOD, Forward, Leg, NodePlan, Pod, mac
 from isthmus.network.node import steps
-from tests.support.networks.namespaces import Place, needs_root
+from tests.support.networks.namespaces import Namespace, needs_root
 
 pytestmark = needs_root
 
@@ -97,7 +97,7 @@ def killed(act, last):
 @pytest.mark.parametrize(("restarted", "stride"), [(True, 1), (False, 4)], ids=["observes", "repeats"])
 def test_change_cut_off_at_any_step_is_finished(before, act, after, restarted, stride):
     for last in count(0, stride):
-        with closing(Place()) as node, closing(node.do(Kernel)) as kernel:
+        with closing(Namespace()) as node, closing(node.do(Kernel)) as kernel:
             node.do(finish, kernel, before)
             was_killed = node.do(killed, act, last)
             node.do(finish, kernel, after) if restarted else node.do(act, kernel)

@@ -9,7 +9,7 @@ import pytest
 from isthmus.clients.netlink.networks import Kernel, NotThereError, Underlay
 from isthmus.clients.netlink.wire import AlreadyThereError, Wire
 from isthmus.model.node_network import FLOOD, Forward, Leg, NodePlan, Pod, mac
-from tests.support.networks.namespaces import Place, needs_root
+from tests.support.networks.namespaces import Namespace, needs_root
 
 pytestmark = needs_root
 
@@ -23,7 +23,7 @@ BOTH = NodePlan({4096: LEG}, {7: POD})
 
 @pytest.fixture
 def node():
-    with closing(Place()) as place:
+    with closing(Namespace()) as place:
         place.ip(f"addr add {HERE}/24 dev lo")
         yield place
 

@@ -88,7 +88,7 @@ def test_job_that_cannot_be_here_is_refused(hosts, changes, expected):
 def test_released_job_leaves_the_node_and_stays_in_etcd(hosts):
     hosts[0].ask(prepare())
     assert hosts[0].ask(JobRelease(7))["ok"]
-    hosts[0].operations._parts.converger.run(hosts[0].view.state)
+    hosts[0].operations._deps.converger.run(hosts[0].view.state)
     assert not hosts[0].kernel.pods
     assert 7 in hosts[0].store.load().state.jobs
 
@@ -107,7 +107,7 @@ def test_services_of_a_pod_that_etcd_has_forgotten_are_still_its_users(hosts):
     store = hosts[0].store
     store.release({7: store.load().revision_of(JobKey(7))})
     wait(lambda: not hosts[0].view.snapshot.state.jobs)
-    assert 7 in hosts[0].operations._parts.converger.last.plan.pods
+    assert 7 in hosts[0].operations._deps.converger.last.plan.pods
     assert [code(hosts[0].ask(services(), uid)) for uid in (ALICE, BOB)] == ["failed", "forbidden"]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from isthmus.model.node_network import mac
 from tests.support.networks import packets
-from tests.support.networks.namespaces import UDP, Place, needs_root
+from tests.support.networks.namespaces import UDP, Namespace, needs_root
 from tests.support.networks.pod_networks import ALICE, EVE, PodNetworks, sysctl
 
 pytestmark = needs_root
@@ -112,7 +112,7 @@ def test_another_uid_that_binds_to_an_interface_reaches_no_pod(world, filtered, 
 
 def test_forged_vxlan_from_another_network_of_a_node_is_dropped(world, filtered, victim):
     """So a pod of the driver flannel: its node forwards for it, with its own address."""
-    with closing(Place()) as guest:
+    with closing(Namespace()) as guest:
         node = world.nodes.places["n1"]
         node.ip(f"link add guest type veth peer name eth0 netns {guest.thread}")
         for place, device, address in ((node, "guest", "10.244.0.1"), (guest, "eth0", "10.244.0.2")):

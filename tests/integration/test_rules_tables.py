@@ -10,7 +10,7 @@ from isthmus.clients import nftables
 from isthmus.model.network import Node, State
 from isthmus.model.node_network import Leg, NodePlan, Pod
 from isthmus.network.node import rules
-from tests.support.networks.namespaces import Place, needs_root
+from tests.support.networks.namespaces import Namespace, needs_root
 from tests.support.networks.pod_networks import SETTINGS
 
 pytestmark = needs_root
@@ -30,7 +30,7 @@ ADMINS = "table inet admin {\n\tchain input {\n\t\ttype filter hook input priori
 
 @pytest.fixture
 def node():
-    with closing(Place()) as place:
+    with closing(Namespace()) as place:
         yield place
 
 

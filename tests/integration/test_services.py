@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.clients import nftables
 from isthmus.clients.nftables import NftError
-from isthmus.model.services import Answering, Endpoint, Place, Transport
+from isthmus.model.services import Answering, Endpoint, ServicePort, Transport
 from isthmus.network.api.protocol import RequestError
 from isthmus.network.services import rules as service_rules
 from isthmus.network.services.apply import PodServices
@@ -63,7 +63,7 @@ def put(world, table, node="n1", uid=ALICE):
 
 def web(*addresses, port=TARGET, kind=TCP, affinity_s=0):
     endpoints = tuple(Endpoint(address, port) for address in addresses)
-    return {Place(WEB, KINDS[kind], PORT): Answering(endpoints, affinity_s)}
+    return {ServicePort(WEB, KINDS[kind], PORT): Answering(endpoints, affinity_s)}
 
 
 @pytest.mark.parametrize("kind", [TCP, UDP])
@@ -97,7 +97,7 @@ def test_affinity_survives_a_change_of_other_services_and_ends_with_its_endpoint
     put(world, web(here, there, affinity_s=3600))
     first = pod.asks(WEB, PORT)
     for number in range(6):
-        other = {Place(WEB + 1 + number, Transport.TCP, PORT): Answering()}
+        other = {ServicePort(WEB + 1 + number, Transport.TCP, PORT): Answering()}
         put(world, web(here, there, OPEN, affinity_s=3600) | other)
         assert pod.asks(WEB, PORT) == first
     (left,) = {here, there} - {IPv4Address(first)}
@@ -109,8 +109,10 @@ def test_affinity_survives_a_change_of_other_services_and_ends_with_its_endpoint
 @pytest.mark.parametrize("kind", [TCP, UDP])
 def test_what_is_in_force_is_read_back(world, pod, here, there, kind, affinity_s):
     table = web(here, kind=kind, affinity_s=affinity_s)
-    table |= {Place(WEB + 1, KINDS[kind], PORT): Answering(tuple(sorted((Endpoint(there, 1), Endpoint(here, 2)))))}
-    put(world, table | {Place(WEB + 2, KINDS[kind], PORT): Answering()})
+    table |= {
+        ServicePort(WEB + 1, KINDS[kind], PORT): Answering(tuple(sorted((Endpoint(there, 1), Endpoint(here, 2)))))
+    }
+    put(world, table | {ServicePort(WEB + 2, KINDS[kind], PORT): Answering()})
     found = world.nodes.places["n1"].do(PodServices(SERVICES).table, "isthmus-1", ALICE)
     assert {at: told.endpoints for at, told in found.items()} == {at: told.endpoints for at, told in table.items()}
 
@@ -185,7 +187,7 @@ def test_other_tables_of_the_pod_stay(world, pod, there):
 
 def test_the_largest_table_is_taken(world, pod, there):
     many = {
-        Place(WEB + number, Transport(("udp", "sctp")[number % 2]), PORT): Answering(
+        ServicePort(WEB + number, Transport(("udp", "sctp")[number % 2]), PORT): Answering(
             (Endpoint(there, TARGET), Endpoint(there, 1)), 60 * (number % 2)
         )
         for number in range(999)
@@ -196,7 +198,7 @@ def test_the_largest_table_is_taken(world, pod, there):
 
 def test_strange_address_and_missing_namespace_are_refused(world, pod, there):
     put(world, web(there))
-    strange = {Place(OPEN, Transport.TCP, PORT): Answering((Endpoint(there, TARGET),))}
+    strange = {ServicePort(OPEN, Transport.TCP, PORT): Answering((Endpoint(there, TARGET),))}
     with pytest.raises(RequestError, match=r"198\.51\.100\.7 is no address of a Service"):
         put(world, web() | strange)
     assert pod.asks(WEB, PORT) == str(there)

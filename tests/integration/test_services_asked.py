@@ -17,7 +17,7 @@ from isthmus.model.services import rows
 from isthmus.network.api.client import ask
 from isthmus.network.api.limits import Accounts
 from isthmus.network.api.messages import Trace
-from isthmus.network.api.operations import Operations, Parts
+from isthmus.network.api.operations import Dependencies, Operations
 from isthmus.network.api.server import UsersServer
 from isthmus.network.node.plugin import Watcher
 from isthmus.network.services import rules as service_rules
@@ -60,7 +60,7 @@ def socket(world):
     converger = SimpleNamespace(last=SimpleNamespace(plan=world.plan("n1"), errors={}))
     services = PodServices(IPv4Network("10.96.0.0/16"))
     operations = Operations(
-        Parts("n1", None, view, converger, {}, SETTINGS, "cl", services, Watcher(Path("/nonexistent")))
+        Dependencies("n1", None, view, converger, {}, SETTINGS, "cl", services, Watcher(Path("/nonexistent")))
     )
     node = world.nodes.places["n1"]
     with TemporaryDirectory() as folder:

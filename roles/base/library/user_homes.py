@@ -1,7 +1,7 @@
 """The module `user_homes`: users' homes, key pairs and authorized_keys, where root touches nothing that is a user's.
 
 Root makes a home that is missing, in a folder that is root's. All below it is done by a child process that is the
-user: who makes a link there leads nobody but himself. Links are not followed at all, files are written whole; what
+user: who makes a link there leads nobody else. Links are not followed at all, files are written whole; what
 cannot be used is a warning that names the user, never the content, and the others are served. A child that hangs,
 as in a FUSE mount of the user's, is ended. One task serves all users.
 """
@@ -210,7 +210,7 @@ def fill(home: int) -> None:
 
 
 def serve(home: str, user: dict[str, Any], served: Served, *, is_new: bool) -> None:
-    """Give a user his key pair and let his keys in; the caller is the user."""
+    """Give a user their key pair and let their keys in; the caller is the user."""
     # The way to a home is the site's, and may have links; what is in the home is the user's.
     with served.at(home), opened(os.path.realpath(home), _FOLDER) as below:
         if is_new:

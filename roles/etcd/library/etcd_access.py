@@ -12,7 +12,7 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 try:
-    from isthmus.clients.etcd.access import ROOT, Account, Permission, Right, settle
+    from isthmus.clients.etcd.access import ROOT, Account, Permission, Right, apply
     from isthmus.clients.etcd.store import Access, DeniedError, EtcdError
 except ImportError:
     MISSING = traceback.format_exc()
@@ -47,7 +47,7 @@ def main() -> None:
     files = (Path(module.params[name]) for name in ("ca", "certificate", "key"))
     try:
         access = Access(tuple(module.params["endpoints"]), *files, user=ROOT, password=root.password)
-        done = settle(access, accounts, dry=module.check_mode)
+        done = apply(access, accounts, dry=module.check_mode)
     except DeniedError as error:
         module.fail_json(
             msg=f"etcd refuses root's password ({error}); bring the deployer's folder of this cluster back, with"

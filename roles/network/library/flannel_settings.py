@@ -11,7 +11,7 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
 
 try:
-    from isthmus.clients.etcd.flannel import USER, RefusedError, settle
+    from isthmus.clients.etcd.flannel import USER, RefusedError, apply
     from isthmus.clients.etcd.store import Access, EtcdError
 except ImportError:
     MISSING = traceback.format_exc()
@@ -39,7 +39,7 @@ def main() -> None:
     files = (Path(given[name]) for name in ("ca", "certificate", "key"))
     access = Access(tuple(given["endpoints"]), *files, user=USER, password=given["password"])
     try:
-        done = settle(access, given["prefix"], given["owner"], given["config"], dry=module.check_mode)
+        done = apply(access, given["prefix"], given["owner"], given["config"], dry=module.check_mode)
     except (EtcdError, RefusedError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=bool(done), done=done)

@@ -1,6 +1,6 @@
 """The module `registry_credentials`: a registry's passwords in its users' homes, whatever else they keep there.
 
-Root would follow a link that a user made in his home. So each file is looked at and written by a child process that is
+Root would follow a link that a user made in their home. So each file is looked at and written by a child that is
 the user; one that hangs, as in a FUSE mount of the user's, is ended. All users are served in one go, for a site has
 hundreds.
 """

@@ -12,7 +12,7 @@ from isthmus.artifacts import table
 from isthmus.artifacts.errors import ChecksumError
 from isthmus.artifacts.obtain import Site, missing, obtain
 from isthmus.artifacts.store import Store
-from isthmus.artifacts.ways import Mirror, Tell, Workshop
+from isthmus.artifacts.ways import Mirror, Progress, Workshop
 from isthmus.clients.build.golang import Limits
 from isthmus.filters.errors import InputError
 from isthmus.filters.suggest import check_keys
@@ -23,13 +23,13 @@ ARGUMENTS = ("table", "cache", "programs", "order", "mirror", "arch", "jobs", "m
 ASKED = ("table", "cache", "order", "mirror", "arch")
 
 
-def run(arguments: Mapping[str, Any], tell: Tell, *, dry: bool = False) -> dict[str, Any]:
+def run(arguments: Mapping[str, Any], progress: Progress, *, dry: bool = False) -> dict[str, Any]:
     """Obtain programs; return Ansible's result, with `programs`: name -> path, version, sha256, way, origin, took_s.
 
     Args:
         arguments: all of ARGUMENTS, and perhaps `known`: the result of an earlier task of the same run, whose programs
             are taken as they are, where this one asks in the same way.
-        tell: takes a line of progress.
+        progress: takes a line of progress.
         dry: change nothing but say whether something would change; programs are those that the cache has.
     """
     try:
@@ -39,16 +39,16 @@ def run(arguments: Mapping[str, Any], tell: Tell, *, dry: bool = False) -> dict[
         programs = [program for program in picked if program.name not in known]
         site = _site(arguments)
         absent = missing(programs, site) if dry else []
-        obtained = obtain([program for program in programs if program not in absent], site, tell)
+        obtained = obtain([program for program in programs if program not in absent], site, progress)
     except (InputError, ChecksumError, OSError) as error:
         return {"failed": True, "msg": str(error)}
     changed = bool(absent) or any(one.way != Way.CACHE for one in obtained)
-    told = {
+    document = {
         one.name: {**asdict(one), "path": str(one.path), "way": one.way.value, "origin": one.origin.value}
         for one in obtained
     }
     asked = {key: arguments[key] for key in ASKED}
-    return {"changed": changed, "programs": {**known, **told}, "asked": asked}
+    return {"changed": changed, "programs": {**known, **document}, "asked": asked}
 
 
 def _known(arguments: Mapping[str, Any], programs: Iterable[Program]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from filelock import FileLock
 from isthmus.artifacts.errors import ObtainError, WayError
 from isthmus.artifacts.store import Entry, Store
 from isthmus.artifacts.table import MODULES
-from isthmus.artifacts.ways import Mirror, Tell, Workshop, from_upstream
+from isthmus.artifacts.ways import Mirror, Progress, Workshop, from_upstream
 from isthmus.model.programs import Arch, Obtained, Program, Way
 from isthmus.support.ticking import ticking
 
@@ -43,14 +43,14 @@ class Site:
     arch: Arch
 
 
-def obtain(programs: Iterable[Program], site: Site, tell: Tell) -> list[Obtained]:
+def obtain(programs: Iterable[Program], site: Site, progress: Progress) -> list[Obtained]:
     """Obtain programs, telling of each as it comes.
 
     Raises:
         ObtainError: no way gives one of them; what each way said is in the message.
         ChecksumError: a file is not what was promised.
     """
-    return [_obtain_one(program, site, tell) for program in programs]
+    return [_obtain_one(program, site, progress) for program in programs]
 
 
 def missing(programs: Iterable[Program], site: Site) -> list[Program]:
@@ -60,17 +60,19 @@ def missing(programs: Iterable[Program], site: Site) -> list[Program]:
 
 def recipe_key(program: Program, site: Site) -> str:
     """Name everything that the content of a program may depend on, as 32 hex digits."""
-    told: dict[str, Any] = {"arch": site.arch, **asdict(replace(program, licence="", source=""))}
-    del told["on_request"]
+    origin: dict[str, Any] = {"arch": site.arch, **asdict(replace(program, licence="", source=""))}
+    del origin["on_request"]
     if program.build:
         # Other programs keep the keys that caches know them by.
         for kind in ("test", "file"):
-            if not told["build"][kind]:
-                del told["build"][kind]
+            if not origin["build"][kind]:
+                del origin["build"][kind]
         folder = site.workshop.root / MODULES / program.build.module
         files = [folder / name for name in ("go.mod", "go.sum", "tools.go")]
-        told["files"] = [file.read_text(encoding="utf-8") for file in (*files, site.workshop.root / "locks/build.txt")]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:32]
+        origin["files"] = [
+            file.read_text(encoding="utf-8") for file in (*files, site.workshop.root / "locks/build.txt")
+        ]
+    return hashlib.sha256(json.dumps(origin, sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _cached(key: str, site: Site) -> Entry | None:
@@ -79,19 +81,19 @@ def _cached(key: str, site: Site) -> Entry | None:
     return entry if entry and (entry.way in site.order or site.order == [Way.CACHE]) else None
 
 
-def _obtain_one(program: Program, site: Site, tell: Tell) -> Obtained:
+def _obtain_one(program: Program, site: Site, progress: Progress) -> Obtained:
     started = time.monotonic()
     key = recipe_key(program, site)
     with site.store.lock(key):
-        way, entry = _first(program, key, site, tell)
+        way, entry = _first(program, key, site, progress)
     took_s = time.monotonic() - started
-    tell(f"{program}: {way}, {took_s:.1f} s")
+    progress(f"{program}: {way}, {took_s:.1f} s")
     return Obtained(
         program.name, program.version, site.store.blob(entry), entry.sha256, way, entry.way, round(took_s, 2)
     )
 
 
-def _first(program: Program, key: str, site: Site, tell: Tell) -> tuple[Way, Entry]:
+def _first(program: Program, key: str, site: Site, progress: Progress) -> tuple[Way, Entry]:
     said = []
     for way in site.order:
         try:
@@ -101,23 +103,23 @@ def _first(program: Program, key: str, site: Site, tell: Tell) -> tuple[Way, Ent
                     raise WayError("not there")
                 return way, entry
             with site.store.workspace(program.name) as folder:
-                _carry_out(way, program, site, folder / program.name, tell)
+                _carry_out(way, program, site, folder / program.name, progress)
                 return way, site.store.keep(key, program.name, way, folder / program.name)
         except WayError as error:
             said.append(f"{way}: {error}")
     raise ObtainError(str(program), said)
 
 
-def _carry_out(way: Way, program: Program, site: Site, path: Path, tell: Tell) -> None:
+def _carry_out(way: Way, program: Program, site: Site, path: Path, progress: Progress) -> None:
     if way == Way.MIRROR:
         if not site.mirror:
             raise WayError("artifacts_mirror is not set")
-        site.mirror.get(program, site.arch, path, tell)
+        site.mirror.get(program, site.arch, path, progress)
     elif way == Way.UPSTREAM:
-        from_upstream(program, site.arch, path, tell)
+        from_upstream(program, site.arch, path, progress)
     else:
         with (
             FileLock(site.store.root / "locks" / "go"),
-            ticking(lambda so_far_s: tell(f"{program}: building, {so_far_s:.0f} s")),
+            ticking(lambda so_far_s: progress(f"{program}: building, {so_far_s:.0f} s")),
         ):
             site.workshop.get(program, site.arch, path)

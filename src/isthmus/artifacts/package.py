@@ -18,7 +18,7 @@ from filelock import FileLock
 from isthmus.artifacts.errors import ChecksumError
 from isthmus.artifacts.recipe import SCRIPT, Recipe, load
 from isthmus.artifacts.store import Entry, Store, check
-from isthmus.artifacts.ways import Tell
+from isthmus.artifacts.ways import Progress
 from isthmus.clients.build import debian, golang
 from isthmus.clients.process import ProcessError
 from isthmus.filters.errors import InputError
@@ -52,13 +52,13 @@ class Workshop:
         return self.sources[0].split()[1].rstrip("/")
 
 
-def run(arguments: Mapping[str, Any], tell: Tell, *, dry: bool = False) -> dict[str, Any]:
+def run(arguments: Mapping[str, Any], progress: Progress, *, dry: bool = False) -> dict[str, Any]:
     """Build a recipe's package unless the cache has it; return Ansible's result, with path, sha256, version, took_s.
 
     Args:
         arguments: all of ARGUMENTS; `targets` and `apt` are what this machine's apt says, as `local_apt_sources` and
             `local_apt_options` read it.
-        tell: takes a line of progress.
+        progress: takes a line of progress.
         dry: change nothing but say whether something would change.
     """
     started = time.monotonic()
@@ -70,14 +70,14 @@ def run(arguments: Mapping[str, Any], tell: Tell, *, dry: bool = False) -> dict[
             found = store.find(recipe.key)
             if dry and not found:
                 return {"changed": True}
-            entry = found or _make(recipe, store, arguments, tell)
+            entry = found or _make(recipe, store, arguments, progress)
     except (InputError, ChecksumError, OSError, ProcessError) as error:
         return {"failed": True, "msg": str(error)}
-    told = {"path": str(store.blob(entry)), "sha256": entry.sha256, "version": recipe.package_version}
-    return {"changed": not found, **told, "took_s": round(time.monotonic() - started, 2)}
+    document = {"path": str(store.blob(entry)), "sha256": entry.sha256, "version": recipe.package_version}
+    return {"changed": not found, **document, "took_s": round(time.monotonic() - started, 2)}
 
 
-def build(recipe: Recipe, workshop: Workshop, folder: Path, tell: Tell) -> Path:
+def build(recipe: Recipe, workshop: Workshop, folder: Path, progress: Progress) -> Path:
     """Build the package in a folder, which must be empty; return its path.
 
     Raises:
@@ -86,14 +86,14 @@ def build(recipe: Recipe, workshop: Workshop, folder: Path, tell: Tell) -> Path:
         isthmus.clients.process.ProcessError: a step failed.
     """
     archive, source, package = folder / "archive", folder / "source", folder / "package.deb"
-    _fetch(recipe, workshop.mirror, archive, tell)
+    _fetch(recipe, workshop.mirror, archive, progress)
     debian.unpack(archive, source)
-    tell(f"{recipe}: collecting its Go modules")
+    progress(f"{recipe}: collecting its Go modules")
     workshop.go.vendor(source)
     limits = workshop.go.limits
     environment = {"SOURCE_DATE_EPOCH": str(recipe.epoch), "GOMEMLIMIT": f"{limits.memory_mib // limits.jobs}MiB"}
     command = ["sh", f"{RECIPE}/{SCRIPT}", recipe.version, recipe.package_version, str(limits.jobs)]
-    with ticking(lambda so_far_s: tell(f"{recipe}: building, {so_far_s:.0f} s")):
+    with ticking(lambda so_far_s: progress(f"{recipe}: building, {so_far_s:.0f} s")):
         debian.Debian(recipe.suite, recipe.packages, workshop.sources, workshop.options).run(
             command,
             environment,
@@ -103,17 +103,17 @@ def build(recipe: Recipe, workshop: Workshop, folder: Path, tell: Tell) -> Path:
     return package
 
 
-def _make(recipe: Recipe, store: Store, arguments: Mapping[str, Any], tell: Tell) -> Entry:
+def _make(recipe: Recipe, store: Store, arguments: Mapping[str, Any], progress: Progress) -> Entry:
     cache = Path(arguments["cache"]) / "go"
     limits = golang.Limits(int(arguments["jobs"]) or os.cpu_count() or 1, int(arguments["memory_mib"]))
     go = golang.Go(golang.find(recipe.lock, cache), cache, limits)
     sources = local_apt_sources(arguments["targets"], recipe.suite)
     workshop = Workshop(go, sources, local_apt_options(arguments["apt"]))
     with FileLock(store.root / "locks" / "go"), store.workspace(recipe.folder.name) as folder:
-        return store.keep(recipe.key, recipe.folder.name, Way.BUILD, build(recipe, workshop, folder, tell))
+        return store.keep(recipe.key, recipe.folder.name, Way.BUILD, build(recipe, workshop, folder, progress))
 
 
-def _fetch(recipe: Recipe, mirror: str, path: Path, tell: Tell) -> None:
+def _fetch(recipe: Recipe, mirror: str, path: Path, progress: Progress) -> None:
     said = []
     for url in (each.format(mirror=mirror) for each in recipe.urls):
         try:
@@ -122,7 +122,7 @@ def _fetch(recipe: Recipe, mirror: str, path: Path, tell: Tell) -> None:
             said.append(str(error))
             continue
         check(path, recipe.sha256, "do not use it; compare the checksum with Debian's .dsc of this version", url)
-        tell(f"{recipe}: source from {url}")
+        progress(f"{recipe}: source from {url}")
         return
     raise InputError(
         "no address gives the source of {}:\n{}\n".format(recipe, "\n".join(said)),

@@ -73,30 +73,32 @@ def load(folder: Path) -> Recipe:
     """
     file = folder / FILE
     try:
-        told = yaml.safe_load(file.read_text(encoding="utf-8"))
-        check_keys("the recipe", told, KEYS, KEYS)
-        check_keys("its source", told["source"], SOURCE_KEYS, SOURCE_KEYS)
-        return _recipe(folder, told, _key(folder, told))
+        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+        check_keys("the recipe", document, KEYS, KEYS)
+        check_keys("its source", document["source"], SOURCE_KEYS, SOURCE_KEYS)
+        return _recipe(folder, document, _key(folder, document))
     except InputError as error:
         raise InputError(f"{file}: {error.problem}", error.remedy) from error
     except (OSError, yaml.YAMLError, AttributeError, TypeError, ValueError) as error:
         raise InputError(f"{file} is no recipe: {error}", "restore it") from error
 
 
-def _recipe(folder: Path, told: Mapping[str, Any], key: str) -> Recipe:
-    sha256 = str(told["source"]["sha256"])
+def _recipe(folder: Path, document: Mapping[str, Any], key: str) -> Recipe:
+    sha256 = str(document["source"]["sha256"])
     if not SHA256.fullmatch(sha256):
         raise InputError(
             f"sha256 is no SHA-256: {sha256!r} ({len(sha256)} characters)", "copy the 64 hex digits of Debian's .dsc"
         )
-    day = datetime.combine(date.fromisoformat(str(told["date"])), time(), UTC)
-    urls, packages = list(told["source"]["urls"]), list(told["packages"])
-    return Recipe(folder, str(told["version"]), str(told["suite"]), int(day.timestamp()), sha256, urls, packages, key)
+    day = datetime.combine(date.fromisoformat(str(document["date"])), time(), UTC)
+    urls, packages = list(document["source"]["urls"]), list(document["packages"])
+    return Recipe(
+        folder, str(document["version"]), str(document["suite"]), int(day.timestamp()), sha256, urls, packages, key
+    )
 
 
-def _key(folder: Path, told: Mapping[str, Any]) -> str:
+def _key(folder: Path, document: Mapping[str, Any]) -> str:
     """Where the source comes from is no part of it: its checksum is."""
-    parts = {**told, "source": told["source"]["sha256"], "machine": os.uname().machine}
+    parts = {**document, "source": document["source"]["sha256"], "machine": os.uname().machine}
     files = [folder / SCRIPT, *sorted((folder / CONTROL).iterdir()), folder.parents[1] / LOCK]
     texts = [(file.name, file.read_text(encoding="utf-8")) for file in files]
     return hashlib.sha256(json.dumps([parts, texts], sort_keys=True, default=str).encode()).hexdigest()[:32]

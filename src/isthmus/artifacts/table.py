@@ -81,8 +81,8 @@ def _programs(release: str, row: Mapping[str, Any], root: Path) -> Iterator[Prog
         build = _build(release, row, own, root) if "package" in own else None
         if not (upstream or build):
             raise InputError(f"{name} has neither upstream nor package", "say where it comes from")
-        told = (row["version"], row["licence"], row["source"])
-        yield Program(name, *told, upstream, build, row.get("on_request", False))
+        values = (row["version"], row["licence"], row["source"])
+        yield Program(name, *values, upstream, build, row.get("on_request", False))
 
 
 def _upstream(name: str, release: Mapping[str, Any] | None, own: Mapping[str, Any]) -> Upstream | None:
@@ -106,5 +106,5 @@ def _build(release: str, row: Mapping[str, Any], own: Mapping[str, Any], root: P
     for file in ("go.mod", "go.sum", "tools.go"):
         if not (root / MODULES / release / file).is_file():
             raise InputError(f"{root / MODULES / release / file} is missing", f"make the tool module of {release}")
-    told = (row.get("ldflags", ""), row.get("cgo", False), own.get("test", False), own.get("file", ""))
-    return Build(release, own["package"], *told)
+    values = (row.get("ldflags", ""), row.get("cgo", False), own.get("test", False), own.get("file", ""))
+    return Build(release, own["package"], *values)

@@ -19,7 +19,7 @@ from isthmus.clients.process import ProcessError
 from isthmus.filters.errors import InputError
 from isthmus.model.programs import MIRROR_INDEX, MIRROR_SCHEMA, Arch, Program
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Mirror:
             raise InputError(f"{index} has schema {schema}, not {MIRROR_SCHEMA}", remedy)
         return cls(address.rstrip("/"), programs)
 
-    def get(self, program: Program, arch: Arch, path: Path, tell: Tell) -> None:
+    def get(self, program: Program, arch: Arch, path: Path, progress: Progress) -> None:
         """Copy or download the program."""
         row = self.programs.get(program.name)
         if not row:
@@ -63,7 +63,7 @@ class Mirror:
         file = f"{self.address}/{row['file']}"
         try:
             if _remote(self.address):
-                fetch(file, path, tell=tell)
+                fetch(file, path, log=progress)
             else:
                 shutil.copyfile(file, path)
         except (OSError, DownloadError) as error:
@@ -75,7 +75,7 @@ def _remote(address: str) -> bool:
     return address.startswith(("http://", "https://"))
 
 
-def from_upstream(program: Program, arch: Arch, path: Path, tell: Tell) -> None:
+def from_upstream(program: Program, arch: Arch, path: Path, progress: Progress) -> None:
     """Download the official release file and take the program out of it."""
     upstream = program.upstream
     if not upstream or arch not in upstream.sha256:
@@ -84,7 +84,7 @@ def from_upstream(program: Program, arch: Arch, path: Path, tell: Tell) -> None:
     url = upstream.url.format_map(names)
     release = path.with_name("release")
     try:
-        fetch(url, release, tell=tell)
+        fetch(url, release, log=progress)
     except DownloadError as error:
         raise WayError(str(error)) from error
     check(release, upstream.sha256[arch], "do not use it; compare the checksum with the release page", url)

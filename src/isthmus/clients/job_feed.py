@@ -11,7 +11,7 @@ from pathlib import Path
 from isthmus.clients import munge
 from isthmus.clients.munge import MungeError
 from isthmus.model import job_feed
-from isthmus.model.job_feed import FeedMessageError, Update, Wish
+from isthmus.model.job_feed import Demand, FeedMessageError, Update
 
 CA = Path("/etc/isthmus/ca.crt")
 _CONNECT_S = 15.0
@@ -56,9 +56,9 @@ class Connection:
         except _BROKEN as error:
             raise FeedError(str(error) or "jobsd ended the connection") from error
 
-    def write(self, wish: Wish) -> None:
+    def write(self, demand: Demand) -> None:
         """Say what is wanted; lost where the connection is."""
-        self._writer.write(job_feed.write_wish(wish))
+        self._writer.write(job_feed.write_demand(demand))
 
     def close(self) -> None:
         """End it."""

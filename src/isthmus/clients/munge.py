@@ -61,13 +61,13 @@ def opened(text: str) -> Opened:
         MungeError: it is none, it is too old, it was opened before, or it is for another reader.
     """
     try:
-        told = run(["unmunge", *_KEYS], timeout_s=TIMEOUT_S, input_text=text).stdout
+        output = run(["unmunge", *_KEYS], timeout_s=TIMEOUT_S, input_text=text).stdout
     except ProcessError as error:
         # On its standard output is what the credential says, even then: nobody's to read.
         status = _STATUS.match(error.stdout)
         words = status[1] if status else error.stderr.strip().removeprefix("unmunge: Error: ") or "no answer"
         raise MungeError(f"the credential is not good: {words}") from None
-    read = _ANSWER.fullmatch(told)
+    read = _ANSWER.fullmatch(output)
     if not read:
         raise MungeError("unmunge's answer cannot be read")
     return Opened(int(read["uid"]), read["payload"].removesuffix("\n"))

@@ -50,12 +50,12 @@ def sets(table: str) -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for family in _FAMILIES:
         try:
-            told = _nft("-j", "list", "table", family, table)
+            output = _nft("-j", "list", "table", family, table)
         except NftError as error:
             if _ABSENT in str(error):
                 continue
             raise
-        for entry in json.loads(told)["nftables"]:
+        for entry in json.loads(output)["nftables"]:
             described = entry.get("set")
             # Such sets alone have a size, and nft 1.0 does not tell that they are dynamic.
             if described and "size" not in described:
@@ -85,12 +85,12 @@ def listed(family: str, table: str, namespace: Path | None = None) -> list[dict[
         NftError: nft did not tell.
     """
     try:
-        told = _nft("-j", "list", "table", family, table, namespace=namespace)
+        output = _nft("-j", "list", "table", family, table, namespace=namespace)
     except NftError as error:
         if _ABSENT in str(error) and (namespace is None or namespace.exists()):
             return None
         raise
-    entries: list[dict[str, Any]] = json.loads(told)["nftables"]
+    entries: list[dict[str, Any]] = json.loads(output)["nftables"]
     return entries
 
 

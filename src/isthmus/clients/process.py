@@ -42,8 +42,8 @@ class ProcessError(Exception):
         self.status = status
         self.stdout = stdout
         self.stderr = stderr
-        told = (stderr.strip() or stdout.strip()).splitlines()[-_SHOWN_LINES:]
-        super().__init__("\n".join([f"{command}: {reason}", *told]))
+        output = (stderr.strip() or stdout.strip()).splitlines()[-_SHOWN_LINES:]
+        super().__init__("\n".join([f"{command}: {reason}", *output]))
 
 
 class StalledError(ProcessError):

@@ -22,7 +22,7 @@ from isthmus.model.registry import (
 CA = Path("/etc/isthmus/ca.crt")
 IMAGES = Path("/etc/isthmus/images.json")
 _TIMEOUT_S = 30.0
-# A user's names: more than he can have.
+# A user's names: more than they can have.
 _ANSWER_BYTES = 64 << 20
 
 

@@ -1,4 +1,4 @@
-"""Files of a user's subordinate ids, which outside a namespace with these ids not even he can remove."""
+"""Files of a user's subordinate ids, which outside a namespace with these ids not even they can remove."""
 
 from __future__ import annotations
 

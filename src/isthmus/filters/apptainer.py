@@ -44,7 +44,7 @@ def apptainer_subid_file(
     others = [each for each in parse(text) if each.name not in names]
     for one, other in overlaps([*planned, *others]):
         raise InputError(
-            f"{file}: {one.told} and {other.told} overlap",
+            f"{file}: {one.text} and {other.text} overlap",
             f"give {one.name} another range in apptainer_subids, or take the line of {other.name} away",
         )
     return "".join(f"{each}\n" for each in [*others, *planned])

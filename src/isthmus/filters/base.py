@@ -126,8 +126,8 @@ def base_password_hash(clear: str, salt: str) -> str:
         raise InputError("a password is empty or holds a NUL character", "set another one")
     if not _SALT.fullmatch(salt):
         raise InputError("a password's salt is not usable", "give 8 to 16 characters of ./0-9A-Za-z")
-    settled = sha512_crypt.using(salt=salt, rounds=PASSWORD_ROUNDS)  # type: ignore[no-untyped-call]
-    return str(settled.hash(clear))
+    hashed = sha512_crypt.using(salt=salt, rounds=PASSWORD_ROUNDS)  # type: ignore[no-untyped-call]
+    return str(hashed.hash(clear))
 
 
 def _checked_name(name: str) -> str:

@@ -22,14 +22,14 @@ def question(copies: Sequence[Copy]) -> str:
     return f"sha256sum -- {places} 2>/dev/null; stat --format='%U:%G:%a  %n' -- {places} 2>/dev/null; true"
 
 
-def outdated(copies: Sequence[Copy], told: str) -> list[Copy]:
+def outdated(copies: Sequence[Copy], output: str) -> list[Copy]:
     """Those that are not there as they shall be: content, owner, group and mode.
 
     Args:
         copies: src on the deployer, dest on the host, owner, group, mode.
-        told: what the command of `question` printed.
+        output: what the command of `question` printed.
     """
-    lines = {line.strip() for line in told.splitlines()}
+    lines = {line.strip() for line in output.splitlines()}
     # Rights first: what is not there at all needs no hash.
     return [copy for copy in copies if _rights(copy) not in lines or _content(copy) not in lines]
 

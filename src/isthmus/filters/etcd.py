@@ -33,7 +33,7 @@ def etcd_initial_cluster(urls: Mapping[str, str]) -> str:
 def etcd_accounts(
     users: Iterable[Mapping[str, Any]], prefix: str, passwords: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Return what the module etcd_access brings about: root, and each user with his keys below the prefix.
+    """Return what the module etcd_access brings about: root, and each user with their keys below the prefix.
 
     Args:
         users: etcd_users.
@@ -71,13 +71,13 @@ def etcd_member_problems(states: Mapping[str, Mapping[str, Any]], wanted: Mappin
 
 def etcd_programs(obtained: Mapping[str, Mapping[str, Any]], folder: str) -> list[dict[str, str]]:
     """Return what `host_copies` brings to a member; obtained: name -> path, as the role `artifacts` tells."""
-    return [{"src": told["path"], "dest": f"{folder}/{name}", "mode": "0755"} for name, told in obtained.items()]
+    return [{"src": row["path"], "dest": f"{folder}/{name}", "mode": "0755"} for name, row in obtained.items()]
 
 
 def etcd_secrets(files: Iterable[str], folder: str) -> list[dict[str, str]]:
     """Return what `host_copies` brings of the deployer's secrets.
 
-    Who runs as etcd has the data: he may have root's password and the key of tokens, too.
+    Who runs as etcd has the data: they may have root's password and the key of tokens, too.
     """
     return [
         {
@@ -92,8 +92,8 @@ def etcd_secrets(files: Iterable[str], folder: str) -> list[dict[str, str]]:
 
 def _members(settings: str) -> dict[str, str]:
     try:
-        told = yaml.safe_load(settings) or {}
-        pairs = [word.partition("=") for word in told.get("initial-cluster", "").split(",") if word]
+        row = yaml.safe_load(settings) or {}
+        pairs = [word.partition("=") for word in row.get("initial-cluster", "").split(",") if word]
     except (yaml.YAMLError, AttributeError) as error:
         raise InputError(
             "etcd.yml of a live member cannot be read", "bring it back from a copy or a snapshot"

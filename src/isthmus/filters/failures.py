@@ -10,7 +10,7 @@ _ITEMS = 3
 _LINES = 30
 
 
-def told(host: str, task: str, result: Mapping[str, Any]) -> str:
+def summary(host: str, task: str, result: Mapping[str, Any]) -> str:
     """Return the text.
 
     Args:

@@ -20,12 +20,12 @@ def question(names: Sequence[str]) -> str:
     return f"{installed} 2>/dev/null; cat {_MARKS} 2>/dev/null"
 
 
-def lacking(names: Sequence[str], told: str) -> list[str]:
+def lacking(names: Sequence[str], output: str) -> list[str]:
     """Packages that are not installed, or only because another needs them: apt might take those away again.
 
     Args:
         names: names of packages, without versions.
-        told: what the command of `question` printed.
+        output: what the command of `question` printed.
     """
-    lines, marked = {line.strip() for line in told.splitlines()}, set(_MARKED.findall(told))
+    lines, marked = {line.strip() for line in output.splitlines()}, set(_MARKED.findall(output))
     return [name for name in names if f"installed {name}" not in lines or name in marked]

@@ -17,8 +17,8 @@ from isthmus.clients import process
 from isthmus.clients.process import ProcessError, StalledError
 from isthmus.images import errors
 from isthmus.images.errors import ImageError
-from isthmus.images.place import Place, Tell
 from isthmus.images.pull import pull as pull_here
+from isthmus.images.workspace import Progress, Workspace
 from isthmus.model.images import Pulled, Reference, parse
 
 # What a pull itself ends by is looked at in there; here it is only waited for.
@@ -27,14 +27,14 @@ _LONGEST_S = 24 * 3600.0
 _GRACE_S = 10.0
 
 
-def pull(image: Reference, place: Place, tell: Tell) -> Pulled:
-    """Do what `pull.pull` does; `tell` is told at the end.
+def pull(image: Reference, workspace: Workspace, progress: Progress) -> Pulled:
+    """Do what `pull.pull` does; `progress` is told at the end.
 
     Raises:
         ImageError: it could not be had; nothing half is left.
     """
-    request = json.dumps({"image": str(image), "place": _told(place)})
-    patience = process.Patience(_LONGEST_S, unwanted=place.unwanted, grace_s=_GRACE_S)
+    request = json.dumps({"image": str(image), "place": _written(workspace)})
+    patience = process.Patience(_LONGEST_S, unwanted=workspace.unwanted, grace_s=_GRACE_S)
     try:
         done = process.run_patiently([sys.executable, "-I", "-m", __name__], patience, {}, process.fed(request))
     except StalledError as error:
@@ -43,7 +43,7 @@ def pull(image: Reference, place: Place, tell: Tell) -> Pulled:
         raise ImageError(f"{image} could not be pulled: {error}; see the log for what the pull did last") from error
     answer = json.loads(done.stdout)
     for word in answer["words"]:
-        tell(word)
+        progress(word)
     if "error" in answer:
         raise _kind(answer["error"])(answer["message"])
     return Pulled(**{**answer["pulled"], "path": Path(answer["pulled"]["path"])})
@@ -57,20 +57,24 @@ def main() -> None:
     words: list[str] = []
     answer: dict[str, Any] = {"words": words}
     try:
-        answer["pulled"] = asdict(pull_here(parse(request["image"]), _place(request["place"]), words.append))
+        answer["pulled"] = asdict(pull_here(parse(request["image"]), _workspace(request["place"]), words.append))
     except ImageError as error:
         answer.update(error=type(error).__name__, message=str(error))
     json.dump(answer, sys.stdout, default=str)
 
 
-def _told(place: Place) -> dict[str, object]:
-    told = asdict(replace(place, unwanted=process.never))
-    return {key: str(value) if isinstance(value, Path) else value for key, value in told.items() if key != "unwanted"}
+def _written(workspace: Workspace) -> dict[str, object]:
+    document = asdict(replace(workspace, unwanted=process.never))
+    return {
+        key: str(value) if isinstance(value, Path) else value for key, value in document.items() if key != "unwanted"
+    }
 
 
-def _place(told: dict[str, Any]) -> Place:
-    authfile = Path(told["authfile"]) if told["authfile"] else None
-    return Place(**{**told, "cache": Path(told["cache"]), "scratch": Path(told["scratch"]), "authfile": authfile})
+def _workspace(document: dict[str, Any]) -> Workspace:
+    authfile = Path(document["authfile"]) if document["authfile"] else None
+    return Workspace(
+        **{**document, "cache": Path(document["cache"]), "scratch": Path(document["scratch"]), "authfile": authfile}
+    )
 
 
 def _kind(name: str) -> type[ImageError]:

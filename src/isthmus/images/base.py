@@ -18,8 +18,8 @@ from isthmus.clients import apptainer
 from isthmus.images import layers
 from isthmus.images.archive import Entry
 from isthmus.images.errors import unpacking
-from isthmus.images.place import Place, Tell
 from isthmus.images.tree import Inode, Kind, Source, Tree, TreeError
+from isthmus.images.workspace import Progress, Workspace
 from isthmus.model.images import Reference
 
 _OWN = (".singularity.d", ".exec", ".run", ".shell", ".test", "environment", "singularity")
@@ -64,7 +64,11 @@ def make(config: dict[str, Any], arch: str, scratch: Path, unwanted: Callable[[]
 
 
 def completed(
-    image: Reference, entries: Iterable[Iterable[Entry]], made: Callable[[], Path], place: Place, tell: Tell
+    image: Reference,
+    entries: Iterable[Iterable[Entry]],
+    made: Callable[[], Path],
+    workspace: Workspace,
+    progress: Progress,
 ) -> Tree:
     """Return the files of an image, with what Apptainer needs.
 
@@ -72,17 +76,17 @@ def completed(
         image: for messages.
         entries: of each layer, the lowest first.
         made: returns what `make` did.
-        place: for whom.
-        tell: takes a word on what is being done.
+        workspace: for whom.
+        progress: takes a word on what is being done.
 
     Raises:
         ImageError: a layer is none, or Apptainer could not.
         OSError: a layer cannot be read.
     """
-    merged = layers.merge(image, entries, place.check, root_alone=place.root_alone)
+    merged = layers.merge(image, entries, workspace.check, root_alone=workspace.root_alone)
     if merged.strangers:
-        tell(f"giving to nobody, for a pod has ids up to 65535 only, {merged.strangers} files of")
-    with unpacking(image, f"{place.cache} or {place.scratch}"):
+        progress(f"giving to nobody, for a pod has ids up to 65535 only, {merged.strangers} files of")
+    with unpacking(image, f"{workspace.cache} or {workspace.scratch}"):
         add(merged.tree, made())
     return merged.tree
 

@@ -67,7 +67,7 @@ def unpacking(image: Reference, places: str) -> Iterator[None]:
 
 
 @contextmanager
-def told(image: Reference, places: str, authfile: str) -> Iterator[None]:
+def explained(image: Reference, places: str, authfile: str) -> Iterator[None]:
     """Turn a program's failure into the error that a user can act on.
 
     Args:

@@ -139,8 +139,8 @@ def _running(pods: Path, known: Known) -> frozenset[str]:
     """Return the digests that the user's pods run, or shall: by reports, and by names where there is none yet."""
     found = set()
     for folder in pods.iterdir() if pods.is_dir() else ():
-        told = _read(folder / "report.json").get("containers")
-        for one in told.values() if isinstance(told, dict) else ():
+        document = _read(folder / "report.json").get("containers")
+        for one in document.values() if isinstance(document, dict) else ():
             found.add(str(one.get("image_id")).rpartition("@")[2])
         spec = _read(folder / "pod.json").get("spec") or {}
         for kind in ("initContainers", "containers", "ephemeralContainers"):
@@ -155,7 +155,7 @@ def _running(pods: Path, known: Known) -> frozenset[str]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return document if isinstance(document, dict) else {}

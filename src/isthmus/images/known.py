@@ -15,8 +15,8 @@ from typing import Any
 
 from isthmus.clients import skopeo
 from isthmus.images import manifests
-from isthmus.images.errors import told
-from isthmus.images.place import Place
+from isthmus.images.errors import explained
+from isthmus.images.workspace import Workspace
 from isthmus.model.images import Reference, file_name
 from isthmus.support import durable
 
@@ -56,7 +56,7 @@ class Known:
             self._name(name).unlink(missing_ok=True)
         self._config(digest).unlink(missing_ok=True)
 
-    def config(self, image: Reference, digest: str, place: Place) -> dict[str, Any]:
+    def config(self, image: Reference, digest: str, workspace: Workspace) -> dict[str, Any]:
         """Return an image's configuration; the registry is asked once.
 
         Raises:
@@ -65,8 +65,8 @@ class Known:
         path = self._config(digest)
         if (kept := self._read(path)) is not None:
             return kept
-        with told(image, str(place.cache), str(place.authfile or "no file")):
-            config = manifests.config(image, skopeo.config(image.at(digest), place.authfile, place.scratch))
+        with explained(image, str(workspace.cache), str(workspace.authfile or "no file")):
+            config = manifests.config(image, skopeo.config(image.at(digest), workspace.authfile, workspace.scratch))
         self._write(path, config)
         return config
 

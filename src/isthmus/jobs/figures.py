@@ -43,7 +43,7 @@ def metrics(hub: Hub) -> str:
     return "\n".join([*lines, ""])
 
 
-async def tell(hub: Hub, say: Callable[..., None] = notify, clock: Callable[[], float] = time.monotonic) -> None:
+async def export(hub: Hub, say: Callable[..., None] = notify, clock: Callable[[], float] = time.monotonic) -> None:
     """Tell systemd and the log, for ever."""
     shown, logged = (clock(), Counter(hub.counts)), (clock(), Counter(hub.counts))
     while True:

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from isthmus.clients.slurm.commands import SlurmError
 from isthmus.jobs import pace
-from isthmus.model.job_feed import Rows, Update, Wish, difference
+from isthmus.model.job_feed import Demand, Rows, Update, difference
 from isthmus.support.threads import Threads
 
 # Connections of one account: a kubelet, its successor, and a look at it.
@@ -57,16 +57,16 @@ class Subscriber:
     def __init__(self, uid: int, end: Callable[[str], None]) -> None:
         self.uid, self.end = uid, end
         self.due = asyncio.Event()
-        self.wish = Wish(pace.MOST_S)
+        self.demand = Demand(pace.MOST_S)
         self.asked: int | None = None
-        self.told: tuple[int | None, bool] = (None, True)
+        self.sent: tuple[int | None, bool] = (None, True)
         self.jobs: Rows | None = None
         self.nodes: Rows | None = None
 
     @property
     def wanted_s(self) -> float:
         """How old its view may become; 0 when it waits for an answer."""
-        return 0.0 if self.asked is None or self.wish.ask > self.asked else self.wish.pause_s
+        return 0.0 if self.asked is None or self.demand.ask > self.asked else self.demand.pause_s
 
 
 class Hub:
@@ -118,9 +118,9 @@ class Hub:
         if subscriber in self._subscribers:
             self._subscribers.remove(subscriber)
 
-    def wish(self, subscriber: Subscriber, wish: Wish) -> None:
+    def demand(self, subscriber: Subscriber, demand: Demand) -> None:
         """Take what a kubelet wants."""
-        subscriber.wish = wish
+        subscriber.demand = demand
         self._wakened.set()
 
     def update(self, subscriber: Subscriber) -> Update | None:
@@ -132,7 +132,7 @@ class Hub:
         changed = difference(subscriber.jobs, jobs)
         moved = None if nodes is None else difference(subscriber.nodes, nodes)
         subscriber.jobs, subscriber.nodes = jobs, nodes
-        subscriber.told = subscriber.asked, not self._failures
+        subscriber.sent = subscriber.asked, not self._failures
         return Update(subscriber.asked, self.age_s, not self._failures, changed or None, moved or None)
 
     async def run(self) -> None:
@@ -186,7 +186,7 @@ class Hub:
 
     async def _ask_jobs(self) -> None:
         """Ask once; what was wished before it began is answered by it."""
-        asks = {one: one.wish.ask for one in self._subscribers}
+        asks = {one: one.demand.ask for one in self._subscribers}
         began_s = self._asked_s = self._clock()
         self.counts["squeue"] += 1
         try:
@@ -200,7 +200,7 @@ class Hub:
             self._failures, self._took_s, self._viewed_s = 0, self._clock() - began_s, began_s
         if found is not None:
             self._take(found, asks)
-        self._tell()
+        self._push()
 
     def _take(self, found: Mapping[int, Rows], asks: Mapping[Subscriber, int]) -> None:
         # Equal rows stay the same object: who compares them later looks no further.
@@ -220,7 +220,7 @@ class Hub:
             self.counts["failures"] += 1
             _log.warning("%s", error)
         self._nodes_took_s = self._clock() - began_s
-        self._tell()
+        self._push()
 
     async def _look_hidden(self) -> None:
         self.counts["scontrol"] += 1
@@ -237,10 +237,10 @@ class Hub:
             self.unsubscribe(one)
             one.end(words)
 
-    def _tell(self) -> None:
+    def _push(self) -> None:
         """Wake those for whom there is news."""
         for one in self._subscribers:
-            news = one.told != (one.asked, not self._failures)
+            news = one.sent != (one.asked, not self._failures)
             moved = _differs(one.nodes, self._nodes) or _differs(one.jobs, self._jobs.get(one.uid, _NO_ROWS))
             if one.asked is not None and (news or moved):
                 one.due.set()

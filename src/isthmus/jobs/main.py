@@ -57,7 +57,7 @@ async def _run(options: argparse.Namespace) -> None:
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     notify("READY=1")
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(each) for each in (hub.run(), service.run(), figures.tell(hub))]
+        tasks = [group.create_task(each) for each in (hub.run(), service.run(), figures.export(hub))]
         await ended.wait()
         for task in tasks:
             task.cancel()

@@ -166,7 +166,7 @@ class Service:
         subscriber = self._hub.subscribe(uid, lambda words: None if ended.done() else ended.set_result(words))
         tasks: list[asyncio.Future[None]] = [
             asyncio.create_task(self._listen(subscriber, reader)),
-            asyncio.create_task(self._tell(subscriber, writer)),
+            asyncio.create_task(self._send(subscriber, writer)),
         ]
         try:
             waited: set[asyncio.Future[Any]] = {ended, *tasks}
@@ -185,12 +185,12 @@ class Service:
     async def _listen(self, subscriber: Subscriber, reader: asyncio.StreamReader) -> None:
         bucket = Bucket(self._bounds.lines, self._bounds.lines_rate)
         while True:
-            # Who sends more waits in his own connection.
+            # Who sends more waits in their own connection.
             while (early_s := bucket.take()) > 0:
                 await asyncio.sleep(early_s)
-            self._hub.wish(subscriber, job_feed.read_wish(await reader.readuntil(b"\n")))
+            self._hub.demand(subscriber, job_feed.read_demand(await reader.readuntil(b"\n")))
 
-    async def _tell(self, subscriber: Subscriber, writer: asyncio.StreamWriter) -> None:
+    async def _send(self, subscriber: Subscriber, writer: asyncio.StreamWriter) -> None:
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(BEAT_S):

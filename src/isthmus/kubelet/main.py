@@ -32,7 +32,7 @@ from isthmus.clients.process import ProcessError, run
 from isthmus.clients.slurm.offer import offer
 from isthmus.clients.slurm.pod_jobs import PodJobs
 from isthmus.images import ids, manifests
-from isthmus.images.place import Place
+from isthmus.images.workspace import Workspace
 from isthmus.kubelet import renewal, settings
 from isthmus.kubelet.api import server
 from isthmus.kubelet.api.access import Access
@@ -169,7 +169,7 @@ class Kubelet:
             store=Store(told.folder / "pods"),
             jobs=Jobs(self._slurm, feed=self._feed),
             images=Images(
-                Place(images, Path(scratch), authfile, manifests.architecture(), root_alone=ids.is_root_alone()),
+                Workspace(images, Path(scratch), authfile, manifests.architecture(), root_alone=ids.is_root_alone()),
                 self._puller,
                 lambda: self._collecting.collect(all_unused=True),
             ),

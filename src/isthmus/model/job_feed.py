@@ -1,7 +1,7 @@
 """What isthmus-jobsd and kubelets say to one another: one JSON object a line, over TLS.
 
 jobsd says hello with a nonce; the kubelet answers with a munge credential of it, which says whose it is. From then on
-the kubelet says how new its view shall be (`Wish`), and jobsd sends what has changed of its user's jobs and of nodes
+the kubelet says how new its view shall be (`Demand`), and jobsd sends what has changed of its user's jobs and of nodes
 (`Update`): the first time all of it. Rows are as squeue and sinfo write them, so they are read as their answers are.
 """
 
@@ -94,7 +94,7 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Demand:
     """How new a kubelet's view shall be.
 
     Attributes:
@@ -111,7 +111,7 @@ class Update:
     """What jobsd says; without a change it is a sign of life.
 
     Attributes:
-        asked: the highest `Wish.ask` that this view is younger than.
+        asked: the highest `Demand.ask` that this view is younger than.
         age_s: since Slurm was asked for it.
         is_answered: whether Slurm answered the last time it was asked.
         jobs: by their id.
@@ -136,13 +136,13 @@ def read_hello(line: bytes) -> Hello:
     Raises:
         FeedMessageError: it is none, or another version's.
     """
-    told = _read(line)
-    if told.get("schema") != SCHEMA:
-        raise FeedMessageError(f"jobsd speaks schema {str(told.get('schema'))[:20]}, this kubelet {SCHEMA}")
-    nonce = told.get("nonce")
+    document = _read(line)
+    if document.get("schema") != SCHEMA:
+        raise FeedMessageError(f"jobsd speaks schema {str(document.get('schema'))[:20]}, this kubelet {SCHEMA}")
+    nonce = document.get("nonce")
     if not (isinstance(nonce, str) and nonce.isalnum() and len(nonce) <= 128):
         raise FeedMessageError("jobsd's hello has no nonce")
-    return Hello(nonce, _count(told, "uid"))
+    return Hello(nonce, _count(document, "uid"))
 
 
 def write_credential(credential: str) -> bytes:
@@ -162,26 +162,26 @@ def read_credential(line: bytes) -> str:
     return credential
 
 
-def write_wish(wish: Wish) -> bytes:
+def write_demand(demand: Demand) -> bytes:
     """Return its line."""
-    return _line({"pause_ms": round(wish.pause_s * 1000), "ask": wish.ask})
+    return _line({"pause_ms": round(demand.pause_s * 1000), "ask": demand.ask})
 
 
-def read_wish(line: bytes) -> Wish:
+def read_demand(line: bytes) -> Demand:
     """Read its line.
 
     Raises:
         FeedMessageError: it is none.
     """
-    told = _read(line)
-    return Wish(_count(told, "pause_ms") / 1000, _count(told, "ask"))
+    document = _read(line)
+    return Demand(_count(document, "pause_ms") / 1000, _count(document, "ask"))
 
 
 def write_update(update: Update) -> bytes:
     """Return its line."""
-    told = {"asked": update.asked, "age_ms": round(update.age_s * 1000), "answered": update.is_answered}
+    document = {"asked": update.asked, "age_ms": round(update.age_s * 1000), "answered": update.is_answered}
     deltas = {"jobs": update.jobs, "nodes": update.nodes}
-    return _line({**told, **{name: _delta(delta) for name, delta in deltas.items() if delta is not None}})
+    return _line({**document, **{name: _delta(delta) for name, delta in deltas.items() if delta is not None}})
 
 
 def read_update(line: bytes) -> Update:
@@ -190,13 +190,13 @@ def read_update(line: bytes) -> Update:
     Raises:
         FeedMessageError: it is none; an error that jobsd tells is one, with its words.
     """
-    told = _read(line)
-    if "error" in told:
-        raise FeedMessageError(f"jobsd refuses: {str(told['error'])[:200]}")
-    if not isinstance(told.get("answered"), bool):
+    document = _read(line)
+    if "error" in document:
+        raise FeedMessageError(f"jobsd refuses: {str(document['error'])[:200]}")
+    if not isinstance(document.get("answered"), bool):
         raise FeedMessageError("an update says whether Slurm answered")
-    jobs, nodes = (_read_delta(told[name]) if name in told else None for name in ("jobs", "nodes"))
-    return Update(_count(told, "asked"), _count(told, "age_ms") / 1000, told["answered"], jobs, nodes)
+    jobs, nodes = (_read_delta(document[name]) if name in document else None for name in ("jobs", "nodes"))
+    return Update(_count(document, "asked"), _count(document, "age_ms") / 1000, document["answered"], jobs, nodes)
 
 
 def write_error(words: str) -> bytes:
@@ -204,23 +204,23 @@ def write_error(words: str) -> bytes:
     return _line({"error": words})
 
 
-def _line(told: Mapping[str, Any]) -> bytes:
+def _line(document: Mapping[str, Any]) -> bytes:
     # Text of users may have halves of characters: as escapes they are ASCII.
-    return json.dumps(told, separators=(",", ":")).encode() + b"\n"
+    return json.dumps(document, separators=(",", ":")).encode() + b"\n"
 
 
 def _read(line: bytes) -> dict[str, Any]:
     try:
-        told = json.loads(line)
+        document = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise FeedMessageError(f"no JSON: {line[:100]!r}") from error
-    if not isinstance(told, dict):
+    if not isinstance(document, dict):
         raise FeedMessageError(f"no object: {line[:100]!r}")
-    return told
+    return document
 
 
-def _count(told: Mapping[str, Any], name: str) -> int:
-    value = told.get(name)
+def _count(document: Mapping[str, Any], name: str) -> int:
+    value = document.get(name)
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53:
         return value
     raise FeedMessageError(f"no number {name}")
@@ -230,10 +230,10 @@ def _delta(delta: Delta) -> dict[str, Any]:
     return {"rows": {key: [*row] for key, row in delta.rows.items()}, "gone": [*delta.gone], "whole": delta.whole}
 
 
-def _read_delta(told: Any) -> Delta:
-    if not isinstance(told, dict):
+def _read_delta(document: Any) -> Delta:
+    if not isinstance(document, dict):
         raise FeedMessageError("a change is no object")
-    rows, gone, whole = told.get("rows"), told.get("gone"), told.get("whole")
+    rows, gone, whole = document.get("rows"), document.get("gone"), document.get("whole")
     if not (isinstance(rows, dict) and isinstance(gone, list) and isinstance(whole, bool)):
         raise FeedMessageError("a change has rows, gone and whole")
     if not all(isinstance(row, list) and len(row) <= _FIELDS and all(map(_is_text, row)) for row in rows.values()):

@@ -68,7 +68,7 @@ class Repository:
     """What a user has under one name.
 
     Attributes:
-        name: with his own as its first component.
+        name: with their own as its first component.
         access: who may pull.
         tags: tag -> digest of the manifest it names.
         untagged: digests of manifests that no tag names any more; they count, too.
@@ -87,9 +87,9 @@ class Overview:
     Attributes:
         user: who.
         used_bytes: that count: blobs, once each; uploads under way; and so much for each name.
-        quota_bytes: that he may have.
-        repositories: his own.
-        shared: others' that he may pull from by their owners' leave.
+        quota_bytes: that they may have.
+        repositories: their own.
+        shared: others' that they may pull from by their owners' leave.
     """
 
     user: str
@@ -100,7 +100,7 @@ class Overview:
 
 
 def is_namespace(user: str) -> bool:
-    """Return whether a user's name can be a namespace of his own."""
+    """Return whether a user's name can be a namespace of their own."""
     return _NAMESPACE.fullmatch(user) is not None and user not in SITE
 
 

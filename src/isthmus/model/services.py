@@ -31,7 +31,7 @@ class Transport(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class ServicePort:
     """Where packets are sent to: a Service's port."""
 
     address: IPv4Address
@@ -68,42 +68,42 @@ class Answering:
     affinity_s: int = 0
 
 
-Table = Mapping[Place, Answering]
+Table = Mapping[ServicePort, Answering]
 Row = list[Any]
 
 
-def row(place: Place, answering: Answering) -> Row:
+def row(service: ServicePort, answering: Answering) -> Row:
     """Return a row as JSON has it."""
     endpoints = [str(endpoint) for endpoint in answering.endpoints]
-    return [str(place.address), place.transport.value, place.port, answering.affinity_s, endpoints]
+    return [str(service.address), service.transport.value, service.port, answering.affinity_s, endpoints]
 
 
 def rows(table: Table) -> list[Row]:
     """Return all rows, in order."""
-    return [row(place, table[place]) for place in sorted(table)]
+    return [row(service, table[service]) for service in sorted(table)]
 
 
 def changes(have: Table, want: Table) -> tuple[list[Row], list[str]]:
     """Return what makes one table of another: rows to set, keys to drop."""
-    new = {place: answering for place, answering in want.items() if have.get(place) != answering}
-    return rows(new), [str(place) for place in sorted(have.keys() - want.keys())]
+    new = {service: answering for service, answering in want.items() if have.get(service) != answering}
+    return rows(new), [str(service) for service in sorted(have.keys() - want.keys())]
 
 
-def bounded(table: Table) -> tuple[dict[Place, Answering], list[Place]]:
+def bounded(table: Table) -> tuple[dict[ServicePort, Answering], list[ServicePort]]:
     """Return as much of a table as a pod's filter may hold, and the places of which something is left out."""
-    kept: dict[Place, Answering] = {}
-    short: list[Place] = []
+    kept: dict[ServicePort, Answering] = {}
+    short: list[ServicePort] = []
     left = ENDPOINTS_MAX
-    for place in sorted(table):
+    for service in sorted(table):
         if len(kept) == SERVICES_MAX:
-            short.append(place)
+            short.append(service)
             continue
-        told = table[place]
-        some = told.endpoints[: min(left, ENDPOINTS_OF_ONE_MAX)]
+        answering = table[service]
+        some = answering.endpoints[: min(left, ENDPOINTS_OF_ONE_MAX)]
         left -= len(some)
-        kept[place] = Answering(some, told.affinity_s)
-        if len(some) < len(told.endpoints):
-            short.append(place)
+        kept[service] = Answering(some, answering.affinity_s)
+        if len(some) < len(answering.endpoints):
+            short.append(service)
     return kept, short
 
 

@@ -29,7 +29,7 @@ class Range:
         return self.start + self.count
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """Words for a message."""
         return f"the range of {self.name} ({self.start} to {self.end - 1})"
 

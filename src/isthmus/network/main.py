@@ -33,7 +33,7 @@ from isthmus.model.network import Driver
 from isthmus.model.node_network import SharedPod
 from isthmus.network import settings as network_settings
 from isthmus.network.api.account_sockets import AccountSockets
-from isthmus.network.api.operations import Operations, Parts
+from isthmus.network.api.operations import Dependencies, Operations
 from isthmus.network.api.server import Server, UsersServer
 from isthmus.network.dns.jobnames import renamed
 from isthmus.network.dns.names import NodeNames
@@ -68,33 +68,33 @@ _log = logging.getLogger("isthmus-networkd")
 class Daemon:
     """The threads; `run` returns only when one of them has ended."""
 
-    def __init__(self, settings: Settings, store: Store, parts: Parts) -> None:
+    def __init__(self, settings: Settings, store: Store, deps: Dependencies) -> None:
         self._settings = settings
         self._store = store
-        self._parts = parts
+        self._deps = deps
         self._ended = threading.Event()
         self._followed_s = time.monotonic()
 
     def run(self) -> None:
         """Start all threads and wait; the socket opens when the node is as etcd wants it."""
-        parts = self._parts
-        parts.converger.run(parts.view.state)
+        deps = self._deps
+        deps.converger.run(deps.view.state)
         # The rules are there, and with them what they load.
         size_tracking(self._settings.rules)
-        operations = Operations(parts)
+        operations = Operations(deps)
         server = Server(self._settings.root_socket, operations.answer)
         users = UsersServer(self._settings.socket, operations.answer, operations.admit)
         loops: dict[str, Callable[[], None]] = {"watch": self._watch, "leases": self._leases}
         if self._settings.releases:
             loops |= {"release": self._release, "space": self._look_at_space}
-        for driver, network in parts.networks.items():
+        for driver, network in deps.networks.items():
             if follow := network.loop():
                 loops[driver] = partial(follow, IDLE_S)
         loops |= {"serve": server.serve_forever, "users": users.serve_forever, "accounts": users.own.serve_forever}
         loops["follow"] = partial(self._follow, users.own)
         for name, loop in loops.items():
             threading.Thread(target=self._guarded, args=(name, loop), name=name, daemon=True).start()
-        notify("READY=1", f"STATUS={len(parts.view.snapshot.state.nodes)} members")
+        notify("READY=1", f"STATUS={len(deps.view.snapshot.state.nodes)} members")
         pulse_s = watchdog_interval_s() or PULSE_S
         while not self._ended.wait(pulse_s):
             if time.monotonic() - self._followed_s < STUCK_S:
@@ -109,24 +109,24 @@ class Daemon:
             self._ended.set()
 
     def _watch(self) -> None:
-        for snapshot in self._store.feed(self._parts.view.snapshot, lambda line: _log.warning("%s", line)):
-            self._parts.view.set(snapshot)
+        for snapshot in self._store.feed(self._deps.view.snapshot, lambda line: _log.warning("%s", line)):
+            self._deps.view.set(snapshot)
 
     def _follow(self, sockets: AccountSockets) -> None:
         turn = 0
         while True:
             # Who has pods or a lease here will ask.
-            for leg in self._parts.converger.last.plan.legs.values():
+            for leg in self._deps.converger.last.plan.legs.values():
                 sockets.open(leg.uid)
-            turn = self._parts.view.next_turn(turn, IDLE_S)
-            self._parts.converger.run(self._parts.view.state)
+            turn = self._deps.view.next_turn(turn, IDLE_S)
+            self._deps.converger.run(self._deps.view.state)
             self._followed_s = time.monotonic()
 
     def _release(self) -> None:
         missing: dict[int, ended.Missing] = {}
         while True:
             time.sleep(RELEASE_S)
-            snapshot = self._parts.view.snapshot
+            snapshot = self._deps.view.snapshot
             if not snapshot.state.jobs:
                 missing = {}
                 continue
@@ -154,7 +154,7 @@ class Daemon:
         while True:
             time.sleep(LEASES_S)
             node = self._settings.node
-            leased = [uid for uid, where in self._parts.view.snapshot.state.leases if where == node]
+            leased = [uid for uid, where in self._deps.view.snapshot.state.leases if where == node]
             for uid in idle.judge(leased, leases.users_here(), time.monotonic()):
                 try:
                     self._store.drop_lease(uid, node)
@@ -192,8 +192,8 @@ def start(settings: Settings) -> Daemon:
     }
     services = PodServices(settings.services)
     plugin = Watcher(settings.slurm_prefix / "sbin/slurmd")
-    parts = Parts(settings.node, store, view, converger, networks, rules, settings.dns.domain, services, plugin)
-    return Daemon(settings, store, parts)
+    deps = Dependencies(settings.node, store, view, converger, networks, rules, settings.dns.domain, services, plugin)
+    return Daemon(settings, store, deps)
 
 
 def _shared_pods(networks: Mapping[Driver, Network]) -> dict[int, SharedPod]:

@@ -45,7 +45,7 @@ class Settings:
         socket: where everybody's requests come in.
         root_socket: where root's do.
         services: the addresses of Services in users' clusters.
-        lease_idle_s: how long after a user's last process here his lease is dropped.
+        lease_idle_s: how long after a user's last process here their lease is dropped.
         shared: of each driver with a network that all users share, where jobs can have it.
     """
 

@@ -64,8 +64,8 @@ def bring_daemon(host: Host, name: str, *, check: bool) -> bool:
 def _is_right(found: pwd.struct_passwd, entry: Mapping[str, Any]) -> bool:
     groups = {group.gr_name for group in grp.getgrall() if found.pw_name in group.gr_mem}
     own = grp.getgrgid(found.pw_gid).gr_name
-    told = found.pw_uid, own, found.pw_shell, found.pw_gecos
-    return told == (entry["uid"], entry["name"], entry["shell"], entry["comment"]) and {*entry["groups"]} <= groups
+    actual = found.pw_uid, own, found.pw_shell, found.pw_gecos
+    return actual == (entry["uid"], entry["name"], entry["shell"], entry["comment"]) and {*entry["groups"]} <= groups
 
 
 def _password(host: Host, name: str) -> str:

@@ -83,8 +83,8 @@ class Host:
 
     def addresses(self) -> set[str]:
         """IPv4 addresses of its interfaces."""
-        told = json.loads(self.command("ip", "-json", "-4", "address") or "[]")
-        return {str(each["local"]) for link in told for each in link.get("addr_info", [])}
+        output = json.loads(self.command("ip", "-json", "-4", "address") or "[]")
+        return {str(each["local"]) for link in output for each in link.get("addr_info", [])}
 
     def address_towards(self, server: str) -> str:
         """Its IPv4 address on the way to `host:port`; nothing is sent.
@@ -119,10 +119,10 @@ class Host:
         found = {}
         # dpkg-query fails when it lacks one, and tells of the others.
         try:
-            told = self._run(["dpkg-query", "--show", _DPKG, *names], timeout_s=30).stdout
+            output = self._run(["dpkg-query", "--show", _DPKG, *names], timeout_s=30).stdout
         except ProcessError as error:
-            told = error.stdout
-        for line in told.splitlines():
+            output = error.stdout
+        for line in output.splitlines():
             status, name, version = line.split(" ", 2)
             if status == "installed":
                 found[name] = version
@@ -217,7 +217,7 @@ def _changed(path: Path) -> float:
 
 
 def _unit(block: str, since: float) -> Unit:
-    told = dict(line.partition("=")[::2] for line in block.splitlines())
-    began = since + int(told.get("ExecMainStartTimestampMonotonic") or 0) / 1e6
-    enabled = bool(re.fullmatch("enabled|static|indirect|alias|generated", told["UnitFileState"]))
-    return Unit(told["LoadState"], enabled, told["ActiveState"] in _RUNS, began)
+    output = dict(line.partition("=")[::2] for line in block.splitlines())
+    began = since + int(output.get("ExecMainStartTimestampMonotonic") or 0) / 1e6
+    enabled = bool(re.fullmatch("enabled|static|indirect|alias|generated", output["UnitFileState"]))
+    return Unit(output["LoadState"], enabled, output["ActiveState"] in _RUNS, began)

@@ -93,33 +93,33 @@ class Manifest:
 _KINDS: dict[str, type] = {"int": int, "str": str, "bool": bool}
 
 
-def of(told: Mapping[str, Any]) -> Manifest:
+def of(document: Mapping[str, Any]) -> Manifest:
     """Read a manifest's JSON.
 
     Raises:
         ManifestError: it is none of this version.
     """
-    if not isinstance(told, dict) or told.get("schema") != SCHEMA:
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         raise ManifestError(f"a manifest of schema {SCHEMA} was expected; run playbooks/join.yml with this version")
     wanted = {field.name for field in fields(Manifest)}
-    if wanted != set(told):
-        raise ManifestError(f"the manifest has other fields ({sorted(wanted ^ set(told))}); run playbooks/join.yml")
+    if wanted != set(document):
+        raise ManifestError(f"the manifest has other fields ({sorted(wanted ^ set(document))}); run playbooks/join.yml")
     values: dict[str, Any] = {}
     for field in fields(Manifest):
         kind = _KINDS.get(str(field.type), dict if str(field.type).startswith("Mapping") else list)
-        if not isinstance(told[field.name], kind):
+        if not isinstance(document[field.name], kind):
             raise ManifestError(f"the manifest's {field.name} is of another kind; run playbooks/join.yml")
-        values[field.name] = tuple(told[field.name]) if kind is list else told[field.name]
+        values[field.name] = tuple(document[field.name]) if kind is list else document[field.name]
     return Manifest(**values)
 
 
 def parse(text: bytes | str) -> Manifest:
     """Read a manifest's text; see `of`."""
     try:
-        told = json.loads(text)
+        document = json.loads(text)
     except ValueError as error:
         raise ManifestError("the manifest is no JSON; run playbooks/join.yml") from error
-    return of(told)
+    return of(document)
 
 
 def filled(value: Any, known: Mapping[Field, str]) -> Any:

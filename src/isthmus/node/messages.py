@@ -60,17 +60,17 @@ def read_request(text: bytes) -> Request:
     Raises:
         MessageError: it is no request; its bytes are not repeated.
     """
-    told = _object(text)
-    if set(told) != {"schema", *(field.name for field in fields(Request))} or told["schema"] != SCHEMA:
+    document = _object(text)
+    if set(document) != {"schema", *(field.name for field in fields(Request))} or document["schema"] != SCHEMA:
         raise MessageError(f"the request is not of schema {SCHEMA}; make the image with the cluster's version")
-    look = told.pop("look")
-    del told["schema"]
-    if not isinstance(look, bool) or not all(isinstance(value, str) for value in told.values()):
+    look = document.pop("look")
+    del document["schema"]
+    if not isinstance(look, bool) or not all(isinstance(value, str) for value in document.values()):
         raise MessageError("the request has values of another kind")
-    wrong = [name for name, shape in _SHAPES.items() if not shape.fullmatch(told[name])]
+    wrong = [name for name, shape in _SHAPES.items() if not shape.fullmatch(document[name])]
     if wrong:
         raise MessageError(f"the request's {', '.join(wrong)} cannot be; names are those of hosts, in lower case")
-    return Request(**told, look=look)
+    return Request(**document, look=look)
 
 
 def encoded(content: bytes) -> str:
@@ -97,9 +97,9 @@ def context(name: str, key: str) -> bytes:
 
 def _object(text: bytes) -> dict[str, Any]:
     try:
-        told = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise MessageError("the request is no JSON") from error
-    if not isinstance(told, dict):
+    if not isinstance(document, dict):
         raise MessageError("the request is no object")
-    return told
+    return document

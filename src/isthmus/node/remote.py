@@ -111,8 +111,8 @@ class Controller:
         said = Request(asking.name, asking.release, token, secret, request.decode(), public, look)
         body = await self._get("POST", JOIN_PATH, await self._believing(), said.written(), ANSWER_BYTES)
         try:
-            told = json.loads(unseal(decoded(json.loads(body)["sealed"]), own, context(asking.name, key)))
-            return Answer(of(told["manifest"]), told["certificate"].encode(), told["ticket"])
+            document = json.loads(unseal(decoded(json.loads(body)["sealed"]), own, context(asking.name, key)))
+            return Answer(of(document["manifest"]), document["certificate"].encode(), document["ticket"])
         except (SealError, MessageError, ManifestError, ValueError, KeyError, TypeError) as error:
             raise JoinError(f"{self.server} gave an answer that cannot be read ({error}); look at its log") from error
 

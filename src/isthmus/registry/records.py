@@ -68,7 +68,7 @@ class Records:
         """Keep what its owner says about a repository.
 
         Raises:
-            RecordsError: he has said too much, or it cannot be written; then all is as before.
+            RecordsError: they have said too much, or it cannot be written; then all is as before.
         """
         owner = namespace(repository)
         path = self._path(owner)

@@ -6,7 +6,7 @@
 | the site's | - | pull, push, delete | pull |
 | any other, the catalog | nothing | nothing | nothing |
 
-Whether there is room for a push is asked at each write (`room`), where the client can be told why not.
+Whether there is room for a push is asked at each write (`room`), where the client gets the reason.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def granted(account: str, scope: Scope, keeper: str, access: Callable[[str], Acc
         account: who has shown its password.
         scope: what it wants.
         keeper: the account that fills the site's namespaces.
-        access: repository of a user -> what its owner has said; private where he has said nothing.
+        access: repository of a user -> what its owner has said; private where they have said nothing.
     """
     return scope.actions & _allowed(account, scope, keeper, access)
 

@@ -1,4 +1,4 @@
-"""Whether a user may write more: a pure function of what he has, his quota, the disk and the request.
+"""Whether a user may write more: a pure function of what they have, their quota, the disk and the request.
 
 What was begun is not cut off: so of the requests that are under way at once, each may bring what there was room for
 when it began. nginx bounds their number and the size of each.
@@ -16,7 +16,7 @@ class Usage:
     """What a user has in the registry.
 
     Attributes:
-        size_bytes: of his blobs, each once, and of his uploads under way.
+        size_bytes: of their blobs, each once, and of their uploads under way.
         entries: names on the disk: repositories, tags, links, uploads.
     """
 
@@ -53,8 +53,8 @@ def refusal(user: str, usage: Usage, quota_bytes: int, disk: Disk, length_bytes:
 
     Args:
         user: who writes.
-        usage: what he has.
-        quota_bytes: what he may have.
+        usage: what they have.
+        quota_bytes: what they may have.
         disk: the registry's.
         length_bytes: of the request's body, 0 where the client does not say.
     """

@@ -94,17 +94,17 @@ class Service:
         """What aiohttp serves."""
 
         @web.middleware
-        async def told(request: web.Request, handler: Handler) -> web.StreamResponse:
-            return await self._told(request, handler)
+        async def refusals_answered(request: web.Request, handler: Handler) -> web.StreamResponse:
+            return await self._answered(request, handler)
 
-        application = web.Application(client_max_size=_BODY_BYTES, middlewares=[told])
+        application = web.Application(client_max_size=_BODY_BYTES, middlewares=[refusals_answered])
         application.router.add_get(TOKEN_PATH, self._give_token)
         application.router.add_get(ROOM_PATH, self._judge_room)
         application.router.add_get(IMAGES_PATH, self._show_images)
         application.router.add_put(ACCESS_PATH, self._set_access)
         return application
 
-    async def _told(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _answered(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             return await handler(request)
         except RefusedError as error:
@@ -167,7 +167,7 @@ class Service:
         return refusal(account, usage, settings.accounts[account].quota_bytes, disk, length_bytes)
 
     async def _usage(self, account: str, fresh_s: float = FRESH_S) -> Usage:
-        # Who waits takes what the one before him has counted.
+        # Who waits takes what the one before them has counted.
         async with self._alone:
             counted_s, usage = self._usages.get(account, (float("-inf"), Usage()))
             began_s = time.monotonic()

@@ -28,7 +28,7 @@ class Account:
 
     Attributes:
         digest: SHA-256 of the password, which is 40 random characters: nobody guesses those, however quick a guess is.
-        quota_bytes: of what he pushes.
+        quota_bytes: of what they push.
     """
 
     digest: bytes

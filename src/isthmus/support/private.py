@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 UMASK = 0o077
-# Of ~/.isthmus; whoever works below one of the others' folders looks himself.
+# Of ~/.isthmus; whoever works below one of the others' folders looks first.
 PARTS = ("", "cluster", "cluster/logs", "cluster/pki", "pods")
 
 

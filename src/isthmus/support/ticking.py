@@ -9,14 +9,14 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def ticking(tell: Callable[[float], None], every_s: float = 30) -> Iterator[None]:
-    """Call `tell` with the seconds since the start, again and again until the block ends."""
+def ticking(report: Callable[[float], None], every_s: float = 30) -> Iterator[None]:
+    """Call `report` with the seconds since the start, again and again until the block ends."""
     ended = threading.Event()
     started = time.monotonic()
 
     def tick() -> None:
         while not ended.wait(every_s):
-            tell(time.monotonic() - started)
+            report(time.monotonic() - started)
 
     thread = threading.Thread(target=tick, daemon=True)
     thread.start()

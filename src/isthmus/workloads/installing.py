@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from isthmus.clients.kube.apiserver import ApiError
 from isthmus.workloads.offer import Workload, WorkloadError
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 _GONE = 404
 _LOOK_S = 0.5
 # These first: the others are of a kind, or in a namespace, that they make.
@@ -67,21 +67,21 @@ def state(api: Api, workload: Workload) -> State:
     counted = Counter(_condition(each) for each in _users_objects(api, workload))
     if deployment is None:
         return State(objects=dict(counted))
-    told = deployment.get("status", {})
-    ready = told.get("observedGeneration") == deployment["metadata"].get("generation") and bool(
-        told.get("availableReplicas")
+    status = deployment.get("status", {})
+    ready = status.get("observedGeneration") == deployment["metadata"].get("generation") and bool(
+        status.get("availableReplicas")
     )
     version = deployment["metadata"].get("labels", {}).get(_VERSION, "")
-    return State(True, ready, version, "" if ready else _problem(api, workload, told), dict(counted))
+    return State(True, ready, version, "" if ready else _problem(api, workload, status), dict(counted))
 
 
-def add(api: Api, workload: Workload, tell: Tell, timeout_s: float) -> State:
+def add(api: Api, workload: Workload, progress: Progress, timeout_s: float) -> State:
     """Add a workload, or bring it to the site's version; return when it is ready.
 
     Args:
         api: of the user's cluster.
         workload: what to add.
-        tell: takes what is waited for.
+        progress: takes what is waited for.
         timeout_s: how long to wait until it is ready; 0 for not at all.
 
     Raises:
@@ -91,17 +91,17 @@ def add(api: Api, workload: Workload, tell: Tell, timeout_s: float) -> State:
     objects = workload.objects()
     first = [each for each in objects if each["kind"] in _FIRST]
     for item in first:
-        tell(f"making {item['kind']} {item['metadata']['name']}")
+        progress(f"making {item['kind']} {item['metadata']['name']}")
         api.apply(item)
     _until(lambda: all(_is_served(api, item) for item in first), 30, f"{workload.kind} is not served")
     for item in objects:
         if item not in first:
-            tell(f"making {item['kind']} {item['metadata']['name']}")
+            progress(f"making {item['kind']} {item['metadata']['name']}")
             api.apply(item)
     now = state(api, workload)
     if not timeout_s:
         return now
-    tell(f"waiting for the pod of {workload.deployment}")
+    progress(f"waiting for the pod of {workload.deployment}")
     ends_s = time.monotonic() + timeout_s
     while not now.ready:
         if time.monotonic() > ends_s:
@@ -112,13 +112,13 @@ def add(api: Api, workload: Workload, tell: Tell, timeout_s: float) -> State:
     return now
 
 
-def remove(api: Api, workload: Workload, tell: Tell, timeout_s: float, *, force: bool) -> bool:
+def remove(api: Api, workload: Workload, progress: Progress, timeout_s: float, *, force: bool) -> bool:
     """Remove a workload with all that its objects have; return whether there was one.
 
     Args:
         api: of the user's cluster.
         workload: what to remove.
-        tell: takes what is waited for.
+        progress: takes what is waited for.
         timeout_s: how long to wait until all is gone.
         force: also with objects of the user's that have not ended.
 
@@ -135,15 +135,15 @@ def remove(api: Api, workload: Workload, tell: Tell, timeout_s: float, *, force:
         )
     # While the operator is there: it cleans up behind them.
     for item in _users_objects(api, workload):
-        tell(f"deleting {workload.kind} {item['metadata']['namespace']}/{item['metadata']['name']}")
+        progress(f"deleting {workload.kind} {item['metadata']['namespace']}/{item['metadata']['name']}")
         api.delete(item)
     _until(lambda: not _users_objects(api, workload), timeout_s, f"a {workload.kind} is still there")
     objects = workload.objects()
     for item in reversed(objects):
-        tell(f"deleting {item['kind']} {item['metadata']['name']}")
+        progress(f"deleting {item['kind']} {item['metadata']['name']}")
         api.delete(item)
     namespace = f"/api/v1/namespaces/{workload.namespace}"
-    tell(f"waiting until namespace {workload.namespace} is gone")
+    progress(f"waiting until namespace {workload.namespace} is gone")
     _until(lambda: _found(api, namespace) is None, timeout_s, f"namespace {workload.namespace} is still there")
     return before.added
 
@@ -182,10 +182,10 @@ def _is_served(api: Api, item: Mapping[str, Any]) -> bool:
     return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
-def _problem(api: Api, workload: Workload, told: Mapping[str, Any]) -> str:
+def _problem(api: Api, workload: Workload, status: Mapping[str, Any]) -> str:
     """Return what a pod of the operator waits for, else what the Deployment says."""
     pods = (_found(api, f"/api/v1/namespaces/{workload.namespace}/pods") or {}).get("items", [])
-    return next(filter(None, (_waits(pod) for pod in pods)), "") or _said(told.get("conditions") or [])
+    return next(filter(None, (_waits(pod) for pod in pods)), "") or _said(status.get("conditions") or [])
 
 
 def _waits(pod: Mapping[str, Any]) -> str:

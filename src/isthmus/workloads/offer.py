@@ -82,10 +82,10 @@ def read(path: Path = FILE) -> dict[str, Workload]:
         WorkloadError: this host has no such file, or it cannot be read.
     """
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        if told["schema"] != SCHEMA:
-            raise ValueError(f"schema {told['schema']!r} is not {SCHEMA}")
-        return {name: _workload(name, row) for name, row in told["workloads"].items()}
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document["schema"] != SCHEMA:
+            raise ValueError(f"schema {document['schema']!r} is not {SCHEMA}")
+        return {name: _workload(name, row) for name, row in document["workloads"].items()}
     except FileNotFoundError as error:
         raise WorkloadError(f"{path} is missing: the site offers no workloads here; {_REMEDY}") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

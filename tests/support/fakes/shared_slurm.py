@@ -12,7 +12,7 @@ from isthmus.clients.slurm import pod_jobs
 from isthmus.clients.slurm.pod_jobs import Found, NoAnswerError
 from isthmus.jobs.hub import Hub
 from isthmus.model import job_feed
-from isthmus.model.job_feed import Row, Rows, Update, Wish
+from isthmus.model.job_feed import Demand, Row, Rows, Update
 from isthmus.model.pod_job import SlurmJob
 
 NODES: Rows = {"c1 main*": ("c1", "main*", "up", "32", "8192", "(null)", "(null)", "idle")}
@@ -103,9 +103,9 @@ class Wire:
             if update := self._hub.update(self._subscriber):
                 return job_feed.read_update(job_feed.write_update(update))
 
-    def write(self, wish: Wish) -> None:
+    def write(self, demand: Demand) -> None:
         """Say what is wanted."""
-        self._hub.wish(self._subscriber, job_feed.read_wish(job_feed.write_wish(wish)))
+        self._hub.demand(self._subscriber, job_feed.read_demand(job_feed.write_demand(demand)))
 
     def close(self) -> None:
         """End it."""

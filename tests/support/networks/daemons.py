@@ -10,7 +10,7 @@ from isthmus.clients.etcd.store import Etcd
 from isthmus.clients.etcd.wire import prefix_range
 from isthmus.model.network import Driver, Node, Ranges
 from isthmus.network.api.messages import JobPrepare
-from isthmus.network.api.operations import Operations, Parts
+from isthmus.network.api.operations import Dependencies, Operations
 from isthmus.network.api.protocol import encode_request
 from isthmus.network.dns.names import NodeNames
 from isthmus.network.dns.records import DnsSettings
@@ -41,7 +41,7 @@ class Host:
         names = NodeNames(DnsSettings("cl", folder=folder), lambda: None)
         networks = {Driver.PRIVATE: PrivateNetwork(self.view, converger, names)}
         rest = (Settings(RANGES.pods), "cl", PodServices(IPv4Network("10.96.0.0/16")), Watcher(Path("/nonexistent")))
-        self.operations = Operations(Parts(name, self.store, self.view, converger, networks, *rest))
+        self.operations = Operations(Dependencies(name, self.store, self.view, converger, networks, *rest))
         self.thread = threading.Thread(target=self._watch)
         self.thread.start()
 

@@ -17,7 +17,7 @@ from isthmus.clients.etcd.store import Etcd
 from isthmus.filters.network.flannel import network_flannel_config, network_flannel_list
 from isthmus.model.network import Driver
 from isthmus.model.node_network import shared_prefix
-from tests.support.networks.namespaces import TCP, Nodes, Place
+from tests.support.networks.namespaces import TCP, Namespace, Nodes
 from tests.support.servers.etcd import FLANNEL_PREFIX, PASSWORDS, Cluster, program
 from tests.support.wait import wait
 
@@ -92,14 +92,14 @@ class FlannelNodes:
                 daemon.wait(30)
 
     def attachments(self, name: str) -> Attachments:
-        """Return what makes pods on a machine; its methods must run there (`Place.do`)."""
+        """Return what makes pods on a machine; its methods must run there (`Namespace.do`)."""
         own = self.folder / name
         told = network_flannel_list(str(own / "cni"), str(own / "subnet.env"))
         return Attachments(
             Driver.FLANNEL, parse_list(json.dumps(told), name), Plugins(self.folder / "plugins"), own / "records"
         )
 
-    def pod(self, name: str, job: int) -> Place:
+    def pod(self, name: str, job: int) -> Namespace:
         """Enter a pod."""
         return self.nodes.pod(name, job, shared_prefix(Driver.FLANNEL))
 
@@ -114,7 +114,7 @@ class FlannelNodes:
         return {IPv4Address(path.name) for path in folder.glob("*.*.*.*")}
 
 
-def bring_port(stack: ExitStack, place: Place, port: int) -> None:
+def bring_port(stack: ExitStack, place: Namespace, port: int) -> None:
     """Let a place reach a server on this process's loopback at its own."""
     server = place.open(TCP, "127.0.0.1", port)
     server.listen()

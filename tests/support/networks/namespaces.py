@@ -50,10 +50,10 @@ def checked(result: int) -> None:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
-class Place:
+class Namespace:
     """A network namespace: a new one, or the one a path leads to as another place sees it."""
 
-    def __init__(self, path: str = "", seen_by: Place | None = None) -> None:
+    def __init__(self, path: str = "", seen_by: Namespace | None = None) -> None:
         self._worker = ThreadPoolExecutor(1)
         self.thread = self._worker.submit(get_native_id).result()
         if path:
@@ -164,21 +164,21 @@ class Nodes:
     """Machines on one network, 192.0.2.0/24, each in a place of its own."""
 
     stack: ExitStack
-    switch: Place
-    places: dict[str, Place] = field(default_factory=dict)
+    switch: Namespace
+    places: dict[str, Namespace] = field(default_factory=dict)
 
     @classmethod
     def of(cls, stack: ExitStack, *names: str) -> Nodes:
-        switch = stack.enter_context(closing(Place()))
+        switch = stack.enter_context(closing(Namespace()))
         switch.ip("link add switch up type bridge")
         nodes = cls(stack, switch)
         for name in names:
             nodes.add(name)
         return nodes
 
-    def add(self, name: str) -> Place:
+    def add(self, name: str) -> Namespace:
         """Plug in one more machine."""
-        place = self.stack.enter_context(closing(Place()))
+        place = self.stack.enter_context(closing(Namespace()))
         self.places[name] = place
         self.switch.ip(f"link add {name} master switch up type veth peer name eth0 netns {place.thread}")
         place.ip(f"addr add {self.address(name)}/24 dev eth0")
@@ -190,9 +190,9 @@ class Nodes:
         return IPv4Address("192.0.2.1") + list(self.places).index(name)
 
     def kernel(self, name: str) -> Kernel:
-        """Return what makes pod networks on a machine; its methods must run there (`Place.do`)."""
+        """Return what makes pod networks on a machine; its methods must run there (`Namespace.do`)."""
         return self.places[name].do(Kernel)
 
-    def pod(self, name: str, job: int, prefix: str = NAMESPACE) -> Place:
+    def pod(self, name: str, job: int, prefix: str = NAMESPACE) -> Namespace:
         """Enter a pod."""
-        return self.stack.enter_context(closing(Place(f"/run/netns/{prefix}{job}", self.places[name])))
+        return self.stack.enter_context(closing(Namespace(f"/run/netns/{prefix}{job}", self.places[name])))

@@ -22,7 +22,7 @@ from isthmus.model.node_network import NodePlan
 from isthmus.model.subids import Range
 from isthmus.network.drivers.private import plan
 from isthmus.network.node import rules
-from tests.support.networks.namespaces import TCP, UDP, Nodes, Place
+from tests.support.networks.namespaces import TCP, UDP, Namespace, Nodes
 
 NET = "/proc/sys/net"
 PODS = IPv4Network("10.128.0.0/12")
@@ -74,7 +74,7 @@ class PodNetworks:
     nodes: Nodes
     state: State
     kernels: dict[str, Kernel] = field(default_factory=dict)
-    pods: dict[tuple[str, int], Place] = field(default_factory=dict)
+    pods: dict[tuple[str, int], Namespace] = field(default_factory=dict)
 
     @classmethod
     def of(cls, stack: ExitStack) -> PodNetworks:
@@ -128,7 +128,7 @@ class PodNetworks:
         assert address
         return address
 
-    def with_outside(self) -> Place:
+    def with_outside(self) -> Namespace:
         """Add the machine outside; members forward, and what they have no other route for goes there."""
         outside = self.nodes.add("outside")
         for address in (OPEN, DENIED, ALICES, METADATA):
@@ -140,7 +140,7 @@ class PodNetworks:
         return outside
 
 
-def sysctl(place: Place, name: str, value: str) -> None:
+def sysctl(place: Namespace, name: str, value: str) -> None:
     """Set a kernel parameter of a place; those of modules that are not loaded are left."""
     with suppress(FileNotFoundError):
         place.do(Path(NET, name).write_text, value)

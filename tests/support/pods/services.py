@@ -5,12 +5,12 @@ from __future__ import annotations
 from ipaddress import IPv4Address
 from typing import Any
 
-from isthmus.model.services import Answering, Endpoint, Place, Transport
+from isthmus.model.services import Answering, Endpoint, ServicePort, Transport
 
 
-def place(address: str = "10.96.0.9", port: int = 80, transport: Transport = Transport.TCP) -> Place:
+def place(address: str = "10.96.0.9", port: int = 80, transport: Transport = Transport.TCP) -> ServicePort:
     """Return a Service's port."""
-    return Place(IPv4Address(address), transport, port)
+    return ServicePort(IPv4Address(address), transport, port)
 
 
 def answering(*endpoints: str, affinity_s: int = 0) -> Answering:

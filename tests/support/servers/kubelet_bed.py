@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.images.errors import UnknownImageError
-from isthmus.images.place import Place
+from isthmus.images.workspace import Workspace
 from isthmus.kubelet.main import Kubelet
 from isthmus.kubelet.pods.decision.state import Pauses
 from isthmus.kubelet.settings import Told
@@ -32,7 +32,7 @@ FINISHED = "2026-01-01T00:00:09Z"
 FAST = Pauses(retry=(0.1, 0.5), refused=(0.2, 0.5), connect=4.0, margin=1.0)
 
 
-def pull(image: Reference, place: Place) -> Pulled:
+def pull(image: Reference, place: Workspace) -> Pulled:
     """Make an empty image of any name but `missing`."""
     if "missing" in image.place:
         raise UnknownImageError(f"there is no image {image}; check its name and tag")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.cli.commands.pull import place
+from isthmus.cli.commands.pull import workspace
 from isthmus.cli.main import main
 from tests.support.fakes.image_tools import DIGEST, REGISTRY, FakeTools
 
@@ -53,14 +53,14 @@ def test_what_is_no_image_is_wrong_usage(capsys):
     [({}, "/var/tmp"), ({"TMPDIR": "/a"}, "/a"), ({"TMPDIR": "/a", "APPTAINER_TMPDIR": "/b"}, "/b")],
 )
 def test_scratch_is_the_most_exact(environment, scratch, home):
-    assert place(environment, home, None).scratch == Path(scratch)
+    assert workspace(environment, home, None).scratch == Path(scratch)
 
 
 def test_credentials_are_the_most_exact(home):
     usual = home / ".apptainer/docker-config.json"
-    assert place({}, home, None).authfile is None
+    assert workspace({}, home, None).authfile is None
     usual.parent.mkdir()
     usual.touch()
-    assert place({}, home, None).authfile == usual
-    assert place({"REGISTRY_AUTH_FILE": "/a"}, home, None).authfile == Path("/a")
-    assert place({"REGISTRY_AUTH_FILE": "/a"}, home, Path("/b")).authfile == Path("/b")
+    assert workspace({}, home, None).authfile == usual
+    assert workspace({"REGISTRY_AUTH_FILE": "/a"}, home, None).authfile == Path("/a")
+    assert workspace({"REGISTRY_AUTH_FILE": "/a"}, home, Path("/b")).authfile == Path("/b")

@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.clients import process, skopeo
 from isthmus.clients.process import Patience, ProcessError, StalledError
-from isthmus.images.errors import UnreachableError, told
+from isthmus.images.errors import UnreachableError, explained
 from isthmus.model.images import parse
 from tests.support.wait import wait
 
@@ -48,5 +48,5 @@ def test_registry_that_drips_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     monkeypatch.setattr(skopeo, "STALL_S", 0.5)
     image = parse("slow.test/web")
-    with pytest.raises(UnreachableError, match=r"slow\.test sends next to nothing"), told(image, "", ""):
+    with pytest.raises(UnreachableError, match=r"slow\.test sends next to nothing"), explained(image, "", ""):
         skopeo.copy(image, tmp_path / "work/oci", None)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from isthmus.filters.failures import told
+from isthmus.filters.failures import summary
 
 
 def item(name: str, message: str) -> dict[str, Any]:
@@ -29,16 +29,19 @@ def item(name: str, message: str) -> dict[str, Any]:
     ],
 )
 def test_task_and_reason_are_told(result: dict[str, Any], lines: list[str]) -> None:
-    assert told("c1", "base : Do", result).splitlines() == ["FAILED on c1: base : Do", *(f"  {one}" for one in lines)]
+    assert summary("c1", "base : Do", result).splitlines() == [
+        "FAILED on c1: base : Do",
+        *(f"  {one}" for one in lines),
+    ]
 
 
 def test_only_last_words_of_a_program_are_told() -> None:
-    lines = told("c1", "Do", {"msg": "rc", "stderr": "\n".join(map(str, range(100)))}).splitlines()
+    lines = summary("c1", "Do", {"msg": "rc", "stderr": "\n".join(map(str, range(100)))}).splitlines()
     assert lines[-1] == "  stderr: 99"
     assert len(lines) < 40
 
 
 def test_censored_result_is_not_told() -> None:
-    text = told("c1", "Do", {"censored": "hidden by no_log", "msg": "secret", "stdout": "secret"})
+    text = summary("c1", "Do", {"censored": "hidden by no_log", "msg": "secret", "stdout": "secret"})
     assert "hidden by no_log" in text
     assert "secret" not in text

@@ -24,7 +24,7 @@ IMAGE = images.parse(f"{REGISTRY}/isthmus/busybox")
 @pytest.fixture
 def place(tmp_path):
     (tmp_path / "scratch").mkdir()
-    return pull.Place(tmp_path / ".isthmus/images", tmp_path / "scratch", None, "amd64")
+    return pull.Workspace(tmp_path / ".isthmus/images", tmp_path / "scratch", None, "amd64")
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_credentials_and_ids_are_handed_on(child, place, tmp_path):
     (tmp_path / "wrong.json").write_text("{}")
     with pytest.raises(errors.DeniedError, match=r"wrong\.json"):
         apart.pull(
-            IMAGE, pull.Place(place.cache, place.scratch, tmp_path / "wrong.json", "amd64", root_alone=True), print
+            IMAGE, pull.Workspace(place.cache, place.scratch, tmp_path / "wrong.json", "amd64", root_alone=True), print
         )
 
 

@@ -21,7 +21,7 @@ UNPACKED = {
 @pytest.fixture
 def place(tmp_path):
     (tmp_path / "scratch").mkdir()
-    return pull.Place(tmp_path / ".isthmus/images", tmp_path / "scratch", None, "amd64")
+    return pull.Workspace(tmp_path / ".isthmus/images", tmp_path / "scratch", None, "amd64")
 
 
 @pytest.mark.parametrize("case", UNPACKED)
@@ -52,7 +52,7 @@ def test_what_is_no_file_is_refused_at_once(monkeypatch, place, tmp_path, what, 
     )
     authfile = tmp_path / "auth" if what == "credentials" else None
     with pytest.raises(errors.ImageError, match=told if what != "lock" else "; "):
-        pull.pull(IMAGE, pull.Place(place.cache, place.scratch, authfile, "amd64"), lambda _: None)
+        pull.pull(IMAGE, pull.Workspace(place.cache, place.scratch, authfile, "amd64"), lambda _: None)
     assert list(place.scratch.iterdir()) == []
 
 

@@ -28,7 +28,7 @@ def tools(monkeypatch):
 @pytest.fixture
 def place(tmp_path):
     (tmp_path / "scratch").mkdir()
-    return pull.Place(tmp_path / ".isthmus/images", tmp_path / "scratch", None, "amd64")
+    return pull.Workspace(tmp_path / ".isthmus/images", tmp_path / "scratch", None, "amd64")
 
 
 def left(place):
@@ -144,7 +144,7 @@ def test_leftover_of_a_killed_pull_is_replaced(tools, place):
 def test_refusal_tells_why(tools, place, case):
     names = {"registry": REGISTRY, "host": "ctl"}
     image = images.parse(case.image.format(**names))
-    with_authfile = pull.Place(place.cache, place.scratch, Path(case.authfile) if case.authfile else None, "amd64")
+    with_authfile = pull.Workspace(place.cache, place.scratch, Path(case.authfile) if case.authfile else None, "amd64")
     with pytest.raises(errors.ImageError) as refused:
         pull.pull(image, with_authfile, quiet)
     assert case.told.format(**names) in str(refused.value)
@@ -155,4 +155,4 @@ def test_refusal_tells_why(tools, place, case):
 def test_folder_of_another_is_named(tmp_path):
     (tmp_path / ".isthmus").touch()
     with pytest.raises(errors.ImageError, match=r"\.isthmus: File exists"):
-        pull.pull(IMAGE, pull.Place(tmp_path / ".isthmus/images", tmp_path, None, "amd64"), quiet)
+        pull.pull(IMAGE, pull.Workspace(tmp_path / ".isthmus/images", tmp_path, None, "amd64"), quiet)

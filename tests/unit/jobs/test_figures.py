@@ -36,7 +36,7 @@ def test_systemd_hears_of_it_and_the_log_seldom(monkeypatch, caplog):
         hub = Hub(SharedSlurm(), clock)
         tasks = [
             asyncio.create_task(hub.run()),
-            asyncio.create_task(figures.tell(hub, lambda *w: said.append(w), clock)),
+            asyncio.create_task(figures.export(hub, lambda *w: said.append(w), clock)),
         ]
         hub.subscribe(1001, lambda words: None)
         await asyncio.sleep(605)

@@ -7,7 +7,7 @@ import pytest
 from isthmus.clients.slurm.commands import SlurmError
 from isthmus.jobs import hub as hubs
 from isthmus.jobs.hub import Hub
-from isthmus.model.job_feed import Wish
+from isthmus.model.job_feed import Demand
 from tests.support import virtual_time
 from tests.support.fakes.shared_slurm import NODES, SharedSlurm
 
@@ -83,8 +83,8 @@ def test_nobody_is_no_question(slurm):
 def test_slurm_is_asked_as_often_as_the_one_in_the_greatest_hurry_needs(slurm, pause_s, questions):
     async def use(hub, clock):
         for uid in range(1000, 1100):
-            hub.wish(hub.subscribe(uid, ended), Wish(300.0))
-        hub.wish(hub.subscribe(ALICE, ended), Wish(pause_s))
+            hub.demand(hub.subscribe(uid, ended), Demand(300.0))
+        hub.demand(hub.subscribe(ALICE, ended), Demand(pause_s))
         await asyncio.sleep(60)
 
     beside(slurm, use)
@@ -97,7 +97,7 @@ def test_answer_was_asked_after_the_wish(slurm):
     async def use(hub, clock):
         alice = hub.subscribe(ALICE, ended)
         await next_jobs(hub, alice)
-        hub.wish(alice, Wish(300.0, 7))
+        hub.demand(alice, Demand(300.0, 7))
         began_s = clock()
         while (await next_update(hub, alice)).asked < 7:
             pass
@@ -112,7 +112,7 @@ def test_wish_during_a_question_is_for_the_next_one(slurm, monkeypatch):
     async def use(hub, clock):
         alice = hub.subscribe(ALICE, ended)
         await asyncio.sleep(0.15)
-        hub.wish(alice, Wish(300.0, 1))
+        hub.demand(alice, Demand(300.0, 1))
         first = await next_update(hub, alice)
         while (await next_update(hub, alice)).asked < 1:
             assert slurm.asked["squeue"] == 1
@@ -125,7 +125,7 @@ def test_only_what_changed_is_told(slurm):
     async def use(hub, clock):
         alice = hub.subscribe(ALICE, ended)
         await next_update(hub, alice)
-        hub.wish(alice, Wish(1.0))
+        hub.demand(alice, Demand(1.0))
         slurm.set(ALICE, "3", "PENDING", "pod-3")
         slurm.set(BOB, "4", "PENDING", "pod-4")
         first = await next_jobs(hub, alice)
@@ -141,7 +141,7 @@ def test_silent_slurmctld_is_not_all_jobs_gone(slurm):
     async def use(hub, clock):
         alice = hub.subscribe(ALICE, ended)
         await next_update(hub, alice)
-        hub.wish(alice, Wish(1.0))
+        hub.demand(alice, Demand(1.0))
         slurm.silent = True
         silent = await next_update(hub, alice)
         await asyncio.sleep(600)
@@ -164,7 +164,7 @@ def test_slurmctld_that_is_back_is_soon_seen(slurm, monkeypatch):
     async def use(hub, clock):
         alice = hub.subscribe(ALICE, ended)
         await next_jobs(hub, alice)
-        hub.wish(alice, Wish(1.0))
+        hub.demand(alice, Demand(1.0))
         slurm.silent = True
         await asyncio.sleep(200)
         slurm.silent = False
@@ -242,7 +242,7 @@ def test_what_slurm_hides_is_known_before_anything_is_passed_on(slurm):
 def test_nodes_are_told_once_and_when_they_change(slurm):
     async def use(hub, clock):
         alice = hub.subscribe(ALICE, ended)
-        hub.wish(alice, Wish(300.0))
+        hub.demand(alice, Demand(300.0))
         told = []
         while not told:
             update = await next_update(hub, alice)

@@ -225,7 +225,7 @@ class Hostile:
         await asyncio.sleep(timeout_s)
         raise FeedError("silent")
 
-    def write(self, wish):
+    def write(self, demand):
         pass
 
     def close(self):

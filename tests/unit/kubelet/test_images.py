@@ -10,7 +10,7 @@ import pytest
 
 from isthmus.clients import squashfs
 from isthmus.images.errors import DeniedError, NoSpaceError
-from isthmus.images.place import Place
+from isthmus.images.workspace import Workspace
 from isthmus.kubelet.images import manager as images
 from isthmus.kubelet.images import policy as pulling
 from isthmus.kubelet.images.manager import Images, ImageWaitError
@@ -58,7 +58,7 @@ def registry():
 @pytest.fixture
 def got(tmp_path, registry, monkeypatch):
     monkeypatch.setattr(squashfs, "read", lambda file, path: FILES[path])
-    made = Images(Place(tmp_path, tmp_path, None, "amd64"), registry)
+    made = Images(Workspace(tmp_path, tmp_path, None, "amd64"), registry)
     return lambda policy="IfNotPresent", name="ctl:5000/web", secrets=(): asyncio.run(
         made.get({"image": name, "imagePullPolicy": policy}, secrets)
     )
@@ -103,7 +103,7 @@ def test_pull_secret_is_in_memory_only_while_it_is_used(got, registry, tmp_path)
 
 def test_pods_at_once_ask_the_registry_once(registry, tmp_path):
     async def use():
-        made = Images(Place(tmp_path, tmp_path, None, "amd64"), registry)
+        made = Images(Workspace(tmp_path, tmp_path, None, "amd64"), registry)
         container = {"image": "ctl:5000/web", "imagePullPolicy": "Always"}
         return await asyncio.gather(*(made.get(container, ()) for _ in range(20)))
 
@@ -134,7 +134,7 @@ def test_registry_that_stalls_holds_up_its_own_images_alone(registry, tmp_path, 
         return registry(image, place)
 
     async def use():
-        made = Images(Place(tmp_path, tmp_path, None, "amd64"), pull)
+        made = Images(Workspace(tmp_path, tmp_path, None, "amd64"), pull)
         stalled = [{"image": f"stalled.test/{number}", "imagePullPolicy": "Always"} for number in range(40)]
         waiting = [asyncio.ensure_future(made.get(one, ())) for one in stalled]
         await asyncio.sleep(0.1)
@@ -153,7 +153,7 @@ def test_registry_that_stalls_holds_up_its_own_images_alone(registry, tmp_path, 
 
 
 def test_failure_is_known_while_the_image_is_tried_again(registry, tmp_path):
-    made, registry.refuses = Images(Place(tmp_path, tmp_path, None, "amd64"), registry), True
+    made, registry.refuses = Images(Workspace(tmp_path, tmp_path, None, "amd64"), registry), True
     assert made.failure("ctl:5000/web") is None
     with pytest.raises(ImageWaitError):
         asyncio.run(made.get({"image": "ctl:5000/web"}, ()))
@@ -171,7 +171,7 @@ def test_full_home_is_met_by_removing_what_nobody_uses(tmp_path, registry, monke
             raise NoSpaceError("no space is left")
         return registry(image, place)
 
-    made = Images(Place(tmp_path, tmp_path, None, "amd64"), pull, lambda: freed)
+    made = Images(Workspace(tmp_path, tmp_path, None, "amd64"), pull, lambda: freed)
     wanted = made.get({"image": "ctl:5000/web", "imagePullPolicy": "Always"}, ())
     if freed:
         assert asyncio.run(wanted).digest == DIGEST

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.model import job_feed
-from isthmus.model.job_feed import Delta, FeedMessageError, Hello, Update, Wish, applied, difference
+from isthmus.model.job_feed import Delta, Demand, FeedMessageError, Hello, Update, applied, difference
 
 TEXT = st.text(max_size=8)
 ROWS = st.dictionaries(st.integers(1, 9).map(str), st.tuples(TEXT, TEXT), max_size=6)
@@ -41,7 +41,7 @@ def test_values_of_another_kind_are_refused_and_nothing_else(value):
     lines = [{"pause_ms": value, "ask": 0}, {"schema": 1, "nonce": value, "uid": 1}, {"credential": value}, value]
     lines += [{"asked": 0, "age_ms": 0, "answered": True, "jobs": value}]
     lines += [{"asked": 0, "age_ms": 0, "answered": True, "jobs": {"rows": {"1": value}, "gone": [], "whole": True}}]
-    readers = (job_feed.read_wish, job_feed.read_hello, job_feed.read_credential, job_feed.read_update)
+    readers = (job_feed.read_demand, job_feed.read_hello, job_feed.read_credential, job_feed.read_update)
     for line in lines:
         for reader in readers:
             try:
@@ -52,7 +52,7 @@ def test_values_of_another_kind_are_refused_and_nothing_else(value):
 
 @given(st.binary(max_size=40))
 def test_bytes_that_are_no_message_are_refused(line):
-    for reader in (job_feed.read_wish, job_feed.read_hello, job_feed.read_credential, job_feed.read_update):
+    for reader in (job_feed.read_demand, job_feed.read_hello, job_feed.read_credential, job_feed.read_update):
         with pytest.raises(FeedMessageError):
             reader(line)
 
@@ -72,6 +72,6 @@ def test_other_schema_and_a_refusal_say_so():
 
 
 def test_lines_are_read_as_they_were_written():
-    assert job_feed.read_wish(job_feed.write_wish(Wish(2.5, 3))) == Wish(2.5, 3)
+    assert job_feed.read_demand(job_feed.write_demand(Demand(2.5, 3))) == Demand(2.5, 3)
     assert job_feed.read_hello(job_feed.write_hello(Hello("ab12", 990))) == Hello("ab12", 990)
     assert job_feed.read_credential(job_feed.write_credential("MUNGE:x:")) == "MUNGE:x:"

@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv4Network
 from hypothesis import given
 from hypothesis import strategies as some
 
-from isthmus.model.services import Answering, Endpoint, Place, Transport
+from isthmus.model.services import Answering, Endpoint, ServicePort, Transport
 from isthmus.network.api.fields import FieldError
 from isthmus.network.services.rows import read
 from isthmus.network.services.rules import has_affinity, set_name, text
@@ -88,7 +88,7 @@ addresses = some.integers(0, 2**32 - 1).map(IPv4Address)
 ports = some.integers(1, 65535)
 endpoints = some.lists(some.builds(Endpoint, addresses, ports), max_size=4, unique=True).map(tuple)
 tables = some.dictionaries(
-    some.builds(Place, addresses, some.sampled_from(Transport), ports),
+    some.builds(ServicePort, addresses, some.sampled_from(Transport), ports),
     some.builds(Answering, endpoints, some.integers(0, 86400)),
     max_size=5,
 )

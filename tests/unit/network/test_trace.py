@@ -176,11 +176,11 @@ def test_what_is_no_point_is_refused(target):
 def test_failures_of_this_node_are_told_if_it_is_on_the_way():
     steps = traced("10", "10:c2")
     errors = {"filter": "nft said no", "il1002": "bob's"}
-    assert [step.by for step in failures("c1", errors, steps, tell_all=True)] == [
+    assert [step.by for step in failures("c1", errors, steps, show_all=True)] == [
         "not as wanted: nft said no",
         "not as wanted: bob's",
     ]
-    (step,) = failures("c1", errors, steps, tell_all=False)
+    (step,) = failures("c1", errors, steps, show_all=False)
     assert (step.check, step.verdict) == ("filter", Verdict.DEPENDS)
     assert "nft" not in step.by
-    assert failures("login", errors, steps, tell_all=True) == []
+    assert failures("login", errors, steps, show_all=True) == []

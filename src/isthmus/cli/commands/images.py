@@ -1,4 +1,4 @@
-"""`isthmus images`: what the user's image cache has, and what of it may go; and his images in the registry."""
+"""`isthmus images`: what the user's image cache has, and what of it may go; and their images in the registry."""
 
 from __future__ import annotations
 

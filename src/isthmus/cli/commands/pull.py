@@ -18,8 +18,8 @@ from rich.console import Console
 from isthmus.cli.errors import CommandError
 from isthmus.images import ids, manifests
 from isthmus.images.errors import ImageError
-from isthmus.images.place import Place, Tell
 from isthmus.images.pull import pull
+from isthmus.images.workspace import Progress, Workspace
 from isthmus.model import images
 from isthmus.support import private
 
@@ -65,24 +65,24 @@ def run(options: argparse.Namespace) -> None:
     private.check(Path.home() / ".isthmus")
     try:
         with _progress(str(options.image)) as progress:
-            pulled = pull(options.image, place(os.environ, Path.home(), options.authfile), progress)
+            pulled = pull(options.image, workspace(os.environ, Path.home(), options.authfile), progress)
     except ImageError as error:
         raise CommandError(str(error)) from error
     print(json.dumps(asdict(pulled), default=str) if options.json else pulled.path)
 
 
-def place(environment: Mapping[str, str], home: Path, authfile: Path | None) -> Place:
-    """Tell where a user's pulls work."""
+def workspace(environment: Mapping[str, str], home: Path, authfile: Path | None) -> Workspace:
+    """Progress where a user's pulls work."""
     scratch = environment.get("APPTAINER_TMPDIR") or environment.get("TMPDIR") or "/var/tmp"  # noqa: S108
     named = authfile or environment.get("REGISTRY_AUTH_FILE")
     usual = home / ".apptainer/docker-config.json"
     found = Path(named) if named else usual if usual.exists() else None
     kept, arch = home / ".isthmus/images", manifests.architecture()
-    return Place(kept, Path(scratch), found, arch, root_alone=ids.is_root_alone())
+    return Workspace(kept, Path(scratch), found, arch, root_alone=ids.is_root_alone())
 
 
 @contextmanager
-def _progress(image: str) -> Iterator[Tell]:
+def _progress(image: str) -> Iterator[Progress]:
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _: None

@@ -17,14 +17,14 @@ class DownloadError(Exception):
     """A URL gave no whole file; the message names it."""
 
 
-def fetch(url: str, path: Path, *, stall_s: float = 60, tell: Callable[[str], None] = lambda text: None) -> None:
+def fetch(url: str, path: Path, *, stall_s: float = 60, log: Callable[[str], None] = lambda text: None) -> None:
     """Download a file.
 
     Args:
         url: http or https; redirections are followed.
         path: where it goes; removed again when no whole file came.
         stall_s: how long the server may be silent.
-        tell: takes a line whenever the server has to be asked again.
+        log: takes a line whenever the server has to be asked again.
 
     Raises:
         DownloadError: the server refuses, or each attempt was cut off.
@@ -33,7 +33,7 @@ def fetch(url: str, path: Path, *, stall_s: float = 60, tell: Callable[[str], No
     try:
         for attempt in range(ATTEMPTS):
             if attempt:
-                tell(f"{url}: {reason}; asking for the rest")
+                log(f"{url}: {reason}; asking for the rest")
             reason = _attempt(url, path, stall_s)
             if not reason:
                 return
@@ -57,7 +57,7 @@ def read(url: str, *, stall_s: float = 60) -> str:
         answer = requests.get(url, timeout=(CONNECT_S, stall_s))
         answer.raise_for_status()
     except requests.RequestException as error:
-        raise DownloadError(f"{url}: {_told(error)}") from error
+        raise DownloadError(f"{url}: {_reason(error)}") from error
     return answer.text
 
 
@@ -80,16 +80,16 @@ def _attempt(url: str, path: Path, stall_s: float) -> str:
     except requests.ConnectionError as error:
         # A server that was never reached will not be so a moment later.
         if not path.exists():
-            raise DownloadError(f"{url}: {_told(error)}") from error
-        return _told(error)
+            raise DownloadError(f"{url}: {_reason(error)}") from error
+        return _reason(error)
     except requests.RequestException as error:
-        return _told(error)
+        return _reason(error)
     if expected is not None and path.stat().st_size != begun + int(expected):
         return f"cut off after {path.stat().st_size} of {begun + int(expected)} bytes"
     return ""
 
 
-def _told(error: requests.RequestException) -> str:
+def _reason(error: requests.RequestException) -> str:
     if error.response is not None:
         return f"{error.response.status_code} {error.response.reason}"
     if isinstance(error, requests.Timeout):

@@ -134,11 +134,13 @@ def parse_list(text: str, where: str) -> NetworkList:
         ListError: it is none; `where` names it.
     """
     try:
-        told = json.loads(text)
-        plugins = tuple(told["plugins"])
+        document = json.loads(text)
+        plugins = tuple(document["plugins"])
         if not plugins or not all(isinstance(plugin["type"], str) for plugin in plugins):
             raise ValueError("plugins are none, or one has no type")
-        return NetworkList(str(told["name"]), str(told["cniVersion"]), plugins, bool(told.get("disableCheck", False)))
+        return NetworkList(
+            str(document["name"]), str(document["cniVersion"]), plugins, bool(document.get("disableCheck", False))
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise ListError(f"{where} is no list of CNI plugins: {error}; run playbooks/network.yml") from error
 
@@ -200,10 +202,12 @@ class Plugins:
     def _answer(
         self, verb: Verb, network: NetworkList, plugin: Mapping[str, Any], to: Attachment, before: Mapping[str, Any]
     ) -> Mapping[str, Any]:
-        told = self._call(verb, network, plugin, to, before)
-        answer = _object(told)
+        document = self._call(verb, network, plugin, to, before)
+        answer = _object(document)
         if answer is None:
-            raise AnswerError(f"CNI plugin {plugin['type']}: {verb} {to.container} answered no JSON object: {told!r}")
+            raise AnswerError(
+                f"CNI plugin {plugin['type']}: {verb} {to.container} answered no JSON object: {document!r}"
+            )
         return answer
 
     def _call(
@@ -233,16 +237,16 @@ class Plugins:
 
 
 def _refusal(what: str, error: ProcessError) -> CniError:
-    told = _object(error.stdout)
-    if told is None or not isinstance(told.get("code"), int):
+    document = _object(error.stdout)
+    if document is None or not isinstance(document.get("code"), int):
         return AnswerError(f"{what}: {error}")
-    kind = TryAgainError if told["code"] == _TRY_AGAIN else PluginError
-    return kind(what, told["code"], str(told.get("msg", "")), str(told.get("details", "")))
+    kind = TryAgainError if document["code"] == _TRY_AGAIN else PluginError
+    return kind(what, document["code"], str(document.get("msg", "")), str(document.get("details", "")))
 
 
 def _object(text: str) -> dict[str, Any] | None:
     try:
-        told = json.loads(text)
+        document = json.loads(text)
     except ValueError:
         return None
-    return told if isinstance(told, dict) else None
+    return document if isinstance(document, dict) else None

@@ -1,6 +1,6 @@
 """Users and roles of etcd, brought about: what is there is asked for, and only what differs is changed.
 
-Each user has one role, of the same name, with the key ranges that he may read or write. Users and roles that nobody
+Each user has one role, of the same name, with the key ranges that they may read or write. Users and roles that nobody
 wishes are removed, so that the list is the whole truth. `root` may do everything. As long as authentication is off
 anybody with a certificate may do all this; the last step turns it on.
 
@@ -47,7 +47,7 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user with the role of his name."""
+    """A user with the role of the same name."""
 
     name: str
     password: str = field(repr=False)
@@ -75,16 +75,16 @@ class Present:
 class Step:
     """One call of etcd, and what it does in words that may be shown."""
 
-    told: str
+    text: str
     path: str
     body: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
-def settle(access: Access, accounts: Iterable[Account], *, dry: bool = False) -> list[str]:
+def apply(access: Access, accounts: Iterable[Account], *, dry: bool = False) -> list[str]:
     """Bring users and roles about; return what was (or, dry, would be) done.
 
     Args:
-        access: as root, with his password; it is one of the accounts.
+        access: as root, with its password; it is one of the accounts.
         accounts: all there shall be.
         dry: change nothing.
 
@@ -92,23 +92,23 @@ def settle(access: Access, accounts: Iterable[Account], *, dry: bool = False) ->
         DeniedError: etcd has another password for root.
         EtcdError: anything else that etcd refuses.
     """
-    wished = {account.name: account for account in accounts}
+    desired = {account.name: account for account in accounts}
     enabled = _is_enabled(access)
     with closing(Etcd(access if enabled else replace(access, user=""))) as etcd:
-        steps = list(plan(_look(etcd, access, wished.values(), enabled=enabled), wished))
+        steps = list(plan(_look(etcd, access, desired.values(), enabled=enabled), desired))
         for step in steps if not dry else ():
             etcd.call(step.path, step.body)
-    return [step.told for step in steps]
+    return [step.text for step in steps]
 
 
-def plan(present: Present, wished: Mapping[str, Account]) -> Iterator[Step]:
+def plan(present: Present, desired: Mapping[str, Account]) -> Iterator[Step]:
     """Yield the steps from what is there to what is wished."""
-    for name, account in sorted(wished.items()):
+    for name, account in sorted(desired.items()):
         yield from _role(name, account, present)
         yield from _user(name, account, present)
-    for name in sorted(set(present.users) - set(wished)):
+    for name in sorted(set(present.users) - set(desired)):
         yield Step(f"remove user {name}", "auth/user/delete", {"name": name})
-    for name in sorted(set(present.roles) - set(wished)):
+    for name in sorted(set(present.roles) - set(desired)):
         yield Step(f"remove role {name}", "auth/role/delete", {"role": name})
     if not present.enabled:
         yield Step("turn authentication on", "auth/enable")
@@ -140,7 +140,7 @@ def _user(name: str, account: Account, present: Present) -> Iterator[Step]:
         yield Step(f"set the password of user {name}", "auth/user/changepw", secret)
     roles = present.users.get(name, frozenset())
     if name not in roles:
-        yield Step(f"give user {name} his role", "auth/user/grant", {"user": name, "role": name})
+        yield Step(f"give user {name} their role", "auth/user/grant", {"user": name, "role": name})
     for role in sorted(roles - {name}):
         yield Step(f"take role {role} from user {name}", "auth/user/revoke", {"name": name, "role": role})
 
@@ -178,6 +178,6 @@ def _is_right(access: Access, account: Account) -> bool:
         return False
 
 
-def _permission(told: Mapping[str, Any]) -> Permission:
+def _permission(text: Mapping[str, Any]) -> Permission:
     # The first of protobuf's enum, READ, is left out.
-    return Permission(Right(told.get("permType", "READ").lower()), told.get("key", ""), told.get("range_end", ""))
+    return Permission(Right(text.get("permType", "READ").lower()), text.get("key", ""), text.get("range_end", ""))

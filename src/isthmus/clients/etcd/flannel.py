@@ -27,12 +27,12 @@ class RefusedError(Exception):
     """Nothing was changed; the message says why, and the remedy."""
 
 
-def settle(access: Access, prefix: str, owner: str, config: Mapping[str, Any], *, dry: bool = False) -> list[str]:
+def apply(access: Access, prefix: str, owner: str, config: Mapping[str, Any], *, dry: bool = False) -> list[str]:
     """Bring the configuration about.
 
     Args:
         access: of the user flannel.
-        prefix: of all his keys, with a slash at the end.
+        prefix: of all its keys, with a slash at the end.
         owner: the cluster, as no other is called.
         config: what flanneld shall read; empty: all is removed.
         dry: only tell.

@@ -150,8 +150,8 @@ class Gateway:
                     self._first = endpoint
                     return answer
             if time.monotonic() + PAUSE_S >= deadline:
-                told = "; ".join(f"{endpoint}: {reason}" for endpoint, reason in reasons.items())
-                raise UnavailableError(told or "no time left to ask anybody")
+                document = "; ".join(f"{endpoint}: {reason}" for endpoint, reason in reasons.items())
+                raise UnavailableError(document or "no time left to ask anybody")
             time.sleep(PAUSE_S)
 
     def _shares(self, deadline: float) -> Iterator[tuple[str, float]]:
@@ -200,15 +200,15 @@ class Gateway:
                 # Read here, where a stream that breaks off still leads to another endpoint.
                 _ = answer.content
         except requests.RequestException as error:
-            raise UnavailableError(_told(error)) from error
+            raise UnavailableError(_reason(error)) from error
         return answer
 
 
 def refusal(text: str, status: int = 0) -> EtcdError:
     """Name what the gateway refused with, from the text of its answer."""
     try:
-        told = json.loads(text)
-        code, message = int(told["code"]), str(told["message"])
+        document = json.loads(text)
+        code, message = int(document["code"]), str(document["message"])
     except (ValueError, TypeError, KeyError):
         # The gateway's own words, or those of a server that is something else.
         kind = EtcdError if status in range(400, 500) else UnavailableError
@@ -219,12 +219,12 @@ def refusal(text: str, status: int = 0) -> EtcdError:
 def named(code: int, message: str) -> EtcdError:
     """Name an error of etcd by gRPC's code and its message."""
     words = {TokenError: _OLD_TOKEN, DeniedError: _DENIED, CompactedError: _COMPACTED}
-    meant = (kind for kind, told in words.items() if any(part in message for part in told))
+    meant = (kind for kind, document in words.items() if any(part in message for part in document))
     kind = next(meant, UnavailableError if code in set(Code) else EtcdError)
     return kind(message)
 
 
-def _told(error: requests.RequestException) -> str:
+def _reason(error: requests.RequestException) -> str:
     if isinstance(error, requests.exceptions.SSLError):
         return f"TLS: {error}"
     if isinstance(error, requests.Timeout):

@@ -82,8 +82,10 @@ class Snapshots:
 
     def _newest(self, first: str, before: str) -> tuple[int, int]:
         asked = {"key": _encoded(first), "range_end": _encoded(before), "limit": "1", "keys_only": True}
-        told = self._gateway.call("kv/range", {**asked, "sort_order": "DESCEND", "sort_target": "MOD"})
-        return int(told.get("count", 0)), max((int(each["mod_revision"]) for each in told.get("kvs", ())), default=0)
+        document = self._gateway.call("kv/range", {**asked, "sort_order": "DESCEND", "sort_target": "MOD"})
+        return int(document.get("count", 0)), max(
+            (int(each["mod_revision"]) for each in document.get("kvs", ())), default=0
+        )
 
     def _blobs(self) -> Iterator[bytes]:
         try:

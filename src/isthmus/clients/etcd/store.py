@@ -77,22 +77,22 @@ class Etcd:
         """
         return wire.outcome(self.call("kv/txn", wire.transaction(unchanged, steps)))
 
-    def watch(self, prefix: str, revision: int, tell: Callable[[str], None] = lambda text: None) -> Watch:
+    def watch(self, prefix: str, revision: int, log: Callable[[str], None] = lambda text: None) -> Watch:
         """Return a watch of all keys that begin with a prefix.
 
         Args:
             prefix: of the keys.
             revision: the one whose state is known; later changes are told.
-            tell: takes a line whenever the watch has to connect again.
+            log: takes a line whenever the watch has to connect again.
         """
-        return Watch(self._gateway, prefix, revision, tell)
+        return Watch(self._gateway, prefix, revision, log)
 
     def space(self) -> Space:
         """Return what a member says of its database; alarms are of all members."""
-        told = self.call("maintenance/status", {})
+        document = self.call("maintenance/status", {})
         # The database of a full one may have room again: only the alarm says whether it takes writes.
-        is_full = any("NOSPACE" in str(error) for error in told.get("errors", ()))
-        return Space(int(told.get("dbSizeInUse", 0)), int(told.get("dbSizeQuota", 0)), is_full)
+        is_full = any("NOSPACE" in str(error) for error in document.get("errors", ()))
+        return Space(int(document.get("dbSizeInUse", 0)), int(document.get("dbSizeQuota", 0)), is_full)
 
     def call(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Ask for anything else, e.g. `auth/user/list` (etcd's rpc.swagger.json)."""

@@ -31,13 +31,13 @@ class Watch:
         connected: whether etcd is being listened to now.
     """
 
-    def __init__(self, gateway: Gateway, prefix: str, revision: int, tell: Callable[[str], None]) -> None:
+    def __init__(self, gateway: Gateway, prefix: str, revision: int, log: Callable[[str], None]) -> None:
         """See `Etcd.watch`."""
         self.revision = revision
         self.connected = False
         self._gateway = gateway
         self._prefix = prefix
-        self._tell = tell
+        self._log = log
         self._closed = Flag()
         self._lock = Lock()
         self._answer: requests.Response | None = None
@@ -58,7 +58,7 @@ class Watch:
                 self._gateway.forget_token()
             except UnavailableError as error:
                 if not self._closed.is_set():
-                    self._tell(f"watch of etcd broke off at revision {self.revision}: {error}")
+                    self._log(f"watch of etcd broke off at revision {self.revision}: {error}")
             finally:
                 self.connected = False
             self._closed.wait(pause_s)
@@ -136,5 +136,5 @@ def _shut(answer: requests.Response) -> None:
 def _reason(result: Mapping[str, Any]) -> EtcdError:
     if "compact_revision" in result:
         return CompactedError(f"revisions up to {result['compact_revision']} are no longer kept")
-    told = str(result.get("cancel_reason", ""))
-    return named(Code.UNAVAILABLE, told or "etcd canceled the watch")
+    document = str(result.get("cancel_reason", ""))
+    return named(Code.UNAVAILABLE, document or "etcd canceled the watch")

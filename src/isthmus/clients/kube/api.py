@@ -136,10 +136,10 @@ class Kube:
         answer = await self._send("GET", path, {**asked, **(query or {})}, None, None, timeout)
         try:
             async for line in _lines(answer.content):
-                told = json.loads(line)
-                if told["type"] == "ERROR":
-                    raise _error(told["object"].get("code", 500), told["object"], path)
-                yield Event(told["type"], told["object"])
+                document = json.loads(line)
+                if document["type"] == "ERROR":
+                    raise _error(document["object"].get("code", 500), document["object"], path)
+                yield Event(document["type"], document["object"])
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise UnreachableError(f"the watch of {path} broke: {error!r}") from error
         finally:

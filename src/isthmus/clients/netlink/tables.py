@@ -127,29 +127,29 @@ def forwards() -> Request:
 def read_address(body: bytes) -> tuple[int, IPv4Address] | None:
     """Decode an IPv4 address: the index of its interface, and itself."""
     *_, index = _ADDRESS.unpack_from(body)
-    told = attributes(body[_ADDRESS.size :])
-    packed = told.get(_IFA_LOCAL, told.get(_IFA_ADDRESS))
+    attrs = attributes(body[_ADDRESS.size :])
+    packed = attrs.get(_IFA_LOCAL, attrs.get(_IFA_ADDRESS))
     return (index, IPv4Address(packed)) if packed else None
 
 
 def read_route(body: bytes) -> tuple[int, Route] | None:
     """Decode an IPv4 route of the main table: the index of its interface, and itself."""
     _, length, _, _, table, _, _, kind, _ = _ROUTE.unpack_from(body)
-    told = attributes(body[_ROUTE.size :])
-    if table != MAIN_TABLE or kind != UNICAST or _RTA_OIF not in told:
+    attrs = attributes(body[_ROUTE.size :])
+    if table != MAIN_TABLE or kind != UNICAST or _RTA_OIF not in attrs:
         return None
-    to = IPv4Network((told.get(_RTA_DST, bytes(4)), length))
-    gateway = told.get(_RTA_GATEWAY)
-    return int.from_bytes(told[_RTA_OIF], sys.byteorder), Route(to, IPv4Address(gateway) if gateway else None)
+    to = IPv4Network((attrs.get(_RTA_DST, bytes(4)), length))
+    gateway = attrs.get(_RTA_GATEWAY)
+    return int.from_bytes(attrs[_RTA_OIF], sys.byteorder), Route(to, IPv4Address(gateway) if gateway else None)
 
 
 def read_forward(body: bytes) -> tuple[int, Forward] | None:
     """Decode a forwarding entry of a VXLAN device: the device's index, and itself."""
     _, index, _, flags, _ = _NEIGHBOUR.unpack_from(body)
-    told = attributes(body[_NEIGHBOUR.size :])
-    if not flags & NTF_SELF or _NDA_DST not in told:
+    attrs = attributes(body[_NEIGHBOUR.size :])
+    if not flags & NTF_SELF or _NDA_DST not in attrs:
         return None
-    return index, Forward(told[_NDA_LLADDR].hex(":"), IPv4Address(told[_NDA_DST]))
+    return index, Forward(attrs[_NDA_LLADDR].hex(":"), IPv4Address(attrs[_NDA_DST]))
 
 
 def _route_body(

@@ -235,5 +235,5 @@ def _answers(data: bytes) -> Iterator[tuple[int, int, str]]:
         if kind == _ERROR:
             (number,) = struct.unpack_from("=i", data, start + HEADER.size)
             # The refused request's header comes first (_CAP_ACK), then what the kernel has to say.
-            told = attributes(data[start + 2 * HEADER.size + 4 : end]) if flags & _ACK_TLVS else {}
-            yield -number, sequence, told.get(_REASON, b"").rstrip(b"\0").decode(errors="replace")
+            attrs = attributes(data[start + 2 * HEADER.size + 4 : end]) if flags & _ACK_TLVS else {}
+            yield -number, sequence, attrs.get(_REASON, b"").rstrip(b"\0").decode(errors="replace")

@@ -1,6 +1,6 @@
 """The jobs of many users by one question, and the nodes: what isthmus-jobsd asks of Slurm.
 
-A row stays as squeue and sinfo wrote it, for whoever it is sent to reads it as his own answer (`pod_jobs.found`,
+A row stays as squeue and sinfo wrote it, for whoever it is sent to reads it as an answer to them (`pod_jobs.found`,
 `slurm_offer.renewed`). Its fields are cut to what a pod's job needs.
 """
 
@@ -51,14 +51,14 @@ class AllJobs:
         words = ["squeue", *form.words, "--states=all"]
         named = [f"--user={','.join(map(str, sorted(users)))}"] if len(users) <= _NAMED else []
         try:
-            told = self._run(*words, *named)
+            output = self._run(*words, *named)
         except ProcessError as error:
             # An account that is no more must not keep the others' jobs from them.
             if not (named and _NOBODY in error.stderr.lower()):
                 raise SlurmError(f"slurmctld did not say which jobs there are: {error}") from error
-            told = self._unnamed(words)
+            output = self._unnamed(words)
         found: dict[int, dict[str, Row]] = {uid: {} for uid in users}
-        for user, *fields in form.rows(told):
+        for user, *fields in form.rows(output):
             # Others than those that were asked for, and rows without a number, are nobody's here.
             if user.isdecimal() and int(user) in found and fields[0].isdecimal():
                 found[int(user)][fields[0]] = tuple(text[:cut] for text, cut in zip(fields, _CUTS, strict=True))
@@ -82,8 +82,8 @@ class AllJobs:
             SlurmError: no answer.
         """
         try:
-            told = self._run("scontrol", "show", "config")
-            private = next((line for line in told.splitlines() if line.startswith("PrivateData ")), "")
+            output = self._run("scontrol", "show", "config")
+            private = next((line for line in output.splitlines() if line.startswith("PrivateData ")), "")
             hidden = frozenset(private.partition("=")[2].strip().split(",")) - {"none", "(null)", ""}
             if not hidden:
                 return hidden
@@ -91,7 +91,7 @@ class AllJobs:
             level = self._run("sacctmgr", "--noheader", "--parsable2", "show", "user", name, "format=AdminLevel")
         except (ProcessError, KeyError) as error:
             raise SlurmError(f"Slurm did not say what it hides: {error}") from error
-        # Whoever may see all must not pass on what he alone may see; jobs are passed on to their owners.
+        # Whoever may see all must not pass on what they alone may see; jobs are passed on to their owners.
         return hidden - {"jobs"} if level.strip() in _SEES_ALL else hidden
 
     def nodes(self) -> Rows:

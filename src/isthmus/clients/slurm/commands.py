@@ -23,8 +23,8 @@ _OPTIONS = (*_COMMANDS, "SPANK_", "_SLURM_SPANK_", "ISTHMUS_RESERVATION")
 # How slurmctld is found, and why it believes who asks.
 _WAYS = ("SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT", "SLURM_SACK_SOCKET", "SLURM_SACK_KEY")
 # Where a user's jobs go and who pays. Others would make it another job (SBATCH_ARRAY_INX), or never end (SBATCH_WAIT).
-_WISHES = frozenset(f"SBATCH_{name}" for name in ("ACCOUNT", "CONSTRAINT", "PARTITION", "QOS", "RESERVATION"))
-_WISHES |= {"SBATCH_TIMELIMIT", "SBATCH_WCKEY"}
+_REQUESTS = frozenset(f"SBATCH_{name}" for name in ("ACCOUNT", "CONSTRAINT", "PARTITION", "QOS", "RESERVATION"))
+_REQUESTS |= {"SBATCH_TIMELIMIT", "SBATCH_WCKEY"}
 
 
 class SlurmError(Exception):
@@ -61,17 +61,17 @@ class Form:
         """The options that make squeue answer in this form, of jobs in hidden partitions too."""
         return "--all", "--noheader", f"--format={self.mark}{self.mark.join(self.fields)}{self.mark}"
 
-    def rows(self, told: str) -> list[list[str]]:
+    def rows(self, output: str) -> list[list[str]]:
         """Return the fields of each job, as squeue writes them.
 
         Raises:
             SlurmError: the answer is no list of jobs.
         """
-        first, *parts = told.split(self.mark)
+        first, *parts = output.split(self.mark)
         width = len(self.fields) + 1
         rows = [parts[begin : begin + width] for begin in range(0, len(parts), width)]
         if first or any(len(row) != width or row[-1] != "\n" for row in rows):
-            raise SlurmError(f"squeue's answer is no list of jobs: {told[:200]!r}")
+            raise SlurmError(f"squeue's answer is no list of jobs: {output[:200]!r}")
         return [row[:-1] for row in rows]
 
 
@@ -88,26 +88,26 @@ def jobs_on_nodes(prefix: Path = Path("/usr"), timeout_s: float = 10) -> Mapping
     form = Form(("%A", "%U", "%j"))
     try:
         argv = [str(prefix / "bin/squeue"), *form.words, f"--states={_HOLDING}"]
-        told = run(argv, timeout_s=timeout_s, without=options_among(os.environ)).stdout
+        output = run(argv, timeout_s=timeout_s, without=options_among(os.environ)).stdout
     except ProcessError as error:
         raise SlurmError(f"slurmctld did not say which jobs run: {error}") from error
-    rows = form.rows(told)
+    rows = form.rows(output)
     if wrong := [row for row in rows if not (row[0].isdecimal() and row[1].isdecimal())]:
         raise SlurmError(f"squeue's answer is no list of jobs: {wrong[0]!r}")
     return {int(job): Holding(int(uid), name.partition("\n")[0]) for job, uid, name in rows}
 
 
 def options_among(names: Iterable[str]) -> frozenset[str]:
-    """Return those environment variables that are options of Slurm's commands: a job's own, or its user's wishes.
+    """Return those environment variables that are options of Slurm's commands: a job's own, or its user's choice.
 
     None of them may reach a command whose options say all: a job would get what is another's, or not be listed.
     """
     return frozenset(name for name in names if name.startswith(_OPTIONS) and name not in _WAYS)
 
 
-def options_but_wishes_among(names: Iterable[str]) -> frozenset[str]:
-    """Return the options that must not reach a job of the user's own: all but his wishes where it goes and who pays."""
-    return options_among(names) - _WISHES
+def options_but_requests_among(names: Iterable[str]) -> frozenset[str]:
+    """Return the options that must not reach a job of the user's own: all but where it goes and who pays."""
+    return options_among(names) - _REQUESTS
 
 
 def own() -> tuple[str, ...]:
@@ -115,6 +115,6 @@ def own() -> tuple[str, ...]:
     return f"--user={os.getuid()}", "--states=all"
 
 
-def job_id(told: str) -> str:
+def job_id(output: str) -> str:
     """Return the id that sbatch --parsable tells; in a federation the cluster's name follows."""
-    return told.strip().partition(";")[0]
+    return output.strip().partition(";")[0]

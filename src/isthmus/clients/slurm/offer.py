@@ -45,19 +45,19 @@ def node_rows(prefix: Path = Path("/usr")) -> list[list[str]]:
     """
     argv = [str(prefix / "bin/sinfo"), "--noheader", "--Node", f"--format={'|'.join(_SINFO)}"]
     try:
-        told = run(argv, timeout_s=TIMEOUT_S, without=options_among(os.environ)).stdout
+        output = run(argv, timeout_s=TIMEOUT_S, without=options_among(os.environ)).stdout
     except ProcessError as error:
         raise SlurmError(f"slurmctld did not say which nodes there are: {error}") from error
-    rows = [line.split("|") for line in told.splitlines() if line.strip()]
+    rows = [line.split("|") for line in output.splitlines() if line.strip()]
     if any(len(row) != len(_SINFO) for row in rows):
-        raise SlurmError(f"sinfo's answer is no list of nodes: {told[:200]!r}")
+        raise SlurmError(f"sinfo's answer is no list of nodes: {output[:200]!r}")
     return rows
 
 
 def renewed(known: SlurmCluster, rows: Iterable[Sequence[str]]) -> SlurmCluster:
     """Return what was known of Slurm with newer rows of sinfo that another asked for.
 
-    Partitions that he may not see stay as they were, and those that the user may not see stay unseen.
+    Partitions that they may not see stay as they were, and those that the user may not see stay unseen.
 
     Raises:
         ValueError: a row is none of sinfo's.
@@ -92,12 +92,12 @@ def _associations(prefix: Path) -> tuple[frozenset[str], tuple[Limit, ...]]:
     words = ["--noheader", "--parsable2", "show", "associations", f"user={getpass.getuser()}"]
     argv = [str(prefix / "bin/sacctmgr"), *words, "format=QOS,GrpTRES,GrpJobs,MaxJobs"]
     try:
-        told = run(argv, timeout_s=TIMEOUT_S, without=options_among(os.environ))
+        output = run(argv, timeout_s=TIMEOUT_S, without=options_among(os.environ))
     except ProcessError:
         return frozenset(), ()
     names: set[str] = set()
     limits: list[Limit] = []
-    for line in told.stdout.splitlines():
+    for line in output.stdout.splitlines():
         qos, tres, all_jobs, jobs = line.split("|")
         names |= {name for name in qos.split(",") if name}
         counts = [int(count) for count in (all_jobs, jobs) if count.isdecimal()]

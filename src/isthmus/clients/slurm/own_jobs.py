@@ -1,6 +1,6 @@
 """A user's own jobs: submit, list, cancel; each is one call of Slurm's own commands.
 
-What stands in the user's environment for his own calls is kept from these, but for where his jobs go and who pays: an
+What stands in the user's environment for their own calls is kept from these, but for where jobs go and who pays: an
 SQUEUE_PARTITION would hide the control plane, and a second one would be submitted.
 """
 
@@ -54,9 +54,9 @@ def submit(options: Sequence[str], script: str, environment: Mapping[str, str] |
         ProcessError: Slurm refused; its words say why.
     """
     command = ["sbatch", "--parsable", *options]
-    without = slurm.options_but_wishes_among(os.environ)
-    told = run(command, timeout_s=TIMEOUT_S, environment=environment, without=without, input_text=script)
-    return slurm.job_id(told.stdout)
+    without = slurm.options_but_requests_among(os.environ)
+    output = run(command, timeout_s=TIMEOUT_S, environment=environment, without=without, input_text=script)
+    return slurm.job_id(output.stdout)
 
 
 def try_submit(options: Sequence[str], script: str) -> None:
@@ -65,7 +65,7 @@ def try_submit(options: Sequence[str], script: str) -> None:
     Raises:
         ProcessError: it would not be, and why.
     """
-    without = slurm.options_but_wishes_among(os.environ)
+    without = slurm.options_but_requests_among(os.environ)
     run(["sbatch", "--test-only", *options], timeout_s=TIMEOUT_S, without=without, input_text=script)
 
 
@@ -78,10 +78,10 @@ def own_jobs() -> list[Job]:
     form = slurm.Form(_FIELDS)
     try:
         argv = ["squeue", *form.words, *slurm.own()]
-        told = run(argv, timeout_s=TIMEOUT_S, without=slurm.options_among(os.environ)).stdout
+        output = run(argv, timeout_s=TIMEOUT_S, without=slurm.options_among(os.environ)).stdout
     except ProcessError as error:
         raise SlurmError(f"slurmctld did not say which jobs there are: {error}") from error
-    jobs = [Job(*row) for row in form.rows(told)]
+    jobs = [Job(*row) for row in form.rows(output)]
     return [job for job in jobs if job.state not in _ENDED]
 
 

@@ -3,7 +3,7 @@
 Slurm has three answers: yes, no, and none. None is an error of its own, because a job whose submission was not
 answered may exist, and a job nobody could ask for may run.
 
-Who asks is a job itself. What Slurm told it, and what its user wished for it, is kept from Slurm's commands: it would
+Who asks is a job itself. What Slurm set for it, and what its user chose for it, is kept from Slurm's commands: it would
 reach the pods' jobs.
 """
 
@@ -102,8 +102,8 @@ class PodJobs:
             SlurmError: no answer, or none that can be read.
         """
         words = ("--noheader", "--parsable2", "--allocations", f"--format={','.join(_SACCT)}")
-        told = self._run("sacct", *words, f"--jobs={','.join(jobs)}")
-        return [_accounted(line) for line in told.splitlines() if line.strip()]
+        output = self._run("sacct", *words, f"--jobs={','.join(jobs)}")
+        return [_accounted(line) for line in output.splitlines() if line.strip()]
 
     def cancel(self, jobs: Collection[str]) -> None:
         """End jobs, as their supervisors expect it: SIGTERM, and SIGKILL later; those that have ended are fine.
@@ -114,8 +114,8 @@ class PodJobs:
         try:
             self._run("scancel", *jobs)
         except RefusedError as error:
-            told = str(error).lower().split("; ")
-            if not all(any(sign in line for sign in _UNKNOWN_JOB) for line in told):
+            output = str(error).lower().split("; ")
+            if not all(any(sign in line for sign in _UNKNOWN_JOB) for line in output):
                 raise
 
     def _run(self, program: str, *words: str, script: str | None = None) -> str:

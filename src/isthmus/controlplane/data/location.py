@@ -1,6 +1,6 @@
 """One start's data: from what the user chose to a folder that etcd may be started on, by `restorer` and `snapshotter`.
 
-The disk of the node matters where the user wants it, and once more where he wants the home again.
+The disk of the node matters where the user wants it, and once more where they want the home again.
 """
 
 from __future__ import annotations

@@ -74,8 +74,8 @@ def network_flannel_problems(
     found = host_interfaces(facts)
     others = [each for each in found if each.get("device") not in (FLANNEL_BRIDGE, FLANNEL_VXLAN)]
     problems = [interface_overlap(each, IPv4Network(pods), "network_flannel_range") for each in others]
-    told = [each["ipv4"] for each in found if (each.get("ipv4") or {}).get("address") == address]
-    link = [IPv4Network(f"{address}/{each.get('prefix', 32)}", strict=False) for each in told]
+    links = [each["ipv4"] for each in found if (each.get("ipv4") or {}).get("address") == address]
+    link = [IPv4Network(f"{address}/{each.get('prefix', 32)}", strict=False) for each in links]
     problems += [
         f"{other} is not on the link {link[0]} of {address}; set network_flannel_backend to vxlan"
         for other in linked

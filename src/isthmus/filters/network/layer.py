@@ -58,13 +58,13 @@ def network_prolog_problem(config: str, drivers: Iterable[str]) -> str:
         config: what `scontrol show config` says; empty when Slurm did not answer.
         drivers: of jobs that say nothing.
     """
-    told = re.search(r"^PrologFlags\s*=\s*(.*?)\s*$", config, re.MULTILINE)
+    flags = re.search(r"^PrologFlags\s*=\s*(.*?)\s*$", config, re.MULTILINE)
     asked = sorted({*drivers} - {Driver.NONE})
     # Contain brings Alloc along (slurm.conf(5)).
-    if not told or not asked or {"alloc", "contain"} & {*told[1].lower().split(",")}:
+    if not flags or not asked or {"alloc", "contain"} & {*flags[1].lower().split(",")}:
         return ""
     return (
-        f"PrologFlags is {told[1]}, and jobs that say nothing get network {', '.join(asked)}: it must be there before"
+        f"PrologFlags is {flags[1]}, and jobs that say nothing get network {', '.join(asked)}: it must be there before"
         " their first step; set PrologFlags=Contain in slurm.conf (slurm_conf_extra, where slurm_manage is true),"
         " or network_default_driver: none"
     )
@@ -116,9 +116,11 @@ def network_plugin_is_due(
     return any(_plugin_is_due(hostvars[host], read) for host in hosts)
 
 
-def _plugin_is_due(told: Mapping[str, Any], files: set[str]) -> bool:
-    changed = {path for name in ("__network_copied", "__network_files") for path in told.get(name, {}).get("paths", ())}
-    return bool(changed & files) or not _LOADED.search(told["__network_state"]["status"])
+def _plugin_is_due(facts: Mapping[str, Any], files: set[str]) -> bool:
+    changed = {
+        path for name in ("__network_copied", "__network_files") for path in facts.get(name, {}).get("paths", ())
+    }
+    return bool(changed & files) or not _LOADED.search(facts["__network_state"]["status"])
 
 
 def network_copies(programs: Mapping[str, Mapping[str, str]], places: Mapping[str, str]) -> list[dict[str, str]]:
@@ -169,9 +171,9 @@ def network_rules(
     }
 
 
-def _addresses(told: str) -> list[str]:
+def _addresses(output: str) -> list[str]:
     """Return the IPv4 addresses that getent(1) tells; pods have no other."""
-    found = {line.split()[0] for line in told.splitlines() if line.strip()}
+    found = {line.split()[0] for line in output.splitlines() if line.strip()}
     return sorted(f"{address}/32" for address in found if ":" not in address)
 
 
@@ -203,13 +205,13 @@ def host_interfaces(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def interface_overlap(interface: Mapping[str, Any], pods: IPv4Network, variable: str) -> str:
     """Tell that an interface's network overlaps a range of pods; empty when it does not."""
-    told = interface.get("ipv4") or {}
-    if not told.get("address"):
+    ipv4 = interface.get("ipv4") or {}
+    if not ipv4.get("address"):
         return ""
-    own = IPv4Network(f"{told['address']}/{told.get('prefix', 32)}", strict=False)
+    own = IPv4Network(f"{ipv4['address']}/{ipv4.get('prefix', 32)}", strict=False)
     if not own.overlaps(pods):
         return ""
-    return f"{interface['device']} ({IPv4Address(told['address'])}) lies in {variable} {pods}; choose another range"
+    return f"{interface['device']} ({IPv4Address(ipv4['address'])}) lies in {variable} {pods}; choose another range"
 
 
 def _fact(interface: str) -> str:

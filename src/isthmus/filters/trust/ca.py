@@ -75,7 +75,7 @@ def ca_certificate_fits(state: Mapping[str, Any], authorities: str, wanted: Mapp
         any(_has_signed(issuer, certificate) for issuer in issuers)
         and _public_key(state["certificate"]) == state["public_key"].strip()
         and ca_days_left(state["certificate"]) >= days
-        and _described(certificate) == _wished(wanted)
+        and _described(certificate) == _desired(wanted)
     )
 
 
@@ -98,7 +98,7 @@ def _described(certificate: Certificate) -> dict[str, object]:
     }
 
 
-def _wished(wanted: Mapping[str, Any]) -> dict[str, object]:
+def _desired(wanted: Mapping[str, Any]) -> dict[str, object]:
     subject = {(NameOID.ORGANIZATION_NAME, wanted["organization"]), (NameOID.COMMON_NAME, wanted["common_name"])}
     return {
         "subject": {(oid, value) for oid, value in subject if value},

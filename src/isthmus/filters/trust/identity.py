@@ -29,8 +29,8 @@ def base_identity_problems(on_nodes: Iterable[str], on_deployer: str, path: str,
     Returns:
         At most one problem with its remedy; empty when the deployer may go on.
     """
-    told = [json.loads(text) for text in on_nodes if text.strip()]
-    found = {each["id"] for each in told}
+    documents = [json.loads(text) for text in on_nodes if text.strip()]
+    found = {each["id"] for each in documents}
     if not found:
         return []
     if not on_deployer.strip():
@@ -40,7 +40,7 @@ def base_identity_problems(on_nodes: Iterable[str], on_deployer: str, path: str,
             f"the host belongs to another cluster than {path} names; set NAME or XDG_STATE_HOME to the deployer's"
             f" folder of that cluster, or move {path} away and run {ADOPT}"
         ]
-    others = sorted({each.get("name", name) for each in told} - {name})
+    others = sorted({each.get("name", name) for each in documents} - {name})
     if name and others:
         return [
             f"the host belongs to cluster {others[0]}, which has the id that {path} gives to {name} too: a copied"

@@ -26,10 +26,10 @@ def argument_problems(site: Site, *roles: str) -> Iterator[str]:
                 checked.add(name)
                 spec = {name: {**option, "required": False}}
                 remedy = f"write it as roles/{role}/meta/argument_specs.yml says"
-                for told in ArgumentSpecValidator(spec).validate({name: value}).error_messages:
+                for error in ArgumentSpecValidator(spec).validate({name: value}).error_messages:
                     # Modules put "Unsupported parameters" before it themselves.
-                    kind = "unknown key " if told.startswith(f"{name}.") else ""
-                    yield site.problem(kind + told.rstrip("."), remedy, name)
+                    kind = "unknown key " if error.startswith(f"{name}.") else ""
+                    yield site.problem(kind + error.rstrip("."), remedy, name)
 
 
 def _options(specs: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -52,14 +52,14 @@ def shape_problems(site: Site) -> Iterator[str]:
     if not site.hosts:
         return
     for variable, shape in _SHAPES.items():
-        yield from _told(site, variable, variable, site.shared(variable), shape)
+        yield from _problems(site, variable, variable, site.shared(variable), shape)
     for host in site.group("compute"):
         for variable, shape in _HOST_SHAPES.items():
             where = f"{variable} of host {host}"
-            yield from _told(site, variable, where, site.read(host, variable), shape)
+            yield from _problems(site, variable, where, site.read(host, variable), shape)
 
 
-def _told(site: Site, variable: str, where: str, value: Any, shape: Any) -> Iterator[str]:
+def _problems(site: Site, variable: str, where: str, value: Any, shape: Any) -> Iterator[str]:
     if value is not None:
         for part, found, wanted in _misfits(value, shape, where):
             yield site.problem(f"{part} is {found}", f"write {wanted}", variable)

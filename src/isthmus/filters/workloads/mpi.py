@@ -63,9 +63,9 @@ def objects(source: Path, policies: Path, shape: Shape) -> list[Object]:
         policies: the admission policies.
         shape: what is decided.
     """
-    told = [each for each in _documents(source.read_text(encoding="utf-8")) if each]
+    objects = [each for each in _documents(source.read_text(encoding="utf-8")) if each]
     added = _documents(Template(policies.read_text(encoding="utf-8")).substitute(domain=shape.domain))
-    return [_fitting(each, shape) for each in told] + list(added)
+    return [_fitting(each, shape) for each in objects] + list(added)
 
 
 def manifest(source: Path, policies: Path, shape: Shape) -> str:

@@ -1,4 +1,4 @@
-"""The layers of a user, `sha256-<hex>.1.layer`, in a folder beside his images.
+"""The layers of a user, `sha256-<hex>.1.layer`, in a folder beside their images.
 
 As images they are whole or not there, made by one pull while others wait (see `cache`). The digest is the one that a
 manifest calls a layer by: what a registry sends for it has been compared with it.

@@ -27,10 +27,10 @@ from isthmus.clients import skopeo
 from isthmus.images import archive, base, manifests
 from isthmus.images.errors import FULL, HostileImageError
 from isthmus.images.layers import reading
-from isthmus.images.place import Place, Tell
 from isthmus.images.squashfs import writing
 from isthmus.images.store.keeping import Store
 from isthmus.images.store.packing import Layer
+from isthmus.images.workspace import Progress, Workspace
 from isthmus.model.images import Reference
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -44,7 +44,9 @@ class NotKeptError(Exception):
     """Layers that cannot stay; the image can be made without."""
 
 
-def make(image: Reference, digests: Sequence[str], target: Path, folder: Path, place: Place, tell: Tell) -> None:
+def make(
+    image: Reference, digests: Sequence[str], target: Path, folder: Path, workspace: Workspace, progress: Progress
+) -> None:
     """Make an image.
 
     Args:
@@ -52,8 +54,8 @@ def make(image: Reference, digests: Sequence[str], target: Path, folder: Path, p
         digests: of its layers, as far as they are known.
         target: where the squashfs is written; nothing is there yet.
         folder: for what is needed meanwhile; empty.
-        place: where layers stay.
-        tell: takes a word on what is being done.
+        workspace: where layers stay.
+        progress: takes a word on what is being done.
 
     Raises:
         NotKeptError: its layers cannot be kept.
@@ -64,23 +66,23 @@ def make(image: Reference, digests: Sequence[str], target: Path, folder: Path, p
     if ":" in str(folder):
         raise NotKeptError(f"{folder} has a colon in its name")
     with ExitStack() as stack:
-        layers = _Layers(image, folder, place, stack)
-        with layers.found(digests, tell):
-            tell("downloading")
-            skopeo.layout(image, folder / "image", layers.digests, place.authfile, place.unwanted)
+        layers = _Layers(image, folder, workspace, stack)
+        with layers.found(digests, progress):
+            progress("downloading")
+            skopeo.layout(image, folder / "image", layers.digests, workspace.authfile, workspace.unwanted)
             parts = manifests.layout(image, folder / "image")
             config = manifests.config(image, parts.config.read_text(errors="replace"))
-            tell("unpacking")
-            work = _beside(lambda unwanted: base.make(config, place.arch, folder, unwanted), place)
+            progress("unpacking")
+            work = _beside(lambda unwanted: base.make(config, workspace.arch, folder, unwanted), workspace)
             made = stack.enter_context(work)
             used = {number: layers.get(number, blob) for number, blob in enumerate(parts.layers, start=1)}
         entries = (layer.entries(number) for number, layer in used.items())
-        tree = base.completed(image, entries, made, place, tell)
-        tell("packing")
+        tree = base.completed(image, entries, made, workspace, progress)
+        progress("packing")
         origins = {number: layer.origin for number, layer in used.items()}
         with layers.room(), target.open("xb") as out:
             try:
-                writing.write(tree, origins, out, place.check)
+                writing.write(tree, origins, out, workspace.check)
             except writing.TooManyIdsError as error:
                 raise HostileImageError(f"{image} is refused: {error}; ask whoever made the image") from error
 
@@ -91,13 +93,13 @@ class _Layers:
     Args:
         image: for messages.
         folder: for what is needed meanwhile.
-        place: where layers stay.
+        workspace: where layers stay.
         opened: closes them.
     """
 
-    def __init__(self, image: Reference, folder: Path, place: Place, opened: ExitStack) -> None:
-        self._image, self._folder, self._place, self._opened = image, folder, place, opened
-        self._store = Store(place.cache)
+    def __init__(self, image: Reference, folder: Path, workspace: Workspace, opened: ExitStack) -> None:
+        self._image, self._folder, self._workspace, self._opened = image, folder, workspace, opened
+        self._store = Store(workspace.cache)
         self._open: dict[str, Layer] = {}
         self._alone: dict[str, bool] = {}
 
@@ -107,12 +109,12 @@ class _Layers:
         return set(self._open)
 
     @contextmanager
-    def found(self, digests: Sequence[str], tell: Tell) -> Iterator[None]:
+    def found(self, digests: Sequence[str], progress: Progress) -> Iterator[None]:
         """Open those that are there, and hold the locks of the others while the block runs."""
         with ExitStack() as locks:
             for digest in sorted(set(digests)):
                 if not self._find(digest):
-                    lock = self._store.lock(digest, lambda: tell("waiting for another pull of a layer of"))
+                    lock = self._store.lock(digest, lambda: progress("waiting for another pull of a layer of"))
                     self._alone[digest] = locks.enter_context(lock)
                     self._find(digest)
             yield
@@ -132,10 +134,12 @@ class _Layers:
         digest = f"sha256:{blob.name}"
         if not self._find(digest):
             with reading(self._image, number):
-                plain = _plain(blob, self._folder / "layer.tar", digest, self._place.check)
+                plain = _plain(blob, self._folder / "layer.tar", digest, self._workspace.check)
                 entries = archive.entries(plain)
                 with self.room():
-                    layer = self._store.add(digest, entries, self._place.check, alone=self._alone.get(digest, False))
+                    layer = self._store.add(
+                        digest, entries, self._workspace.check, alone=self._alone.get(digest, False)
+                    )
             self._keep(digest, layer)
             plain.unlink()
         return self._open[digest]
@@ -164,11 +168,11 @@ class _Layers:
 
 
 @contextmanager
-def _beside(work: Callable[[Callable[[], bool]], Path], place: Place) -> Iterator[Callable[[], Path]]:
+def _beside(work: Callable[[Callable[[], bool]], Path], workspace: Workspace) -> Iterator[Callable[[], Path]]:
     """Do work in a thread, beside the block; where the block fails, nobody wants it any more."""
     failed = threading.Event()
     with ThreadPoolExecutor(1) as pool:
-        done = pool.submit(work, lambda: failed.is_set() or place.unwanted())
+        done = pool.submit(work, lambda: failed.is_set() or workspace.unwanted())
         try:
             yield done.result
         except BaseException:

@@ -27,7 +27,7 @@ from isthmus.images import apart
 from isthmus.images.cache import Cache
 from isthmus.images.errors import ImageError, NoSpaceError
 from isthmus.images.known import Known
-from isthmus.images.place import Place
+from isthmus.images.workspace import Workspace
 from isthmus.kubelet.images import policy
 from isthmus.kubelet.images.policy import Pull as Order
 from isthmus.model import image_accounts
@@ -44,7 +44,7 @@ _KEPT = 1000
 _AGAIN_S = 10.0
 
 _log = logging.getLogger(__name__)
-Pull = Callable[[Reference, Place], Pulled]
+Pull = Callable[[Reference, Workspace], Pulled]
 
 
 class ImageWaitError(Exception):
@@ -68,7 +68,7 @@ class _Failed:
     until_s: float
 
 
-def quiet_pull(image: Reference, place: Place) -> Pulled:
+def quiet_pull(image: Reference, place: Workspace) -> Pulled:
     """Pull as `isthmus pull` does, in a process of its own, and tell the log."""
     return apart.pull(image, place, lambda word: _log.info("%s %s", word, image))
 
@@ -82,7 +82,7 @@ class Images:
         collect: removes from the cache what nobody uses, for there is no room; returns how many bytes that gave.
     """
 
-    def __init__(self, place: Place, puller: Pull = quiet_pull, collect: Callable[[], int] = lambda: 0) -> None:
+    def __init__(self, place: Workspace, puller: Pull = quiet_pull, collect: Callable[[], int] = lambda: 0) -> None:
         self._pull, self._collect = puller, collect
         self._known = Known(place.cache)
         self._ended = threading.Event()
@@ -174,7 +174,7 @@ class Images:
         path = self._place.cache / file_name(digest)
         return described(image, digest, path, config, self._accounts(digest, path))
 
-    def _pulled(self, image: Reference, place: Place) -> Pulled:
+    def _pulled(self, image: Reference, place: Workspace) -> Pulled:
         try:
             return self._pull(image, place)
         except NoSpaceError:
@@ -210,11 +210,11 @@ def described(image: Reference, digest: str, path: Path, config: Mapping[str, An
 class _authfile:  # noqa: N801  a context manager, used like a function
     """Give a place whose credentials are the pod's, in memory, for as long as the block runs."""
 
-    def __init__(self, place: Place, auths: Mapping[str, Any]) -> None:
+    def __init__(self, place: Workspace, auths: Mapping[str, Any]) -> None:
         self._place, self._auths = place, auths
         self._folder: TemporaryDirectory[str] | None = None
 
-    def __enter__(self) -> Place:
+    def __enter__(self) -> Workspace:
         if not self._auths["auths"]:
             return self._place
         self._folder = TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None)  # noqa: S108

@@ -20,7 +20,7 @@ from isthmus.kubelet.objects.watching import follow
 from isthmus.kubelet.status.event_reasons import EventReason
 from isthmus.kubelet.status.events import Kind
 from isthmus.kubelet.status.recorder import Recorder
-from isthmus.model.services import Answering, Place, bounded, changes
+from isthmus.model.services import Answering, ServicePort, bounded, changes
 
 SERVICES = "/api/v1/services"
 SLICES = "/apis/discovery.k8s.io/v1/endpointslices"
@@ -60,9 +60,9 @@ class Services:
         self._listed: set[str] = set()
         self._known = asyncio.Event()
         self._changed = asyncio.Event()
-        self._table: dict[Place, Answering] = {}
+        self._table: dict[ServicePort, Answering] = {}
         self._followers: dict[str, _Follower] = {}
-        self._short: list[Place] = []
+        self._short: list[ServicePort] = []
 
     async def run(self) -> None:
         """Follow, for ever."""
@@ -138,7 +138,7 @@ class Services:
 
     async def _tell(self, follower: _Follower) -> None:
         await self._known.wait()
-        have: dict[Place, Answering] = {}
+        have: dict[ServicePort, Answering] = {}
         whole = True
         while not follower.connection.is_closed:
             follower.wake.clear()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from ipaddress import AddressValueError, IPv4Address
 
 from isthmus.model.pod_inputs import Object
-from isthmus.model.services import Answering, Endpoint, Place, Transport
+from isthmus.model.services import Answering, Endpoint, ServicePort, Transport
 
 SLICE_OF = "kubernetes.io/service-name"
 # What Kubernetes takes where a Service does not say (v1.ClientIPConfig), seconds.
@@ -19,19 +19,19 @@ _AFFINITY_S = 10800
 _Name = tuple[str, str]
 
 
-def table(services: Iterable[Object], slices: Iterable[Object]) -> dict[Place, Answering]:
+def table(services: Iterable[Object], slices: Iterable[Object]) -> dict[ServicePort, Answering]:
     """Return who answers at each Service's ports; Services without an IPv4 address of their own are left out."""
     by_service: dict[_Name, list[Object]] = defaultdict(list)
     for piece in slices:
         name = (piece["metadata"].get("labels") or {}).get(SLICE_OF)
         if name and piece.get("addressType") == "IPv4":
             by_service[piece["metadata"]["namespace"], name].append(piece)
-    found: dict[Place, Answering] = {}
+    found: dict[ServicePort, Answering] = {}
     for service in services:
         own = by_service[service["metadata"]["namespace"], service["metadata"]["name"]]
         for address in _addresses(service["spec"]):
             for port in service["spec"].get("ports") or ():
-                place = Place(address, Transport(port.get("protocol", "TCP").lower()), port["port"])
+                place = ServicePort(address, Transport(port.get("protocol", "TCP").lower()), port["port"])
                 found[place] = Answering(_endpoints(own, port), _affinity_s(service["spec"]))
     return found
 

@@ -18,7 +18,7 @@ from isthmus.clients.job_feed import FeedError
 from isthmus.clients.slurm import pod_jobs
 from isthmus.clients.slurm.pod_jobs import Found
 from isthmus.kubelet.api.stats import COUNTS
-from isthmus.model.job_feed import BEAT_S, FeedMessageError, Rows, Update, Wish, applied
+from isthmus.model.job_feed import BEAT_S, Demand, FeedMessageError, Rows, Update, applied
 
 # Three signs of life are missing.
 _SILENT_S = 3 * BEAT_S
@@ -43,7 +43,7 @@ class Connection(Protocol):
     async def read(self, timeout_s: float) -> Update:
         """Return what jobsd says next."""
 
-    def write(self, wish: Wish) -> None:
+    def write(self, demand: Demand) -> None:
         """Say what is wanted."""
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Feed:
         self.changed = asyncio.Event()
         self._answers = asyncio.Condition()
         self._connection: Connection | None = None
-        self._wish = Wish(_OLD_S)
+        self._demand = Demand(_OLD_S)
         self._jobs: Rows | None = None
         self._found: list[Found] = []
         self._nodes: Rows | None = None
@@ -124,9 +124,9 @@ class Feed:
 
     def want(self, pause_s: float) -> None:
         """Say how old the view may become."""
-        if self._connection and pause_s != self._wish.pause_s:
-            self._wish = Wish(pause_s, self._wish.ask)
-            self._connection.write(self._wish)
+        if self._connection and pause_s != self._demand.pause_s:
+            self._demand = Demand(pause_s, self._demand.ask)
+            self._connection.write(self._demand)
 
     async def answer(self) -> list[Found]:
         """Return the user's jobs as Slurm says they are from now on.
@@ -136,9 +136,9 @@ class Feed:
         """
         if self._connection is None:
             raise FeedError("isthmus-jobsd is not there")
-        self._wish = Wish(self._wish.pause_s, self._wish.ask + 1)
-        self._connection.write(self._wish)
-        connection, wanted = self._connection, self._wish.ask
+        self._demand = Demand(self._demand.pause_s, self._demand.ask + 1)
+        self._connection.write(self._demand)
+        connection, wanted = self._connection, self._demand.ask
         try:
             async with asyncio.timeout(_ANSWER_S), self._answers:
                 await self._answers.wait_for(lambda: self._connection is not connection or self._asked >= wanted)
@@ -159,10 +159,10 @@ class Feed:
     async def _follow(self, connection: Connection) -> bool:
         """Read until it ends; return whether it had anything to say."""
         self._connection, self._asked, self._jobs, self._nodes = connection, 0, None, None
-        self._wish = Wish(self._wish.pause_s, 0)
+        self._demand = Demand(self._demand.pause_s, 0)
         heard = False
         try:
-            connection.write(self._wish)
+            connection.write(self._demand)
             while True:
                 await self._take(await connection.read(_SILENT_S))
                 heard = True

@@ -61,7 +61,7 @@ class JobPrepare:
         driver: which network it gets.
         reservation: whose address its first pod gets; empty for none.
         timeout_s: after this it has failed, and the client is told so.
-        answer_s: after this the client is told that it is being made; None where he wants to know how it ends.
+        answer_s: after this the client is told that it is being made; None where they want to know how it ends.
     """
 
     job: int

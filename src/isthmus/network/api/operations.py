@@ -33,9 +33,9 @@ from isthmus.network.node.converge import Converger
 from isthmus.network.node.plugin import Watcher
 from isthmus.network.services.apply import PodServices
 from isthmus.network.state import ipam
+from isthmus.network.state.in_progress import InProgress
 from isthmus.network.state.keys import StoredError
 from isthmus.network.state.store import Store, StoreError
-from isthmus.network.state.underway import Underway
 from isthmus.network.state.view import View
 from isthmus.network.trace import points
 from isthmus.network.trace import way as trace
@@ -52,7 +52,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Dependencies:
     """What operations work with.
 
     Attributes:
@@ -81,11 +81,11 @@ class Parts:
 class Operations:
     """Answers lines; may be used by several threads."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, deps: Dependencies) -> None:
+        self._deps = deps
         # Job -> whose it was, and why it has no network here.
         self._failures: OrderedDict[int, tuple[int, str]] = OrderedDict()
-        self._underway = Underway()
+        self._in_progress = InProgress()
         self._writes = limits.Buckets(limits.WRITES_PER_S, limits.WRITES_AT_ONCE)
         # Users' requests are read one at a time: reading takes the interpreter, which root's requests need too.
         self._reading = Lock()
@@ -122,15 +122,15 @@ class Operations:
             raise self._no_pod(job)
 
     def _no_pod(self, job: int) -> RequestError:
-        why = f"job {job} has no private network on {self._parts.node}; Services are for pods with one"
+        why = f"job {job} has no private network on {self._deps.node}; Services are for pods with one"
         return RequestError(ErrorCode.NOT_FOUND, why)
 
     def _owner(self, job: int) -> int | None:
         """Return whose a job is; of one that etcd has no more, the pod or the failure here tells."""
-        parts = self._parts
-        if known := parts.view.snapshot.state.jobs.get(job):
+        deps = self._deps
+        if known := deps.view.snapshot.state.jobs.get(job):
             return known.uid
-        for network in parts.networks.values():
+        for network in deps.networks.values():
             if (uid := network.owner(job)) is not None:
                 return uid
         return self._failures[job][0] if job in self._failures else None
@@ -169,26 +169,26 @@ class Operations:
 
     def _of_user(self, request: messages.Request, uid: int | None) -> Mapping[str, Any]:
         assert uid is not None  # noqa: S101 -- authorise names one for each of these
-        parts = self._parts
+        deps = self._deps
         match request:
             case messages.LeaseTake():
                 return self._lease(uid)
             case messages.LeaseDrop():
-                return {"dropped": parts.store.drop_lease(uid, parts.node)}
+                return {"dropped": deps.store.drop_lease(uid, deps.node)}
             case messages.Reserve(name):
-                return {"address": parts.store.reserve(uid, _login(uid), name)}
+                return {"address": deps.store.reserve(uid, _login(uid), name)}
             case messages.Unreserve(name):
-                return {"dropped": parts.store.unreserve(uid, name)}
+                return {"dropped": deps.store.unreserve(uid, name)}
         raise RequestError(ErrorCode.UNKNOWN_OP, f"{type(request).__name__} is not done here")
 
     def _prepare(self, request: messages.JobPrepare) -> Mapping[str, Any]:
         # Here and not in the thread: who is told that it is being made may ask, or release it, before that one runs.
-        begun = self._underway.begin(request.job, 0)
+        begun = self._in_progress.begin(request.job, 0)
         if request.answer_s is None:
             return self._finish(request, begun)
         ending: Future[Mapping[str, Any]] = Future()
         work = partial(self._finish, request, begun)
-        Thread(target=_settle, args=(ending, work, request.job), name=f"job {request.job}", daemon=True).start()
+        Thread(target=_finish, args=(ending, work, request.job), name=f"job {request.job}", daemon=True).start()
         if not wait([ending], request.answer_s).done:
             return {"state": JobState.PREPARING}
         return ending.result()
@@ -196,7 +196,7 @@ class Operations:
     def _finish(self, request: messages.JobPrepare, begun: bool) -> Mapping[str, Any]:
         """Make it, after what is still made for the job's stay before, and keep why that failed for who asks later."""
         job, deadline = request.job, time.monotonic() + request.timeout_s
-        if not begun and not self._underway.begin(job, request.timeout_s):
+        if not begun and not self._in_progress.begin(job, request.timeout_s):
             raise RequestError(ErrorCode.UNAVAILABLE, f"job {job} is still being prepared as it was before")
         self._failures.pop(job, None)
         why = "the daemon failed; an admin finds why in its log"
@@ -212,25 +212,25 @@ class Operations:
                 self._failures[job] = request.uid, why
             while len(self._failures) > FAILURES_MAX:
                 self._failures.popitem(last=False)
-            while not self._underway.end(job):
+            while not self._in_progress.end(job):
                 self._undo(job)
 
     def _make(self, request: messages.JobPrepare, deadline: float) -> Mapping[str, Any]:
-        if request.driver not in self._parts.networks:
-            there = " or ".join(self._parts.networks)
+        if request.driver not in self._deps.networks:
+            there = " or ".join(self._deps.networks)
             raise RequestError(ErrorCode.INVALID, f"this cluster has no pod network {request.driver}; use {there}")
-        if self._parts.node not in request.nodes:
-            raise RequestError(ErrorCode.INVALID, f"node {self._parts.node} is none of the job's")
+        if self._deps.node not in request.nodes:
+            raise RequestError(ErrorCode.INVALID, f"node {self._deps.node} is none of the job's")
         self._take(request, deadline)
         return self._made(request.job, request.driver)
 
     def _take(self, request: messages.JobPrepare, deadline: float) -> None:
-        parts = self._parts
+        deps = self._deps
         has_it = _is_taken(request)
-        first = request.nodes[0] == parts.node
+        first = request.nodes[0] == deps.node
         if not first:
-            parts.view.wait(has_it, FIRST_NODE_S)
-        if not has_it(parts.view.snapshot.state):
+            deps.view.wait(has_it, FIRST_NODE_S)
+        if not has_it(deps.view.snapshot.state):
             wanted = ipam.Request(
                 request.job,
                 request.uid,
@@ -241,17 +241,17 @@ class Operations:
                 request.driver,
             )
             self._claim(wanted, deadline)
-            if not parts.view.wait(has_it, max(ECHO_S, deadline - time.monotonic())):
+            if not deps.view.wait(has_it, max(ECHO_S, deadline - time.monotonic())):
                 raise RequestError(ErrorCode.UNAVAILABLE, "etcd took the job's network and does not tell of it")
-        parts.view.keep(request.job)
+        deps.view.keep(request.job)
 
     def _claim(self, wanted: ipam.Request, deadline: float) -> None:
         """Take the addresses; a reserved one may still be that of a job which ended a moment ago."""
-        view = self._parts.view
+        view = self._deps.view
         while True:
             seen = view.snapshot
             try:
-                self._parts.store.take(wanted, seen)
+                self._deps.store.take(wanted, seen)
                 return
             except ipam.ReservationBusyError:
                 left_s = deadline - time.monotonic() - ECHO_S
@@ -259,7 +259,7 @@ class Operations:
                     raise
 
     def _made(self, job: int, driver: Driver) -> Mapping[str, Any]:
-        network = self._parts.networks[driver]
+        network = self._deps.networks[driver]
         network.make(job)
         found = network.ready(job)
         if found is None:
@@ -267,62 +267,62 @@ class Operations:
         return found
 
     def _get(self, job: int) -> Mapping[str, Any]:
-        for network in self._parts.networks.values():
+        for network in self._deps.networks.values():
             if found := network.ready(job):
                 return {"state": JobState.READY, **found}
-        if self._underway.has(job):
+        if self._in_progress.has(job):
             return {"state": JobState.PREPARING}
         if job in self._failures:
             return {"state": JobState.FAILED, "error": self._failures[job][1]}
-        if self._parts.node in _nodes(self._parts.view.state().jobs.get(job)):
+        if self._deps.node in _nodes(self._deps.view.state().jobs.get(job)):
             return {"state": JobState.PREPARING}
         return {"state": JobState.ABSENT}
 
     def _release(self, job: int) -> Mapping[str, Any]:
-        self._underway.release(job)
+        self._in_progress.release(job)
         self._undo(job)
         return {}
 
     def _undo(self, job: int) -> None:
         self._failures.pop(job, None)
-        self._parts.view.release(job)
+        self._deps.view.release(job)
 
     def _services(self, request: messages.JobServices, uid: int | None) -> Mapping[str, Any]:
-        pod = self._parts.converger.last.plan.pods.get(request.job)
+        pod = self._deps.converger.last.plan.pods.get(request.job)
         # A job that etcd has no more may still have its pod, and no owner to compare with before.
         if pod is None or uid not in (None, pod.uid):
             raise self._no_pod(request.job)
-        self._parts.services.set(pod.namespace, pod.uid, request.services)
+        self._deps.services.set(pod.namespace, pod.uid, request.services)
         return {}
 
     def _lease(self, uid: int) -> Mapping[str, Any]:
-        parts = self._parts
+        deps = self._deps
         name = _login(uid)
-        address = parts.store.lease(uid, name, parts.node, int(time.time()), parts.view.snapshot)
-        if not parts.view.wait(lambda state: (uid, parts.node) in state.leases, ECHO_S):
+        address = deps.store.lease(uid, name, deps.node, int(time.time()), deps.view.snapshot)
+        if not deps.view.wait(lambda state: (uid, deps.node) in state.leases, ECHO_S):
             raise RequestError(ErrorCode.UNAVAILABLE, "etcd took the lease and does not tell of it")
-        outcome = parts.converger.run(parts.view.state)
+        outcome = deps.converger.run(deps.view.state)
         for leg in outcome.plan.legs.values():
             if leg.uid == uid and leg.name not in outcome.errors:
                 return {"leg": leg.name, "address": address}
         raise RequestError(ErrorCode.FAILED, f"the network of {name} could not be made here: {dict(outcome.errors)}")
 
     def _trace(self, request: messages.Trace, uid: int | None) -> Mapping[str, Any]:
-        parts = self._parts
-        state = points.visible(parts.view.snapshot.state, uid)
-        addresses = parts.services.addresses
-        find = points.Finder(state, parts.rules, parts.domain, uid, lambda name: pwd.getpwnam(name).pw_uid, addresses)
+        deps = self._deps
+        state = points.visible(deps.view.snapshot.state, uid)
+        addresses = deps.services.addresses
+        find = points.Finder(state, deps.rules, deps.domain, uid, lambda name: pwd.getpwnam(name).pw_uid, addresses)
         probe = trace.Probe(rules.Protocol(request.protocol), request.port)
         try:
             source, target = find.source(request.source), find.target(request.target)
             if target.kind is points.Kind.SERVICE:
-                to_service = ToService(state, parts.rules, lambda address: find.target(str(address)))
+                to_service = ToService(state, deps.rules, lambda address: find.target(str(address)))
                 steps = to_service.trace(source, target, probe, self._services_of(source))
             else:
-                steps = trace.trace(state, parts.rules, source, target, probe)
+                steps = trace.trace(state, deps.rules, source, target, probe)
         except (points.PointError, PlanError) as error:
             raise RequestError(ErrorCode.NOT_FOUND, str(error)) from error
-        steps = [*trace.failures(parts.node, parts.converger.last.errors, steps, tell_all=uid is None), *steps]
+        steps = [*trace.failures(deps.node, deps.converger.last.errors, steps, show_all=uid is None), *steps]
         return {
             "source": source.text,
             "target": target.text,
@@ -332,41 +332,41 @@ class Operations:
 
     def _services_of(self, source: points.Point) -> PodTable:
         """Return what this node knows of a pod's Services: of its own pods, what their rules say."""
-        pod = self._parts.converger.last.plan.pods.get(source.job)
-        if source.node != self._parts.node or pod is None or pod.uid != source.uid:
+        pod = self._deps.converger.last.plan.pods.get(source.job)
+        if source.node != self._deps.node or pod is None or pod.uid != source.uid:
             return PodTable(is_known=False)
         try:
-            return PodTable(is_known=True, table=self._parts.services.table(pod.namespace, pod.uid))
+            return PodTable(is_known=True, table=self._deps.services.table(pod.namespace, pod.uid))
         except NftError as error:
             _log.warning("services of %s: %s", pod.namespace, error)
             return PodTable(is_known=False)
 
     def _forget(self, node: str) -> Mapping[str, Any]:
-        if node == self._parts.node:
+        if node == self._deps.node:
             raise RequestError(ErrorCode.INVALID, f"{node} is this very node, whose daemon runs; ask on the controller")
-        return {"forgotten": self._parts.store.forget(node)}
+        return {"forgotten": self._deps.store.forget(node)}
 
     def _status(self, uid: int | None) -> Mapping[str, Any]:
-        outcome = self._parts.converger.last
+        outcome = self._deps.converger.last
         mine = [leg for leg in outcome.plan.legs.values() if uid in (None, leg.uid)]
         tracked = conntrack.table()
         return {
-            "node": self._parts.node,
-            "revision": self._parts.view.snapshot.state.revision,
+            "node": self._deps.node,
+            "revision": self._deps.view.snapshot.state.revision,
             "legs": len(mine),
-            "pods": sum(1 for each in self._parts.networks.values() for owner in each.owners() if uid in (None, owner)),
-            "plugin": self._parts.plugin.state(),
+            "pods": sum(1 for each in self._deps.networks.values() for owner in each.owners() if uid in (None, owner)),
+            "plugin": self._deps.plugin.state(),
             **({} if tracked is None else {"connections": str(tracked)}),
             "errors": {**self._errors(), **_full(tracked)} if uid is None else {},
         }
 
     def _errors(self) -> dict[str, str]:
-        problem = self._parts.store.problem
-        told = {name: why for each in self._parts.networks.values() for name, why in each.errors().items()}
-        return {**({"etcd": problem} if problem else {}), **told}
+        problem = self._deps.store.problem
+        is_taken = {name: why for each in self._deps.networks.values() for name, why in each.errors().items()}
+        return {**({"etcd": problem} if problem else {}), **is_taken}
 
     def _list(self, uid: int | None) -> Mapping[str, Any]:
-        state = self._parts.view.snapshot.state
+        state = self._deps.view.snapshot.state
         users = [user for user in state.users.values() if uid in (None, user.uid)]
         return {
             "jobs": [_job(job, state) for _, job in sorted(state.jobs.items()) if uid in (None, job.uid)],
@@ -386,7 +386,7 @@ def _full(tracked: conntrack.Table | None) -> Mapping[str, str]:
     return {"connections": tracked.problem} if tracked and tracked.problem else {}
 
 
-def _settle(ending: Future[Mapping[str, Any]], work: Callable[[], Mapping[str, Any]], job: int) -> None:
+def _finish(ending: Future[Mapping[str, Any]], work: Callable[[], Mapping[str, Any]], job: int) -> None:
     # Whoever still waits raises what it ends in; the job's steps are told anyway.
     try:
         ending.set_result(work())
@@ -400,11 +400,11 @@ def _is_taken(request: messages.JobPrepare) -> Callable[[State], bool]:
     """Return whether a state has a job as it is asked for."""
     wanted = (request.uid, request.nodes, request.driver, request.reservation)
 
-    def told(state: State) -> bool:
+    def is_taken(state: State) -> bool:
         job = state.jobs.get(request.job)
         return job is not None and (job.uid, job.nodes, job.driver, job.reservation) == wanted
 
-    return told
+    return is_taken
 
 
 def _is_after(revision: int) -> Callable[[State], bool]:

@@ -95,11 +95,11 @@ def parse_request(line: bytes, permit: Permit = lambda job: None) -> Request:
     if len(line) > LINE_MAX:
         raise RequestError(ErrorCode.MALFORMED, f"a request is at most {LINE_MAX} bytes")
     try:
-        given = Fields(parse(line.decode("utf-8", "replace")))
-        _check_version(given)
-        read = _operation(given)
-        request = read(given) if read is not _job_services else _job_services(given, permit)
-        given.end()
+        body = Fields(parse(line.decode("utf-8", "replace")))
+        _check_version(body)
+        read = _operation(body)
+        request = read(body) if read is not _job_services else _job_services(body, permit)
+        body.end()
     except (BoundError, NodeListError) as error:
         raise RequestError(ErrorCode.INVALID, str(error)) from error
     except FieldError as error:
@@ -134,15 +134,15 @@ def authorise(request: Request, peer: int, owner: int | None = None) -> int | No
 
 def encode_request(request: Request) -> bytes:
     """Write a request as a line; what has its default is left out."""
-    given = {each.name: getattr(request, each.name) for each in fields(request)}
+    body = {each.name: getattr(request, each.name) for each in fields(request)}
     defaults = {each.name: each.default for each in fields(request)}
-    told = {name: value for name, value in given.items() if value != defaults[name]}
+    written = {name: value for name, value in body.items() if value != defaults[name]}
     if isinstance(request, JobPrepare):
-        told["nodes"] = fold(request.nodes)
+        written["nodes"] = fold(request.nodes)
     if isinstance(request, JobServices):
-        told["services"] = rows(request.services)
+        written["services"] = rows(request.services)
     op = next(name for name, kind in OPS.items() if kind is type(request))
-    return _line({"version": VERSION, "op": op, **told})
+    return _line({"version": VERSION, "op": op, **written})
 
 
 def accept(values: Mapping[str, Any] | None = None) -> bytes:
@@ -162,25 +162,25 @@ def parse_reply(line: bytes) -> dict[str, Any]:
         RequestError: it tells that the request was refused, or is none of this version (code `internal`).
     """
     try:
-        given = Fields(parse(line.decode("utf-8", "replace")))
-        _check_version(given)
-        if given.take("ok", bool):
-            return given.rest()
-        error = Fields(given.take("error", dict))
+        body = Fields(parse(line.decode("utf-8", "replace")))
+        _check_version(body)
+        if body.take("ok", bool):
+            return body.rest()
+        error = Fields(body.take("error", dict))
         code, message = error.choice("code", ErrorCode), error.text("message", LINE_MAX)
     except (FieldError, RequestError) as wrong:
         raise RequestError(ErrorCode.INTERNAL, f"the daemon's reply makes no sense: {wrong}; see its log") from wrong
     raise RequestError(code, message)
 
 
-def _check_version(given: Fields) -> None:
-    version = given.take("version", int)
+def _check_version(body: Fields) -> None:
+    version = body.take("version", int)
     if version != VERSION:
         raise RequestError(ErrorCode.VERSION, f"version {shown(version)} is not spoken here, only {VERSION}")
 
 
-def _operation(given: Fields) -> Callable[[Fields], Request]:
-    op = given.take("op", str)
+def _operation(body: Fields) -> Callable[[Fields], Request]:
+    op = body.take("op", str)
     if op not in OPS:
         raise RequestError(ErrorCode.UNKNOWN_OP, f"unknown op {shown(op)}; one of {', '.join(OPS)}")
     return _READERS[OPS[op]]
@@ -188,42 +188,42 @@ def _operation(given: Fields) -> Callable[[Fields], Request]:
 
 def _own(uid: int | None, peer: int) -> int:
     if peer != 0 and uid not in (None, peer):
-        raise RequestError(ErrorCode.FORBIDDEN, "a user asks for himself only; leave out uid")
+        raise RequestError(ErrorCode.FORBIDDEN, "a user asks for their own only; leave out uid")
     if peer == 0 and uid is None:
         raise RequestError(ErrorCode.INVALID, "root asks for others; give uid")
     return peer if uid is None else uid
 
 
-def _job_prepare(given: Fields) -> JobPrepare:
-    nodes = given.text("nodes", LINE_MAX)
+def _job_prepare(body: Fields) -> JobPrepare:
+    nodes = body.text("nodes", LINE_MAX)
     request = JobPrepare(
-        _job(given),
-        given.integer("uid", 0, bounds.UID_MAX),
-        given.text("user", bounds.USER_NAME_MAX, bounds.is_user_name),
-        given.text("name", bounds.JOB_NAME_MAX),
+        _job(body),
+        body.integer("uid", 0, bounds.UID_MAX),
+        body.text("user", bounds.USER_NAME_MAX, bounds.is_user_name),
+        body.text("name", bounds.JOB_NAME_MAX),
         unfold(nodes),
-        given.choice("driver", Driver),
-        _reservation(given, "reservation") if given.has("reservation") else "",
-        given.number("timeout_s", PREPARE_TIMEOUT_MAX_S) if given.has("timeout_s") else PREPARE_TIMEOUT_S,
-        given.number("answer_s", PREPARE_TIMEOUT_MAX_S) if given.has("answer_s") else None,
+        body.choice("driver", Driver),
+        _reservation(body, "reservation") if body.has("reservation") else "",
+        body.number("timeout_s", PREPARE_TIMEOUT_MAX_S) if body.has("timeout_s") else PREPARE_TIMEOUT_S,
+        body.number("answer_s", PREPARE_TIMEOUT_MAX_S) if body.has("answer_s") else None,
     )
     if request.driver == Driver.NONE:
         raise BoundError("driver cannot be none; such a job has nothing to prepare")
     return request
 
 
-def _job_services(given: Fields, permit: Permit = lambda job: None) -> JobServices:
-    job = _job(given)
+def _job_services(body: Fields, permit: Permit = lambda job: None) -> JobServices:
+    job = _job(body)
     permit(job)
-    return JobServices(job, service_rows.read(given.take("services", list)))
+    return JobServices(job, service_rows.read(body.take("services", list)))
 
 
-def _trace(given: Fields) -> Trace:
+def _trace(body: Fields) -> Trace:
     return Trace(
-        given.text("source", _POINT_MAX, _is_point),
-        given.text("target", _POINT_MAX, _is_point),
-        given.choice("protocol", TraceProtocol) if given.has("protocol") else TraceProtocol.TCP,
-        given.integer("port", 0, 65535) if given.has("port") else 0,
+        body.text("source", _POINT_MAX, _is_point),
+        body.text("target", _POINT_MAX, _is_point),
+        body.choice("protocol", TraceProtocol) if body.has("protocol") else TraceProtocol.TCP,
+        body.integer("port", 0, 65535) if body.has("port") else 0,
     )
 
 
@@ -231,16 +231,16 @@ def _is_point(text: str) -> bool:
     return text != "" and text.isascii() and text.isprintable() and " " not in text
 
 
-def _job(given: Fields) -> int:
-    return given.integer("job", 1, bounds.JOB_MAX)
+def _job(body: Fields) -> int:
+    return body.integer("job", 1, bounds.JOB_MAX)
 
 
-def _uid(given: Fields) -> int | None:
-    return given.integer("uid", 0, bounds.UID_MAX) if given.has("uid") else None
+def _uid(body: Fields) -> int | None:
+    return body.integer("uid", 0, bounds.UID_MAX) if body.has("uid") else None
 
 
-def _reservation(given: Fields, name: str) -> str:
-    return given.text(name, bounds.RESERVATION_MAX, bounds.is_reservation_name)
+def _reservation(body: Fields, name: str) -> str:
+    return body.text(name, bounds.RESERVATION_MAX, bounds.is_reservation_name)
 
 
 def _line(values: Mapping[str, Any]) -> bytes:
@@ -255,15 +255,15 @@ def _written(value: object) -> str:
 
 _READERS: Mapping[type[Request], Callable[[Fields], Request]] = {
     JobPrepare: _job_prepare,
-    JobGet: lambda given: JobGet(_job(given)),
-    JobRelease: lambda given: JobRelease(_job(given)),
+    JobGet: lambda body: JobGet(_job(body)),
+    JobRelease: lambda body: JobRelease(_job(body)),
     JobServices: _job_services,
-    LeaseTake: lambda given: LeaseTake(_uid(given)),
-    LeaseDrop: lambda given: LeaseDrop(_uid(given)),
-    Reserve: lambda given: Reserve(_reservation(given, "name"), _uid(given)),
-    Unreserve: lambda given: Unreserve(_reservation(given, "name"), _uid(given)),
-    Status: lambda given: Status(),
-    List: lambda given: List(),
+    LeaseTake: lambda body: LeaseTake(_uid(body)),
+    LeaseDrop: lambda body: LeaseDrop(_uid(body)),
+    Reserve: lambda body: Reserve(_reservation(body, "name"), _uid(body)),
+    Unreserve: lambda body: Unreserve(_reservation(body, "name"), _uid(body)),
+    Status: lambda body: Status(),
+    List: lambda body: List(),
     Trace: _trace,
-    NodeForget: lambda given: NodeForget(given.text("node", bounds.NODE_NAME_MAX, bounds.is_node_name)),
+    NodeForget: lambda body: NodeForget(body.text("node", bounds.NODE_NAME_MAX, bounds.is_node_name)),
 }

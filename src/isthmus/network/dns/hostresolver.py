@@ -34,8 +34,8 @@ class HostResolver(StrEnum):
 def upstreams(text: str) -> tuple[Server, ...]:
     """Return the servers of a resolv.conf(5) that are not ours."""
     words = [line.split() for line in text.splitlines()]
-    told = [_server(line[1]) for line in words if len(line) > 1 and line[0] == "nameserver"]
-    return tuple(each for each in told if each is not None and each != HOST_ADDRESS)
+    servers = [_server(line[1]) for line in words if len(line) > 1 and line[0] == "nameserver"]
+    return tuple(each for each in servers if each is not None and each != HOST_ADDRESS)
 
 
 def wanted(text: str, how: HostResolver) -> str:

@@ -48,13 +48,13 @@ class NodeNames:
         self._written: dict[str, str] = {}
         self._stale = True
 
-    def follow(self, wanted: NodePlan, state: State) -> None:
+    def follow(self, desired: NodePlan, state: State) -> None:
         """Bring the files up to date, and remove those of legs and pods that are gone.
 
         Raises:
             OSError: a file cannot be written; the next call tries again.
         """
-        files = self._files(wanted, state)
+        files = self._files(desired, state)
         for name in self._present() - files.keys():
             (self._settings.folder / name).unlink(missing_ok=True)
             self._written.pop(name, None)
@@ -72,22 +72,22 @@ class NodeNames:
         """Name the file that a job's pod here has as /etc/resolv.conf."""
         return self._settings.folder / f"{job}{RESOLV}"
 
-    def _files(self, wanted: NodePlan, state: State) -> Mapping[str, str]:
+    def _files(self, desired: NodePlan, state: State) -> Mapping[str, str]:
         self._zones.follow(state)
         before = hostresolver.follow(self._resolver, self._resolv_conf)
         forwards = self._resolver is not HostResolver.RESOLVED
         settings = replace(self._settings, upstreams=self._settings.upstreams or before, forwards_hosts=forwards)
-        shared = [(pod, job) for pod in wanted.shared.values() if (job := state.jobs.get(pod.job))]
+        shared = [(pod, job) for pod in desired.shared.values() if (job := state.jobs.get(pod.job))]
         bridges = {(pod.driver, pod.gateway) for pod, _ in shared}
         files = {
-            COREFILE: dns.corefile(wanted.legs.values(), settings, bridges),
+            COREFILE: dns.corefile(desired.legs.values(), settings, bridges),
             settings.all_hosts.name: self._zones.all_users(NAMES),
         }
         for driver in sorted({driver for driver, _ in bridges}):
             files[settings.shared_hosts(driver).name] = self._zones.all_users((driver,))
-        for leg in wanted.legs.values():
+        for leg in desired.legs.values():
             files[settings.hosts(leg.uid).name] = self._zones.text(leg.uid)
-        for pod in wanted.pods.values():
+        for pod in desired.pods.values():
             job, user = state.jobs[pod.job], state.users[pod.uid]
             files[self.resolv_conf(pod.job).name] = dns.resolv_conf(job, user.name, pod.gateway, settings)
         for shared_pod, job in shared:

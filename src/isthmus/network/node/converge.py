@@ -46,14 +46,14 @@ _log = logging.getLogger(__name__)
 class Filter(Protocol):
     """The node's packet filter."""
 
-    def follow(self, wanted: NodePlan, state: State) -> None:
+    def follow(self, desired: NodePlan, state: State) -> None:
         """Make the rules' sets as wanted; raises OSError's or its own kind of error."""
 
 
 class Names(Protocol):
     """The node's DNS."""
 
-    def follow(self, wanted: NodePlan, state: State) -> None:
+    def follow(self, desired: NodePlan, state: State) -> None:
         """Write what is told of pods on this node, and tell the server when it must look."""
 
 
@@ -98,7 +98,7 @@ class Converger:
         self._clock = clock
         self._shared = shared
         self._lock = Lock()
-        self._found: NodePlan | None = None
+        self._observed: NodePlan | None = None
         self._looked_s = 0.0
         self._lost: tuple[int, ...] = ()
         self.last = Outcome()
@@ -113,17 +113,17 @@ class Converger:
             attempts = Attempts(NetlinkError, OSError)
             try:
                 state = read()
-                wanted = replace(self._planner.plan(state), shared=self._shared())
+                desired = replace(self._planner.plan(state), shared=self._shared())
             except PlanError as error:
                 _log.error("nothing is changed: %s", error)
                 self.last = Outcome(self.last.plan, {"state": str(error)})
                 return self.last
             lost = self._unconnected()
             # Without its rules nothing new may be reached.
-            if attempts.make("filter", self._filter.follow, wanted, state):
-                self._change(wanted, attempts)
-            attempts.make("names", self._names.follow, wanted, state)
-            self.last = Outcome(wanted, {**lost, **attempts.errors})
+            if attempts.make("filter", self._filter.follow, desired, state):
+                self._change(desired, attempts)
+            attempts.make("names", self._names.follow, desired, state)
+            self.last = Outcome(desired, {**lost, **attempts.errors})
             return self.last
 
     def _unconnected(self) -> dict[str, str]:
@@ -136,13 +136,13 @@ class Converger:
         self._lost = lost
         return {f"{NAMESPACE}{job}": why for job in lost}
 
-    def _change(self, wanted: NodePlan, attempts: Attempts) -> None:
-        found = self._look()
-        for step in difference(found, wanted):
-            attempts.make(subject(step), self._carry_out, step, found)
-        self._found = None if attempts.errors else replace(wanted, broken=frozenset())
+    def _change(self, desired: NodePlan, attempts: Attempts) -> None:
+        observed = self._look()
+        for step in difference(observed, desired):
+            attempts.make(subject(step), self._carry_out, step, observed)
+        self._observed = None if attempts.errors else replace(desired, broken=frozenset())
 
-    def _carry_out(self, step: Step, found: NodePlan) -> None:
+    def _carry_out(self, step: Step, observed: NodePlan) -> None:
         match step:
             case RemoveBroken(name):
                 self._kernel.remove_broken(name)
@@ -153,20 +153,20 @@ class Converger:
             case AddLeg(leg):
                 self._kernel.add_leg(leg)
             case ChangeLeg(leg):
-                self._kernel.change_leg(found.legs[leg.vni], leg)
+                self._kernel.change_leg(observed.legs[leg.vni], leg)
             case AddPod(pod):
                 self._kernel.add_pod(pod)
             case ChangePod(pod, attach=attach):
-                had = found.pods[pod.job]
+                had = observed.pods[pod.job]
                 # A leg made again has the number of the old one, and none of its ports.
                 self._kernel.change_pod(replace(had, vni=0) if attach else had, pod)
 
     def _look(self) -> NodePlan:
         now = self._clock()
-        if self._found is None or now - self._looked_s >= LOOK_S:
-            self._found = self._kernel.observe()
+        if self._observed is None or now - self._looked_s >= LOOK_S:
+            self._observed = self._kernel.observe()
             self._looked_s = now
-        return self._found
+        return self._observed
 
 
 def subject(step: Step) -> str:

@@ -42,13 +42,13 @@ class NodeFilter:
         self._ranges: list[Range] = []
         self._have: rules.Elements | None = None
 
-    def follow(self, wanted: NodePlan, state: State) -> None:
+    def follow(self, desired: NodePlan, state: State) -> None:
         """Make the sets as wanted.
 
         Raises:
             OSError: nft refused; nothing was changed, and the next call writes all of it.
         """
-        want = rules.elements(wanted, state, self._node, self._settings)
+        want = rules.elements(desired, state, self._node, self._settings)
         self._follow_ranges()
         text = rules.change(self._have, want) if self._have is not None else self._whole(want)
         try:

@@ -1,1 +1,1 @@
-"""The Services of a user's cluster as rules within each of his pods."""
+"""The Services of a user's cluster as rules within each of their pods."""

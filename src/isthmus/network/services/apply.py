@@ -1,6 +1,6 @@
 """Puts Services in force in a pod: its user's supervisor names them, the daemon writes the rules.
 
-They stay when the daemon ends, and go with the namespace. At one time one user's request alone is carried out for him:
+They stay when the daemon ends, and go with the namespace. At one time one user's request alone is carried out for them:
 nft takes its while for a long table, and nobody keeps others waiting.
 """
 

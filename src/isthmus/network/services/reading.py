@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import IPv4Address
 from typing import Any
 
-from isthmus.model.services import Answering, Endpoint, Place, Transport
+from isthmus.model.services import Answering, Endpoint, ServicePort, Transport
 
 _Rules = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
-def table(entries: Sequence[Mapping[str, Any]]) -> dict[Place, Answering]:
+def table(entries: Sequence[Mapping[str, Any]]) -> dict[ServicePort, Answering]:
     """Return who answers where; affinity, which chooses among endpoints, is left out.
 
     Args:
@@ -24,15 +24,15 @@ def table(entries: Sequence[Mapping[str, Any]]) -> dict[Place, Answering]:
             rules[rule["chain"]] += rule["expr"]
     maps = [entry["map"] for entry in entries if entry.get("map", {}).get("name") == "services"]
     return {
-        _place(key["concat"]): Answering(tuple(sorted(_endpoints(rules, verdict["goto"]["target"]))))
+        _service_port(key["concat"]): Answering(tuple(sorted(_endpoints(rules, verdict["goto"]["target"]))))
         for each in maps
         for key, verdict in each.get("elem", ())
     }
 
 
-def _place(parts: Sequence[Any]) -> Place:
+def _service_port(parts: Sequence[Any]) -> ServicePort:
     address, transport, port = parts
-    return Place(IPv4Address(address), Transport(transport), int(port))
+    return ServicePort(IPv4Address(address), Transport(transport), int(port))
 
 
 def _endpoints(rules: _Rules, chain: str) -> Iterator[Endpoint]:
@@ -44,10 +44,10 @@ def _endpoints(rules: _Rules, chain: str) -> Iterator[Endpoint]:
                 yield from _endpoints(rules, verdict["goto"]["target"])
 
 
-def _turned(told: Mapping[str, Any]) -> Iterator[Endpoint]:
-    if isinstance(told["addr"], str):
-        yield Endpoint(IPv4Address(told["addr"]), int(told["port"]))
+def _turned(rule: Mapping[str, Any]) -> Iterator[Endpoint]:
+    if isinstance(rule["addr"], str):
+        yield Endpoint(IPv4Address(rule["addr"]), int(rule["port"]))
         return
-    for _, where in told["addr"]["map"]["data"]["set"]:
+    for _, where in rule["addr"]["map"]["data"]["set"]:
         address, port = where["concat"]
         yield Endpoint(IPv4Address(address), int(port))

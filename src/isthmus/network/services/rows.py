@@ -19,7 +19,7 @@ from isthmus.model.services import (
     SERVICES_MAX,
     Answering,
     Endpoint,
-    Place,
+    ServicePort,
     Table,
     Transport,
     total,
@@ -31,43 +31,43 @@ _PARTS = ("address", "protocol", "port", "affinity_s", "endpoints")
 _NO_ENDPOINTS = tuple(map(IPv4Network, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3")))
 
 
-def read(told: Sequence[Any]) -> dict[Place, Answering]:
+def read(rows: Sequence[Any]) -> dict[ServicePort, Answering]:
     """Return the table that rows hold.
 
     Raises:
         FieldError: a row has another form.
         BoundError: a value cannot be, a place comes twice, or there are too many.
     """
-    if len(told) > SERVICES_MAX:
+    if len(rows) > SERVICES_MAX:
         raise BoundError(f"services are more than {SERVICES_MAX}")
-    table: dict[Place, Answering] = {}
-    for row in told:
-        place, answering = _row(row)
-        if place in table:
-            raise BoundError(f"services has {place} twice")
-        table[place] = answering
+    table: dict[ServicePort, Answering] = {}
+    for row in rows:
+        service, answering = _row(row)
+        if service in table:
+            raise BoundError(f"services has {service} twice")
+        table[service] = answering
     if total(table.values()) > ENDPOINTS_MAX:
         raise BoundError(f"services have more than {ENDPOINTS_MAX} endpoints")
     return table
 
 
-def outside(table: Table, services: IPv4Network) -> list[Place]:
+def outside(table: Table, services: IPv4Network) -> list[ServicePort]:
     """Return the places that are no addresses of Services."""
-    return [place for place in table if place.address not in services]
+    return [service for service in table if service.address not in services]
 
 
-def _row(row: object) -> tuple[Place, Answering]:
+def _row(row: object) -> tuple[ServicePort, Answering]:
     if not isinstance(row, list) or len(row) != len(_PARTS):
         raise FieldError(f"services has {shown(row)}, no row of {len(_PARTS)}")
-    given = Fields(dict(zip(_PARTS, row, strict=True)))
-    place = Place(given.address("address"), given.choice("protocol", Transport), _port(given))
-    endpoints = given.take("endpoints", list)
+    fields = Fields(dict(zip(_PARTS, row, strict=True)))
+    service = ServicePort(fields.address("address"), fields.choice("protocol", Transport), _port(fields))
+    endpoints = fields.take("endpoints", list)
     if len(endpoints) > ENDPOINTS_OF_ONE_MAX:
-        raise BoundError(f"services have more than {ENDPOINTS_OF_ONE_MAX} endpoints at {place}")
+        raise BoundError(f"services have more than {ENDPOINTS_OF_ONE_MAX} endpoints at {service}")
     found = tuple(map(_endpoint, endpoints))
     if len(set(found)) != len(found):
-        raise BoundError(f"services have an endpoint twice at {place}")
-    return place, Answering(found, given.integer("affinity_s", 0, AFFINITY_MAX_S))
+        raise BoundError(f"services have an endpoint twice at {service}")
+    return service, Answering(found, fields.integer("affinity_s", 0, AFFINITY_MAX_S))
 
 
 def _endpoint(text: object) -> Endpoint:
@@ -81,5 +81,5 @@ def _endpoint(text: object) -> Endpoint:
     return Endpoint(found, _port(Fields({"port": int(port)})))
 
 
-def _port(given: Fields) -> int:
-    return given.integer("port", 1, PORT_MAX)
+def _port(fields: Fields) -> int:
+    return fields.integer("port", 1, PORT_MAX)

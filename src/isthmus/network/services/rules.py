@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
 
-from isthmus.model.services import Answering, Endpoint, Place, Table, Transport
+from isthmus.model.services import Answering, Endpoint, ServicePort, Table, Transport
 
 TABLE = "isthmus_services"
 FAMILY = "ip"
@@ -38,10 +38,10 @@ def text(table: Table, services: IPv4Network, kept: Kept | None = None) -> str:
     """
     parts: list[str] = []
     elements: list[str] = []
-    for number, place in enumerate(sorted(table)):
-        if table[place].endpoints:
-            parts += _service(f"service{number}", place, table[place], kept or {})
-            elements.append(f"{place.address} . {place.transport} . {place.port} : goto service{number}")
+    for number, service in enumerate(sorted(table)):
+        if table[service].endpoints:
+            parts += _service(f"service{number}", service, table[service], kept or {})
+            elements.append(f"{service.address} . {service.transport} . {service.port} : goto service{number}")
     parts += [_map(elements), *_hooks(services)]
     body = "\n".join(parts)
     return f"{removal()}table {FAMILY} {TABLE} {{\n{body}\n}}\n"
@@ -57,25 +57,25 @@ def has_affinity(table: Table) -> bool:
     return any(answering.affinity_s for answering in table.values())
 
 
-def set_name(place: Place, endpoint: Endpoint) -> str:
+def set_name(service: ServicePort, endpoint: Endpoint) -> str:
     """Return the name of the set that holds an endpoint's clients; the same however else the table changes."""
-    words = (place.address, place.transport, place.port, endpoint.address, endpoint.port)
+    words = (service.address, service.transport, service.port, endpoint.address, endpoint.port)
     return f"clients_{'_'.join(map(str, words))}"
 
 
-def _service(chain: str, place: Place, answering: Answering, kept: Kept) -> Iterator[str]:
+def _service(chain: str, service: ServicePort, answering: Answering, kept: Kept) -> Iterator[str]:
     if answering.affinity_s:
-        yield from _sticky(chain, place, answering, kept)
+        yield from _sticky(chain, service, answering, kept)
     else:
-        yield _block(f"chain {chain}", [_translation(place.transport, answering.endpoints)])
+        yield _block(f"chain {chain}", [_translation(service.transport, answering.endpoints)])
 
 
-def _sticky(chain: str, place: Place, answering: Answering, kept: Kept) -> Iterator[str]:
-    names = [set_name(place, endpoint) for endpoint in answering.endpoints]
+def _sticky(chain: str, service: ServicePort, answering: Answering, kept: Kept) -> Iterator[str]:
+    names = [set_name(service, endpoint) for endpoint in answering.endpoints]
     for number, (name, endpoint) in enumerate(zip(names, answering.endpoints, strict=True)):
         yield _clients(name, answering.affinity_s, kept.get(name, {}))
         note = f"update @{name} {{ ip saddr }}"
-        yield _block(f"chain {chain}_{number}", [note, _translation(place.transport, (endpoint,))])
+        yield _block(f"chain {chain}_{number}", [note, _translation(service.transport, (endpoint,))])
     stay = [f"ip saddr @{name} goto {chain}_{number}" for number, name in enumerate(names)]
     lots = ", ".join(f"{number} : goto {chain}_{number}" for number in range(len(names)))
     yield _block(f"chain {chain}", [*stay, f"numgen random mod {len(names)} vmap {{ {lots} }}"])

@@ -40,7 +40,7 @@ def grow(
         block_prefix: prefix length of the smallest block.
         taken: all blocks of all users.
         missing: how many addresses are wanted.
-        owned: a block is not smaller than this, if there is room: doubling what a user has keeps his blocks few.
+        owned: a block is not smaller than this, if there is room: doubling what a user has keeps their blocks few.
 
     Returns:
         One block, or several smaller ones where the range has no large gap; None when it is used up.

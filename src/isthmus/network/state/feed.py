@@ -23,14 +23,14 @@ class Feed:
     """Iterate over it in one thread, close it from any."""
 
     def __init__(
-        self, etcd: Etcd, keys: Keys, at: Snapshot, load: Callable[[], Snapshot], tell: Callable[[str], None]
+        self, etcd: Etcd, keys: Keys, at: Snapshot, load: Callable[[], Snapshot], log: Callable[[str], None]
     ) -> None:
         """See `Store.feed`."""
         self._etcd = etcd
         self._keys = keys
         self._at = at
         self._load = load
-        self._tell = tell
+        self._log = log
         self.problem = ""
         self._closed = Flag()
         self._news = Condition()
@@ -54,11 +54,11 @@ class Feed:
                     self._advance(snapshots.follow(self._keys, self._at, changes))
                     yield self._at
             except CompactedError as error:
-                self._tell(f"{error}; everything is read again")
-                yield from self._anew()
+                self._log(f"{error}; everything is read again")
+                yield from self._reconnected()
             except StoredError as error:
                 self._held_up(error)
-                yield from self._anew()
+                yield from self._reconnected()
 
     def wait(self, ready: Callable[[Snapshot], bool], timeout_s: float) -> Snapshot | None:
         """Return the first snapshot that is ready; None when there is none in time, or etcd is not listened to."""
@@ -76,12 +76,12 @@ class Feed:
             self._at = at
             self._news.notify_all()
 
-    def _anew(self) -> Iterator[Snapshot]:
+    def _reconnected(self) -> Iterator[Snapshot]:
         while not self._closed.is_set():
             try:
                 self._advance(self._load())
             except UnavailableError as error:
-                self._tell(f"etcd cannot be read: {error}")
+                self._log(f"etcd cannot be read: {error}")
                 self._closed.wait(PAUSE_S)
                 continue
             except StoredError as error:
@@ -96,9 +96,9 @@ class Feed:
 
     def _held_up(self, error: StoredError) -> None:
         if self.problem != str(error):
-            self._tell(f"what this node knows stays as it is: {error}")
+            self._log(f"what this node knows stays as it is: {error}")
         self.problem = str(error)
         self._closed.wait(PAUSE_S)
 
     def _new_watch(self) -> Watch:
-        return self._etcd.watch(self._keys.prefix, self._at.state.revision, self._tell)
+        return self._etcd.watch(self._keys.prefix, self._at.state.revision, self._log)

@@ -1,10 +1,10 @@
 """Who gets which address: worked out from the whole state, without any I/O.
 
-A user has one VNI and some blocks of the pod range; all his addresses come from them. The search goes on after the
+A user has one VNI and some blocks of the pod range; all their addresses come from them. The search goes on after the
 address given last, so a freed one rests while the others have their turn, and stale entries of neighbours die. When
 the blocks are full, one more is taken: a power of two, large enough for what is missing, and at least as large as all
-the user has, so that routes stay few however small his jobs are; where the range has no such gap, smaller ones.
-A user of whom nothing lives gives back all blocks but the first: without a leg no node remembers his addresses.
+the user has, so that routes stay few however small their jobs are; where the range has no such gap, smaller ones.
+A user of whom nothing lives gives back all blocks but the first: without a leg no node remembers their addresses.
 
 In use are the addresses of a user's live jobs, of legs that a job or a lease needs, and of reservations. The state
 must be of ONE revision of etcd. Every transaction that writes a result compares and writes `users/<uid>`, also when
@@ -137,7 +137,7 @@ def take(state: State, ranges: Ranges, request: Request) -> Taken:
 def note(state: State, ranges: Ranges, request: Request) -> Taken:
     """Note a job whose nodes give the addresses. Legs that only its former self needed go.
 
-    The user is noted with a VNI even if he never has a private network: names of pods are made of his.
+    The user is noted with a VNI even if they never have a private network: names of pods are made of the user's.
 
     Raises:
         AllocationError: in one of its kinds.
@@ -191,7 +191,7 @@ def unreserve(user: User, name: str) -> User:
 
 
 def release(state: State, uid: int, ended: Collection[int] = (), dropped: Collection[str] = ()) -> User | None:
-    """Return the user as he is without some jobs and leases: legs that nothing needs are gone, blocks if he is idle.
+    """Return the user without some jobs and leases: legs that nothing needs are gone, blocks of an idle user.
 
     Args:
         state: of one revision.

@@ -2,7 +2,7 @@
 
 A change is worked out from a snapshot and written only if the documents it depends on are still those of the
 snapshot; else somebody was faster, and the change is worked out again from what there is now. What a user has depends
-on his jobs and leases, so whoever writes one of these writes `users/<uid>` too; whoever takes a VNI or a block
+on their jobs and leases, so whoever writes one of these writes `users/<uid>` too; whoever takes a VNI or a block
 rewrites `ranges`. A snapshot may be old: then a race is lost, and nothing wrong is written.
 
 An answer of etcd may be lost after the change was made. Worked out again, the change is then already there: asking
@@ -101,12 +101,12 @@ class Store:
         self._check(at)
         return at
 
-    def feed(self, at: Snapshot, tell: Callable[[str], None] = lambda text: None) -> Feed:
-        """Return what comes after a snapshot; `tell` takes a line whenever etcd has to be connected to again.
+    def feed(self, at: Snapshot, log: Callable[[str], None] = lambda text: None) -> Feed:
+        """Return what comes after a snapshot; `log` takes a line whenever etcd has to be connected to again.
 
         While somebody iterates over it, lost races are known from there too.
         """
-        self._feed = Feed(self._etcd, self._keys, at, self.load, tell)
+        self._feed = Feed(self._etcd, self._keys, at, self.load, log)
         return self._feed
 
     @property
@@ -327,7 +327,7 @@ def _attached(job: Job | None) -> tuple[int, ...]:
 
 
 def _former(at: Snapshot, request: ipam.Request, change: Change[Result]) -> Change[Result]:
-    """Let a former user of the job's id, whose job is replaced, lose the legs he had for it."""
+    """Let a former user of the job's id, whose job is replaced, lose the legs they had for it."""
     job = at.state.jobs.get(request.job)
     if job is None or job.uid == request.uid:
         return change

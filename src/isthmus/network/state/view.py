@@ -45,7 +45,7 @@ class View:
             jobs = snapshot.state.jobs
             released = self._released.items()
             self._released = {job: stay for job, stay in released if job in jobs and _stay(jobs[job]) == stay}
-            self._tell()
+            self._notify()
 
     def release(self, job: int) -> None:
         """Follow a job no longer; until it has other addresses."""
@@ -53,13 +53,13 @@ class View:
             known = self._snapshot.state.jobs.get(job)
             if known is not None:
                 self._released[job] = _stay(known)
-                self._tell()
+                self._notify()
 
     def keep(self, job: int) -> None:
         """Follow a job again that was released here (requeued on the same nodes)."""
         with self._changed:
             if self._released.pop(job, None) is not None:
-                self._tell()
+                self._notify()
 
     def wait(self, ready: Callable[[State], bool], timeout_s: float) -> bool:
         """Wait until the state is so; return False when it is not in time."""
@@ -72,7 +72,7 @@ class View:
             self._changed.wait_for(lambda: self._turn != turn, timeout_s)
             return self._turn
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._turn += 1
         self._changed.notify_all()
 

@@ -1,6 +1,6 @@
 """The two ends of a trace: what a word of the command line means, as far as the asker may know.
 
-A user sees a state that holds his own network alone (`visible`), and everything is found, and traced, in that: what
+A user sees a state that holds their own network alone (`visible`), and everything is found, and traced, in that: what
 is not in it cannot be told. Names are those that DNS tells.
 """
 
@@ -65,7 +65,7 @@ class Finder:
         state: what the asker may see.
         settings: the filter's.
         domain: of pods' names.
-        asker: his uid; None for root.
+        asker: their uid; None for root.
         uid_of: gives a login name's uid; raises KeyError.
         services: the addresses of Services.
     """
@@ -190,7 +190,7 @@ class Finder:
 
 
 def visible(state: State, uid: int | None) -> State:
-    """Return what a user may know: the nodes, and his own network; None sees all."""
+    """Return what a user may know: the nodes, and their own network; None sees all."""
     if uid is None:
         return state
     return replace(

@@ -140,10 +140,10 @@ class Ruleset:
             if not rest.startswith(". "):
                 break
             rest = rest[2:]
-        told = _VALUE.match(rest)
-        if not keys or not told:
+        value = _VALUE.match(rest)
+        if not keys or not value:
             raise RulesetError(f"{line}: the trace of this version cannot read {rest!r}")
-        return rest[told.end() :], self._equal(keys, packet, told["value"], bool(told["wrong"] == "!= "))
+        return rest[value.end() :], self._equal(keys, packet, value["value"], bool(value["wrong"] == "!= "))
 
     def _equal(self, keys: list[str], packet: Packet, text: str, negated: bool) -> bool | None:
         if any(key not in packet for key in keys):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 
 from isthmus.model.network import State
-from isthmus.model.services import Answering, Endpoint, Place, Table, Transport
+from isthmus.model.services import Answering, Endpoint, ServicePort, Table, Transport
 from isthmus.network.node import rules
 from isthmus.network.trace.points import Kind, Point
 from isthmus.network.trace.way import Probe, Step, Verdict, trace
@@ -75,13 +75,13 @@ class ToService:
         return [Step(source.node, _CHECK, Verdict.MISSING, why)]
 
     def _turned(self, source: Point, target: Point, probe: Probe, table: Table) -> list[Step]:
-        here = {place: told for place, told in sorted(table.items()) if place.address == target.address}
+        here = {service: text for service, text in sorted(table.items()) if service.address == target.address}
         found = _meant(here, target.address, probe)
         if found is None:
             return [_refused(source, target, here)]
         if not probe.port:
-            told = "; ".join(f"{place.transport} {place.port} to {_named(here[place])}" for place in here)
-            return [Step(source.node, _CHECK, Verdict.DEPENDS, f"{told}; give --port")]
+            text = "; ".join(f"{service.transport} {service.port} to {_named(here[service])}" for service in here)
+            return [Step(source.node, _CHECK, Verdict.DEPENDS, f"{text}; give --port")]
         first = here[found].endpoints[0]
         step = Step(source.node, _CHECK, Verdict.PASSES, f"{found} is turned to {_named(here[found])}")
         if first.address == source.address:
@@ -92,20 +92,20 @@ class ToService:
         return trace(self.state, self.settings, source, target, probe)
 
 
-def _meant(here: Table, address: IPv4Address, probe: Probe) -> Place | None:
+def _meant(here: Table, address: IPv4Address, probe: Probe) -> ServicePort | None:
     """Return the place that is asked for, any of its protocol for no port; None where nobody answers."""
     if probe.protocol is rules.Protocol.ICMP:
         return None
     transport = Transport(probe.protocol)
     if probe.port:
-        place = Place(address, transport, probe.port)
-        return place if place in here else None
-    return next((place for place in here if place.transport is transport), None)
+        service = ServicePort(address, transport, probe.port)
+        return service if service in here else None
+    return next((service for service in here if service.transport is transport), None)
 
 
 def _refused(source: Point, target: Point, here: Table) -> Step:
-    places = ", ".join(f"{place.transport} {place.port}" for place in here)
-    has = f"the Service at {target.address} has endpoints for {places} alone" if here else ""
+    ports = ", ".join(f"{service.transport} {service.port}" for service in here)
+    has = f"the Service at {target.address} has endpoints for {ports} alone" if here else ""
     why = has or f"no Service with an endpoint is at {target.address}"
     return Step(source.node, _CHECK, Verdict.REFUSED, f"{why}; the pod's own rules refuse all else")
 

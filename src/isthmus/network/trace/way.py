@@ -119,19 +119,19 @@ def verdict(steps: Iterable[Step]) -> Verdict:
     return next((each for each in worst if each in seen), Verdict.PASSES)
 
 
-def failures(node: str, errors: Mapping[str, str], steps: Iterable[Step], *, tell_all: bool) -> list[Step]:
+def failures(node: str, errors: Mapping[str, str], steps: Iterable[Step], *, show_all: bool) -> list[Step]:
     """Return what a node on the way failed to carry out: its rules may not be those of the trace.
 
     Args:
         node: the node that tells; of others it knows nothing.
         errors: subject -> why, of its last pass.
         steps: the way.
-        tell_all: whether the asker may read why, and of everybody's interfaces.
+        show_all: whether the asker may read why, and of everybody's interfaces.
     """
     if not any(step.node == node for step in steps):
         return []
-    told = errors if tell_all else dict.fromkeys(_EVERYBODYS & errors.keys(), "an admin finds why in the daemon's log")
-    return [Step(node, subject, Verdict.DEPENDS, f"not as wanted: {why}") for subject, why in told.items()]
+    seen = errors if show_all else dict.fromkeys(_EVERYBODYS & errors.keys(), "an admin finds why in the daemon's log")
+    return [Step(node, subject, Verdict.DEPENDS, f"not as wanted: {why}") for subject, why in seen.items()]
 
 
 # Subjects of failures that concern all users of a node.
@@ -224,8 +224,8 @@ class _Way:
     def _tunnel(self, leg: Leg, node: str, hop: Point, uid: int | None) -> Iterator[Step]:
         yield from self._is_member(hop.node)
         peer = self.state.nodes[hop.node].address
-        wanted = (Forward(FLOOD, peer), Forward(mac(hop.address), peer))
-        lacking = [each.mac for each in wanted if each not in leg.forwards]
+        desired = (Forward(FLOOD, peer), Forward(mac(hop.address), peer))
+        lacking = [each.mac for each in desired if each not in leg.forwards]
         entry = f"{mac(hop.address)} at {peer} on {leg.vxlan}"
         yield Step(node, "forwarding", *((Verdict.MISSING, f"no {entry}") if lacking else (Verdict.PASSES, entry)))
         outer = Probe(rules.Protocol.UDP, VXLAN_PORT).packet(leg.underlay, peer)
@@ -283,24 +283,24 @@ class _Way:
         return leg.name if leg else UPLINK
 
     def _hook(self, node: str, hook: str, packet: Packet, family: str = "inet", about: str = "") -> Iterator[Step]:
-        wanted = self._plan(node)
-        filtering = Ruleset(self._tables[family], rules.elements(wanted, self.state, node, self.settings))
-        told = False
+        desired = self._plan(node)
+        filtering = Ruleset(self._tables[family], rules.elements(desired, self.state, node, self.settings))
+        seen = False
         for chain in filtering.at(hook):
             *unsure, last = filtering.walk(chain, packet)
             # That a further chain has no rule about a packet is not worth a word.
-            if not (told and last.rule == POLICY and not unsure):
+            if not (seen and last.rule == POLICY and not unsure):
                 yield from _steps(node, unsure, last, about)
-            told = True
+            seen = True
 
 
 def _steps(node: str, unsure: Iterable[Met], last: Met, about: str) -> Iterator[Step]:
     differing = [met for met in unsure if (met.fate is Fate.ACCEPT) != (last.fate is Fate.ACCEPT)]
     for met in differing:
-        yield Step(node, met.chain, Verdict.DEPENDS, _told(met, about))
+        yield Step(node, met.chain, Verdict.DEPENDS, _text(met, about))
     if not differing:
         passes = Verdict.PASSES if last.fate is Fate.ACCEPT else Verdict.REFUSED
-        yield Step(node, last.chain, passes, _told(last, about))
+        yield Step(node, last.chain, passes, _text(last, about))
 
 
 def _sent(interface: str, uid: int | None) -> _Packet:
@@ -308,5 +308,5 @@ def _sent(interface: str, uid: int | None) -> _Packet:
     return {"oifname": interface} if uid is None else {"oifname": interface, "meta skuid": uid}
 
 
-def _told(met: Met, about: str) -> str:
+def _text(met: Met, about: str) -> str:
     return ": ".join(filter(None, (about, met.why, met.rule)))

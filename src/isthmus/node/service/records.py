@@ -96,10 +96,10 @@ class Records:
             JoinError: the file is damaged: nobody is let in, for anybody might take another's name.
         """
         try:
-            told = self._own()
-            every = {name: Joined(**each) for name, each in told["names"].items()}
+            document = self._own()
+            every = {name: Joined(**each) for name, each in document["names"].items()}
             names = {name: each for name, each in every.items() if each.time > self._left_at(name)}
-            used = {name: frozenset((str(a), str(b)) for a, b in each) for name, each in told["used"].items()}
+            used = {name: frozenset((str(a), str(b)) for a, b in each) for name, each in document["used"].items()}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise JoinError(
                 f"{self._path()} cannot be read ({error}); remove it, and nodes join by new tokens"
@@ -108,12 +108,12 @@ class Records:
 
     def keep_joined(self, joined: Mapping[str, Joined], used: Mapping[str, frozenset[tuple[str, str]]]) -> None:
         """Write down who has joined, before anything is given out."""
-        told = {
+        document = {
             "schema": 1,
             "names": {name: asdict(each) for name, each in joined.items()},
             "used": {name: sorted(each) for name, each in used.items()},
         }
-        durable.write(self._path(), json.dumps(told), mode=0o600)
+        durable.write(self._path(), json.dumps(document), mode=0o600)
 
     def forget(self, name: str) -> None:
         """Let another machine join under a name whose node has left."""

@@ -32,7 +32,7 @@ def tools(monkeypatch):
 @pytest.fixture
 def place(tmp_path):
     (tmp_path / "scratch").mkdir()
-    return pull.Place(tmp_path / ".isthmus/images", tmp_path / "scratch", None, "amd64")
+    return pull.Workspace(tmp_path / ".isthmus/images", tmp_path / "scratch", None, "amd64")
 
 
 def pulled(place, image=IMAGE, tell=lambda _: None):
@@ -128,7 +128,7 @@ def test_unusual_compression_is_left_to_mksquashfs(tools, place, monkeypatch):
 
 def test_scratch_with_a_colon_is_left_to_mksquashfs(tools, place, tmp_path):
     (tmp_path / "a:b").mkdir()
-    odd = pull.Place(place.cache, tmp_path / "a:b", None, "amd64")
+    odd = pull.Workspace(place.cache, tmp_path / "a:b", None, "amd64")
     assert pulled(odd).path.read_text() == "whole"
 
 

@@ -65,7 +65,7 @@ def _ranges(site: Site) -> Iterator[str]:
     for each in ranges:
         if each.count < 1 or each.start < FIRST_ID or each.end > END_ID:
             yield site.problem(
-                f"{each.told} is not within {FIRST_ID} and {END_ID - 1}",
+                f"{each.text} is not within {FIRST_ID} and {END_ID - 1}",
                 "choose start and count between them; lower ids belong to users",
                 "start",
                 "apptainer_subids",
@@ -73,7 +73,7 @@ def _ranges(site: Site) -> Iterator[str]:
             )
     for one, other in overlaps(ranges):
         yield site.problem(
-            f"{one.told} and {other.told} overlap",
+            f"{one.text} and {other.text} overlap",
             "give each user ids of their own",
             "start",
             "apptainer_subids",

@@ -28,9 +28,9 @@ def flannel_problems(site: Site) -> Iterator[str]:
     present = drivers(site)
     if Driver.PRIVATE not in present:
         yield site.problem(f"{DRIVERS} lacks {Driver.PRIVATE}", f"add it; {DEFAULT}: none gives it to nobody", DRIVERS)
-    told = site.shared(DEFAULT)
-    if told is not None and told not in ("none", *present):
-        yield site.problem_of(unknown(f"driver in {DEFAULT}", str(told), ["none", *present]), DEFAULT)
+    declared = site.shared(DEFAULT)
+    if declared is not None and declared not in ("none", *present):
+        yield site.problem_of(unknown(f"driver in {DEFAULT}", str(declared), ["none", *present]), DEFAULT)
     if Driver.FLANNEL in present:
         yield from _ranges(site)
         yield from _user(site)
@@ -38,19 +38,19 @@ def flannel_problems(site: Site) -> Iterator[str]:
 
 def drivers(site: Site) -> list[str]:
     """Return the networks that jobs may have."""
-    return [str(driver) for driver in _told(site, DRIVERS)]
+    return [str(driver) for driver in _declared(site, DRIVERS)]
 
 
-def _told(site: Site, variable: str) -> Any:
+def _declared(site: Site, variable: str) -> Any:
     value = site.shared(variable)
     return _DEFAULTS[variable] if value is None else value
 
 
 def _ranges(site: Site) -> Iterator[str]:
-    told = _told(site, RANGE)
-    pods = _network(told)
+    declared = _declared(site, RANGE)
+    pods = _network(declared)
     if pods is None:
-        yield site.problem(f"{RANGE} {told} is no IPv4 network", "write it as 10.128.0.0/12", RANGE)
+        yield site.problem(f"{RANGE} {declared} is no IPv4 network", "write it as 10.128.0.0/12", RANGE)
         return
     for what, other in _others(site):
         if other.overlaps(pods):
@@ -62,7 +62,7 @@ def _ranges(site: Site) -> Iterator[str]:
 
 def _others(site: Site) -> Iterable[tuple[str, IPv4Network]]:
     """Return what is known to be elsewhere, with a name for each."""
-    named = [("network_pod_range", _told(site, "network_pod_range"))]
+    named = [("network_pod_range", _declared(site, "network_pod_range"))]
     named += [(host, site.read(host, "base_address")) for host in site.hosts]
     named += [("a server of network_dns_upstreams", each) for each in site.shared("network_dns_upstreams") or ()]
     lists = site.shared("apptainer_networks")
@@ -70,7 +70,7 @@ def _others(site: Site) -> Iterable[tuple[str, IPv4Network]]:
         items = [item for item in plugins if isinstance(item, Mapping)] if isinstance(plugins, list) else []
         ipams = [item["ipam"] for item in items if isinstance(item.get("ipam"), Mapping)]
         named += [(f"network {name} of apptainer_networks", ipam.get("subnet")) for ipam in ipams]
-    return [(f"{name} ({told})", network) for name, told in named if (network := _network(told))]
+    return [(f"{name} ({declared})", network) for name, declared in named if (network := _network(declared))]
 
 
 def _user(site: Site) -> Iterator[str]:
@@ -84,7 +84,7 @@ def _user(site: Site) -> Iterator[str]:
 
 
 def _subnets(site: Site, pods: IPv4Network) -> Iterator[str]:
-    prefix = _told(site, PREFIX)
+    prefix = _declared(site, PREFIX)
     first = pods.prefixlen + _SUBNETS_MIN_BITS
     if not isinstance(prefix, int) or not first <= prefix <= _PREFIX_MAX:
         yield site.problem(
@@ -104,9 +104,9 @@ def _subnets(site: Site, pods: IPv4Network) -> Iterator[str]:
         )
 
 
-def _network(told: object) -> IPv4Network | None:
+def _network(declared: object) -> IPv4Network | None:
     """Read a network, or an address as one of its own."""
     try:
-        return IPv4Network(str(told))
+        return IPv4Network(str(declared))
     except ValueError:
         return None

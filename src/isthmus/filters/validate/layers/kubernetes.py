@@ -52,25 +52,25 @@ def kubernetes_problems(site: Site) -> Iterator[str]:
 
 def _ports(site: Site) -> Iterator[str]:
     """An unprivileged user listens there; 0 is no port for figures."""
-    told = {name: site.shared(name) for name in (*PORTS, JOIN_PORT)}
+    declared = {name: site.shared(name) for name in (*PORTS, JOIN_PORT)}
     for name in PORTS:
-        port = told[name]
+        port = declared[name]
         if not isinstance(port, int) or (name == PORTS[1] and port == 0):
             continue
         if not 1024 <= port <= 65535:
             yield site.problem(f"{name} is {port}", "use a port from 1024 to 65535", name)
-        if others := [other for other, value in told.items() if other != name and value == port]:
+        if others := [other for other, value in declared.items() if other != name and value == port]:
             yield site.problem(f"{name} is {port}, as {others[0]} is", "use another port", name)
 
 
 def _range(site: Site) -> Iterator[str]:
-    told = site.shared(RANGE)
-    if told is None:
+    declared = site.shared(RANGE)
+    if declared is None:
         return
-    services = _network(told)
+    services = _network(declared)
     if services is None or not PREFIX_MIN <= services.prefixlen <= PREFIX_MAX:
         remedy = f"write it as 10.96.0.0/16, with a prefix from {PREFIX_MIN} to {PREFIX_MAX}"
-        yield site.problem(f"{RANGE} {told} is no range for Services", remedy, RANGE)
+        yield site.problem(f"{RANGE} {declared} is no range for Services", remedy, RANGE)
         return
     has_flannel = "flannel" in (site.shared("network_drivers") or ())
     usual = site.role_specs["network"]["argument_specs"]["main"]["options"]
@@ -96,14 +96,14 @@ def _partition(site: Site) -> Iterator[str]:
 
 
 def _data_dir(site: Site) -> Iterator[str]:
-    told = site.shared(DATA_DIR)
-    if told is None:
+    declared = site.shared(DATA_DIR)
+    if declared is None:
         return
-    folder = PurePosixPath(str(told))
+    folder = PurePosixPath(str(declared))
     if not folder.is_absolute() or ".." in folder.parts:
-        yield site.problem(f"{DATA_DIR} {told} is no whole path", "write it as /var/tmp", DATA_DIR)
+        yield site.problem(f"{DATA_DIR} {declared} is no whole path", "write it as /var/tmp", DATA_DIR)
     elif folder.is_relative_to(_HOMES):
-        yield site.problem(f"{DATA_DIR} {told} is on the homes", "name a folder of each node's own disk", DATA_DIR)
+        yield site.problem(f"{DATA_DIR} {declared} is on the homes", "name a folder of each node's own disk", DATA_DIR)
 
 
 def _time(site: Site, partition: Mapping[str, Any]) -> Iterator[str]:
@@ -121,15 +121,15 @@ def _time(site: Site, partition: Mapping[str, Any]) -> Iterator[str]:
         yield site.problem(what, f"lower it, or choose another {PARTITION}", TIME)
 
 
-def _network(told: object) -> IPv4Network | None:
+def _network(declared: object) -> IPv4Network | None:
     try:
-        return IPv4Network(str(told))
+        return IPv4Network(str(declared))
     except (AddressValueError, NetmaskValueError, ValueError):
         return None
 
 
-def _address(told: object) -> IPv4Address | None:
+def _address(declared: object) -> IPv4Address | None:
     try:
-        return IPv4Address(str(told))
+        return IPv4Address(str(declared))
     except (AddressValueError, ValueError):
         return None

@@ -34,12 +34,12 @@ def network_problems(site: Site) -> Iterator[str]:
 
 
 def _ranges(site: Site) -> Iterator[str]:
-    told = site.shared(RANGE)
-    pods = _network(told)
-    if told is None:
+    declared = site.shared(RANGE)
+    pods = _network(declared)
+    if declared is None:
         return
     if pods is None:
-        yield site.problem(f"{RANGE} {told} is no IPv4 network", "write it as 10.64.0.0/11", RANGE)
+        yield site.problem(f"{RANGE} {declared} is no IPv4 network", "write it as 10.64.0.0/11", RANGE)
         return
     yield from _hosts_within(site, pods)
     yield from _blocks(site, pods)
@@ -151,10 +151,12 @@ def _egress(site: Site) -> Iterator[str]:
 
 
 def _addresses(site: Site) -> Iterator[str]:
-    for told in site.shared("network_dns_upstreams") or ():
-        if _address(told) is None:
+    for declared in site.shared("network_dns_upstreams") or ():
+        if _address(declared) is None:
             yield site.problem(
-                f"network_dns_upstreams: {told} is no IPv4 address", "give servers by address", "network_dns_upstreams"
+                f"network_dns_upstreams: {declared} is no IPv4 address",
+                "give servers by address",
+                "network_dns_upstreams",
             )
 
 
@@ -168,15 +170,15 @@ def _named(site: Site, variable: str, kind: str, name: str, known: Iterable[str]
         yield site.problem_of(error, variable)
 
 
-def _network(told: object) -> IPv4Network | None:
+def _network(declared: object) -> IPv4Network | None:
     try:
-        return IPv4Network(str(told))
+        return IPv4Network(str(declared))
     except ValueError:
         return None
 
 
-def _address(told: object) -> IPv4Address | None:
+def _address(declared: object) -> IPv4Address | None:
     try:
-        return IPv4Address(str(told))
+        return IPv4Address(str(declared))
     except AddressValueError:
         return None

@@ -90,12 +90,12 @@ def _ports(site: Site) -> Iterator[str]:
     for rule in site.shared_list("network_egress"):
         given += [("network_egress", port) for port in rule.get("ports") or ()]
     given += [(name, site.shared(name)) for name in _RANGES if site.shared(name)]
-    for variable, told in given:
-        found = _PORTS.fullmatch(str(told))
+    for variable, declared in given:
+        found = _PORTS.fullmatch(str(declared))
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
         if not 1 <= first <= last <= 65535 or (found and found[2] and variable not in _RANGES):
             form = _RANGES.get(variable, "one from 1 to 65535")
-            yield site.problem(f"{variable} has port {told}", f"write {form}", variable)
+            yield site.problem(f"{variable} has port {declared}", f"write {form}", variable)
 
 
 def _forbidden(site: Site) -> Iterator[str]:
@@ -113,30 +113,30 @@ def _forbidden(site: Site) -> Iterator[str]:
 
 def _bounds(site: Site) -> Iterator[str]:
     for variable, least in {**_BOUNDS, "network_conntrack_established_s": _ESTABLISHED_MIN_S}.items():
-        told = site.shared(variable)
-        if told is not None and not least <= int(told) < 2**31:
-            yield site.problem(f"{variable} is {told}", f"write {least} or more", variable)
+        declared = site.shared(variable)
+        if declared is not None and not least <= int(declared) < 2**31:
+            yield site.problem(f"{variable} is {declared}", f"write {least} or more", variable)
 
 
 def _domains(site: Site) -> Iterator[str]:
     given = [("network_domain", site.shared("network_domain"))]
     given += [("network_search_domains", each) for each in site.shared("network_search_domains") or ()]
-    for variable, told in given:
-        if told is not None and not _DOMAIN.fullmatch(str(told)):
+    for variable, declared in given:
+        if declared is not None and not _DOMAIN.fullmatch(str(declared)):
             yield site.problem(
-                f"{variable}: {told!r} is no domain", "write labels of a-z, 0-9 and '-', joined by dots", variable
+                f"{variable}: {declared!r} is no domain", "write labels of a-z, 0-9 and '-', joined by dots", variable
             )
 
 
 def _times(site: Site) -> Iterator[str]:
     for variable, last in (("network_start_timeout_s", _START_MAX_S), ("network_lease_idle_s", 10**9)):
-        told = site.shared(variable)
-        if told is not None and not 1 <= int(told) <= last:
-            yield site.problem(f"{variable} is {told}", f"write seconds from 1 to {last}", variable)
+        declared = site.shared(variable)
+        if declared is not None and not 1 <= int(declared) <= last:
+            yield site.problem(f"{variable} is {declared}", f"write seconds from 1 to {last}", variable)
 
 
-def _network(told: object) -> IPv4Network | None:
+def _network(declared: object) -> IPv4Network | None:
     try:
-        return IPv4Network(str(told))
+        return IPv4Network(str(declared))
     except ValueError:
         return None

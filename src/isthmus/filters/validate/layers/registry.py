@@ -52,8 +52,8 @@ def _images(site: Site) -> Iterator[str]:
 
 def _users(site: Site) -> Iterator[str]:
     for name in registry_taken(_names(site)):
-        problem = f"user {name!r} would have the site's own images in the registry for his"
-        yield site.problem(problem, "give him another name, or leave him out of registry_users", "name", value=name)
+        problem = f"user {name!r} would have the site's own images in the registry for theirs"
+        yield site.problem(problem, "give them another name, or leave them out of registry_users", "name", value=name)
 
 
 def _sizes(site: Site) -> Iterator[str]:

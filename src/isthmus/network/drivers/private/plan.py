@@ -1,13 +1,13 @@
 """What one node's kernel should hold of private networks: a function of etcd's state and the node's name.
 
-A user has a leg here while a pod of his is here or he holds a lease here; a node with neither wants nothing at all.
+A user has a leg here while a pod of theirs is here or they hold a lease here; a node with neither wants nothing at all.
 The leg's VXLAN device knows the way to each of the user's pods and legs on other nodes, and floods to the nodes that
 have one. Nothing else goes out: an address that nobody has is nobody's packet.
 
 Pods live while etcd says so. A state that does not fit this node is therefore refused and never read as "nothing is
 wanted", which would cut off live jobs: the daemon then leaves the kernel as it is and says why.
 
-A user with 4,000 nodes has 12,000 forwarding entries on each, and his next small job changes a few of them, so a
+A user with 4,000 nodes has 12,000 forwarding entries on each, and their next small job changes a few of them, so a
 Planner keeps what it worked out for each job and leg and only does what is new. Its memory makes it faster, never
 different: `desired` is the same without one.
 """

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from isthmus.clients.process import StalledError, never
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Workspace:
     """Where a pull works.
 
     Attributes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from threading import Condition
 
 
-class Underway:
+class InProgress:
     """May be used by several threads."""
 
     def __init__(self) -> None:
