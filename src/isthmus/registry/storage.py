@@ -9,7 +9,7 @@
     blobs/ALGORITHM/HH/HEX/data                                 a blob, once for all
 
 A folder that has not changed is not read again: so after the first time a user's usage costs as many questions to the
-kernel as there are repositories, tags and uploads, not blobs. What a name stood for counts until the registry is cleaned,
+kernel as there are repositories, tags and uploads, not blobs. What a name stood for counts until the cleaning,
 for a link that went leaves its folder behind.
 """
 
