@@ -22,8 +22,8 @@ class ActionModule(ActionBase):
         """Ask the host once, then bring what it lacks."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         copies = [OWNED | copy for copy in self._task.args["files"]]
-        told = self._low_level_execute_command(question(copies))["stdout"] if copies else ""
-        lacking = outdated(copies, told)
+        output = self._low_level_execute_command(question(copies))["stdout"] if copies else ""
+        lacking = outdated(copies, output)
         problem = self._bring(lacking) if lacking and not self._task.check_mode else ""
         if problem:
             return result | {"failed": True, "msg": problem}

@@ -17,8 +17,8 @@ class ActionModule(ActionBase):
         """Ask dpkg, then perhaps apt."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         names = self._task.args["name"]
-        told = self._low_level_execute_command(question(names))["stdout"]
-        if not lacking(names, told):
+        output = self._low_level_execute_command(question(names))["stdout"]
+        if not lacking(names, output):
             return result | {"changed": False}
         arguments = self._task.args
         return result | self._execute_module("ansible.builtin.apt", module_args=arguments, task_vars=task_vars)

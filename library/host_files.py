@@ -67,8 +67,8 @@ def is_right(path: Path, state: str, wanted: dict[str, Any]) -> bool:
 def attributes(module: AnsibleModule, path: Path | str, wanted: dict[str, Any], changed: bool) -> bool:
     """Give a file or folder its owner and mode; return whether it has changed by now."""
     owned = {key: wanted[key] or None for key in ("owner", "group")}
-    told = wanted | owned | {"path": str(path), "mode": wanted["mode"] or MODES[wanted["state"]]}
-    return module.set_fs_attributes_if_different(module.load_file_common_arguments(told), changed)
+    output = wanted | owned | {"path": str(path), "mode": wanted["mode"] or MODES[wanted["state"]]}
+    return module.set_fs_attributes_if_different(module.load_file_common_arguments(output), changed)
 
 
 def write(module: AnsibleModule, path: Path, wanted: dict[str, Any]) -> None:

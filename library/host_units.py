@@ -109,14 +109,14 @@ def plan(wanted: dict[str, Any], unit: Unit, record: Record, files: Files, reloa
 
 def parse(shown: str, began: Callable[[int], float]) -> Unit:
     """Read what `systemctl show` prints of a unit; `began` turns microseconds since boot into a time."""
-    told = dict(line.partition("=")[::2] for line in shown.splitlines())
+    output = dict(line.partition("=")[::2] for line in shown.splitlines())
     return Unit(
-        told["LoadState"],
-        told["UnitFileState"] in ENABLED,
-        told["ActiveState"] in RUNS,
-        told["NeedDaemonReload"] == "yes",
-        told["InvocationID"],
-        began(int(told.get("ExecMainStartTimestampMonotonic") or 0)),
+        output["LoadState"],
+        output["UnitFileState"] in ENABLED,
+        output["ActiveState"] in RUNS,
+        output["NeedDaemonReload"] == "yes",
+        output["InvocationID"],
+        began(int(output.get("ExecMainStartTimestampMonotonic") or 0)),
     )
 
 

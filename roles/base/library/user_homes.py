@@ -268,8 +268,8 @@ def make_home(account: pwd.struct_passwd) -> None:
     except OSError as error:
         raise UnusableError(f"not there, and {above} cannot be opened ({error.strerror}); {remedy}") from error
     try:
-        told = os.fstat(parent)
-        if told.st_uid != 0 or told.st_mode & 0o022:
+        output = os.fstat(parent)
+        if output.st_uid != 0 or output.st_mode & 0o022:
             raise UnusableError(f"not there, and {above} is not root's alone to write; {remedy}")
         os.mkdir(name, 0o700, dir_fd=parent)
         os.chown(name, account.pw_uid, account.pw_gid, dir_fd=parent, follow_symlinks=False)
@@ -303,10 +303,10 @@ def as_user(account: pwd.struct_passwd, work: Callable[[], dict[str, Any]]) -> d
     if pid == 0:
         try:
             become(account)
-            told = work()
+            output = work()
         except Exception as error:  # whatever it is, the parent must hear of it
-            told = {"changed": False, "problems": [f"{account.pw_dir} could not be served: {error!r}; report this"]}
-        os.write(writes, json.dumps(told).encode())
+            output = {"changed": False, "problems": [f"{account.pw_dir} could not be served: {error!r}; report this"]}
+        os.write(writes, json.dumps(output).encode())
         os._exit(0)
     os.close(writes)
     try:
@@ -338,8 +338,8 @@ def bring(user: dict[str, Any], account: pwd.struct_passwd, *, dry: bool) -> tup
             serve(account.pw_dir, user, served, is_new=is_new)
             return {"changed": served.changed, "problems": served.problems}
 
-        told = as_user(account, work)
-        return bool(told["changed"]), [str(problem) for problem in told["problems"]]
+        output = as_user(account, work)
+        return bool(output["changed"]), [str(problem) for problem in output["problems"]]
     return False, served.problems
 
 

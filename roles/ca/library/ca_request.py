@@ -140,8 +140,8 @@ def main() -> None:
                 keep(path, content, asked["owner"], asked["group"])
         for each, owner, group, mode in ((path.parent, "root", "root", "0755"), (path, *owned, "0600")):
             if each.exists():
-                told = {"path": str(each), "owner": owner, "group": group, "mode": mode}
-                changed = module.set_fs_attributes_if_different(module.load_file_common_arguments(told), changed)
+                output = {"path": str(each), "owner": owner, "group": group, "mode": mode}
+                changed = module.set_fs_attributes_if_different(module.load_file_common_arguments(output), changed)
     except (OSError, LookupError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=changed, csr=request(key, asked), **before)

@@ -13,8 +13,8 @@ ASKED = {
 def main() -> None:
     """Ask."""
     module = AnsibleModule({}, supports_check_mode=True)
-    told = {name: str(module.run_command(argv, check_rc=True)[1]) for name, argv in ASKED.items()}
-    module.exit_json(changed=False, **told)
+    output = {name: str(module.run_command(argv, check_rc=True)[1]) for name, argv in ASKED.items()}
+    module.exit_json(changed=False, **output)
 
 
 if __name__ == "__main__":

@@ -87,12 +87,12 @@ class Asker:
 
     def addresses(self, server: str) -> str:
         """What getent tells of a name; one that cannot be resolved ends the task."""
-        told = self.answer("getent", "ahosts", server) if server else ""
-        if server and not told:
+        output = self.answer("getent", "ahosts", server) if server else ""
+        if server and not output:
             self.module.fail_json(
                 msg=f"{server} cannot be resolved here; correct base_home_nfs_source, or the host's DNS"
             )
-        return told
+        return output
 
     def state(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """All of it, by name."""

@@ -36,9 +36,9 @@ def is_whole(mode: int, comment: str, public: str, derived: str) -> bool:
         derived: what `ssh-keygen -y` makes of the private key.
     """
     kind, _, rest = public.strip().partition(" ")
-    blob, _, told = rest.partition(" ")
+    blob, _, output = rest.partition(" ")
     return (
-        mode & 0o777 == KEY_MODE and kind == "ssh-ed25519" and told == comment and derived.split()[:2] == [kind, blob]
+        mode & 0o777 == KEY_MODE and kind == "ssh-ed25519" and output == comment and derived.split()[:2] == [kind, blob]
     )
 
 

@@ -68,47 +68,47 @@ def read(environment: Mapping[str, str], path: Path = FILE) -> Told:
         SettingsError: something is missing, or not of its kind.
     """
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        if told.get("schema") != SCHEMA:
-            raise SettingsError(f"{path}: schema {told.get('schema')}, this version reads {SCHEMA}; {_REMEDY}")
-        return _told(environment, told)
+        raw = json.loads(path.read_text(encoding="utf-8"))
+        if raw.get("schema") != SCHEMA:
+            raise SettingsError(f"{path}: schema {raw.get('schema')}, this version reads {SCHEMA}; {_REMEDY}")
+        return _settings(environment, raw)
     except KeyError as error:
         raise SettingsError(f"{error} is not set; start the kubelet by `isthmus up`") from error
     except (OSError, ValueError, TypeError) as error:
         raise SettingsError(f"{path}: {error}; {_REMEDY}") from error
 
 
-def _told(environment: Mapping[str, str], told: Mapping[str, Any]) -> Told:
+def _settings(environment: Mapping[str, str], raw: Mapping[str, Any]) -> Told:
     cluster = Path(environment["ISTHMUS_CLUSTER_DIR"])
     address = environment["ISTHMUS_ADDRESS"]
-    driver = Driver(told.get("driver", Driver.NONE))
-    own = dict(told.get("pods") or {})
+    driver = Driver(raw.get("driver", Driver.NONE))
+    own = dict(raw.get("pods") or {})
     if unknown := own.keys() - _OWN:
         raise ValueError(f"pods: unknown {', '.join(sorted(unknown))}")
-    command = told.get("kubelet") or ()
+    command = raw.get("kubelet") or ()
     pods = Settings(
         node=environment["ISTHMUS_NODE_NAME"],
         home=str(cluster.parent.parent),
         pods=str(cluster.parent / "pods"),
         driver=driver,
-        domain=told.get("domain", "cluster.local"),
+        domain=raw.get("domain", "cluster.local"),
         # The cluster's DNS runs beside the kubelet; without a pod network pods ask as their nodes do.
         dns="" if driver == Driver.NONE else address,
         **({"python": command[0]} if command else {}),
         **own,
     )
-    versions = told.get("versions") or {}
-    source = told.get("jobs") or {}
+    versions = raw.get("versions") or {}
+    source = raw.get("jobs") or {}
     return Told(
         cluster=cluster,
         address=address,
         port=int(environment.get("ISTHMUS_KUBELET_PORT", "10250")),
         channel_port=int(environment.get("ISTHMUS_CHANNEL_PORT", "10260")),
-        slurm_prefix=Path(told.get("slurm_prefix", "/usr")),
+        slurm_prefix=Path(raw.get("slurm_prefix", "/usr")),
         version=str(versions.get("kube-apiserver", _VERSION)).removeprefix("v"),
-        volumes=Path(told.get("local_volumes", "/var/tmp")),  # noqa: S108
+        volumes=Path(raw.get("local_volumes", "/var/tmp")),  # noqa: S108
         pods=pods,
-        image_days=int(told.get("image_days", 30)),
-        image_gib=int(told.get("image_gib", 0)),
+        image_days=int(raw.get("image_days", 30)),
+        image_gib=int(raw.get("image_gib", 0)),
         source=Source(str(source["address"]), int(source["port"])) if source else None,
     )

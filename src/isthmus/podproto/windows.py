@@ -1,8 +1,8 @@
 """Flow control of the streams that share a connection: each has a window in each direction, as in HTTP/2 and SSH.
 
 Who receives has granted a number of bytes and grants more, by a message {type: window, stream, bytes}, as its reader
-takes them; who sends waits when a stream has none left. A reader who takes nothing so stops his own stream and nothing
-else: reports, probes' results and other streams never wait for him, and neither side keeps more of a stream than its
+takes them; who sends waits when a stream has none left. A reader who takes nothing so stops its own stream and nothing
+else: reports, probes' results and other streams never wait for it, and neither side keeps more of a stream than its
 window (RFC 9113, 5.2; RFC 4254, 5.2).
 """
 

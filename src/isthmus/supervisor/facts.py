@@ -37,7 +37,7 @@ class Facts(NamedTuple):
             host = socket.gethostbyname(node)
         return cls(os.environ.get("SLURM_JOB_ID", ""), node, address, address if host.startswith("127.") else host)
 
-    def told(self, uid: str) -> dict[str, Any]:
+    def of_pod(self, uid: str) -> dict[str, Any]:
         """Return them as hello and report have them."""
         return {
             "uid": uid,

@@ -56,7 +56,7 @@ class Supervisor:
         self._facts = facts
         # What waits for a sync, for room in a log, and for what is read, do not wait for one another.
         self._reports, self._logs, self._reads = Home("reports"), Home("logs"), Home("reads")
-        self._report = Report(folder / names.REPORT, facts.told(folder.name), self._reports.run)
+        self._report = Report(folder / names.REPORT, facts.of_pod(folder.name), self._reports.run)
         self._channel = Channel(folder, self, self._reads.call)
         self._report.changed = self._channel.report_changed
         self._pod = PodRunner(spaces, Processes(), self._report, facts.variables(), folder, self._logs.run)
@@ -89,12 +89,12 @@ class Supervisor:
 
     def hello(self) -> Message:
         """Say who this is."""
-        told = self._facts.told(self._uid)
+        of_pod = self._facts.of_pod(self._uid)
         return {
             "type": "hello",
             **versions.said(),
             "features": [WINDOWS],
-            **told,
+            **of_pod,
             "has_plan": self._running is not None,
         }
 
@@ -147,11 +147,11 @@ class Supervisor:
             why = f"no kubelet said within {PLAN_S / 60:.0f} minutes what to run; `isthmus up` starts one"
             self._report.refuse(Reason.NO_PLAN, why)
 
-    def _begin(self, told: Any) -> None:
+    def _begin(self, document: Any) -> None:
         if self._running is not None or self._outcome.done():
             return
         try:
-            plan = plans.read(told)
+            plan = plans.read(document)
             registry.check(plan.volumes)
         except PlanError as error:
             self._outcome.set_result(1)

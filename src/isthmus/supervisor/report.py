@@ -74,7 +74,7 @@ class Report:
         self._error = ""
         self._failures_written: dict[tuple[str, str], float] = {}
         self.changed: Callable[[], None] = lambda: None
-        self._told: dict[str, Any] = {
+        self._document: dict[str, Any] = {
             "schema": SCHEMA,
             **facts,
             "sequence": 0,
@@ -88,11 +88,11 @@ class Report:
     @property
     def content(self) -> dict[str, Any]:
         """A copy."""
-        return copy.deepcopy(self._told)
+        return copy.deepcopy(self._document)
 
     def expect(self, name: str, image_id: str, reason: str, image_name: str | None = None) -> None:
         """Name a container that has yet to start."""
-        self._told["containers"][name] = {
+        self._document["containers"][name] = {
             "state": "waiting",
             **_NO_EXIT,
             "reason": reason,
@@ -108,32 +108,32 @@ class Report:
 
     def pod(self, phase: str) -> None:
         """Set the pod's phase: starting, running, stopping or ended."""
-        self._told["phase"] = phase
+        self._document["phase"] = phase
         self.write()
 
     def refuse(self, reason: str, message: str) -> None:
         """Say why the pod cannot run."""
-        self._told["error"] = {"reason": reason, "message": message}
+        self._document["error"] = {"reason": reason, "message": message}
         self.pod("ended")
 
     def services_error(self, why: str) -> None:
         """Say why the pod's Services are not as they should be; nothing when they are. The pod goes on."""
-        if self._told["services_error"] != why:
-            self._told["services_error"] = why
+        if self._document["services_error"] != why:
+            self._document["services_error"] = why
             self.write()
 
     def waiting(self, name: str, reason: str, message: str = "") -> None:
         """A container is about to start, or waits to start again; how it ended before becomes its past."""
-        told = self._told["containers"][name]
-        past = {key: told[key] for key in _KEPT} if told["state"] == "terminated" else told["last"]
-        told.update(_NO_EXIT, state="waiting", reason=reason, message=message, last=past, is_started=False, ready=False)
-        told["killing"] = ""
+        row = self._document["containers"][name]
+        past = {key: row[key] for key in _KEPT} if row["state"] == "terminated" else row["last"]
+        row.update(_NO_EXIT, state="waiting", reason=reason, message=message, last=past, is_started=False, ready=False)
+        row["killing"] = ""
         self.write()
 
     def running(self, name: str, *, is_started: bool = False, ready: bool = False) -> None:
         """A container's program has started; who has no probes is ready with it, and is never seen otherwise."""
-        told = self._told["containers"][name]
-        told.update(_NO_EXIT, state="running", started=clock.now(), is_started=is_started, ready=ready)
+        row = self._document["containers"][name]
+        row.update(_NO_EXIT, state="running", started=clock.now(), is_started=is_started, ready=ready)
         self.write()
 
     def terminated(self, name: str, ended: Exit) -> None:
@@ -148,32 +148,32 @@ class Report:
 
     def stays(self, name: str) -> None:
         """A container that was to start again does not: it is as it has ended."""
-        told = self._told["containers"][name]
-        if told["state"] == "waiting" and told["last"]:
-            told.update(told["last"], state="terminated")
+        row = self._document["containers"][name]
+        if row["state"] == "waiting" and row["last"]:
+            row.update(row["last"], state="terminated")
             self.write()
 
     def image(self, name: str, image_id: str, image_name: str | None) -> None:
         """Say what image a container has from now on; empty texts: none, it waits for one."""
-        told = self._told["containers"][name]
-        if (told["image_id"], told["image_name"]) != (image_id, image_name):
-            told.update(image_id=image_id, image_name=image_name)
+        row = self._document["containers"][name]
+        if (row["image_id"], row["image_name"]) != (image_id, image_name):
+            row.update(image_id=image_id, image_name=image_name)
             self.write()
 
     def killing(self, name: str, why: str) -> None:
         """Say why a container is ended, for an event."""
-        self._told["containers"][name]["killing"] = why
+        self._document["containers"][name]["killing"] = why
         self.write()
 
     def _end(self, name: str, ended: Exit) -> None:
-        told = self._told["containers"][name]
-        told.update(
+        row = self._document["containers"][name]
+        row.update(
             state="terminated",
             reason=ended.told_reason,
             message=ended.message,
             exit_code=ended.code,
             signal=ended.signal,
-            started=told["started"] or clock.now(),
+            started=row["started"] or clock.now(),
             finished=clock.now(),
             is_started=False,
             ready=False,
@@ -181,15 +181,15 @@ class Report:
 
     def restarted(self, name: str) -> None:
         """Count a restart; it is written with what follows."""
-        self._told["containers"][name]["restarts"] += 1
+        self._document["containers"][name]["restarts"] += 1
 
     def health(self, name: str, *, is_started: bool | None = None, ready: bool | None = None) -> None:
         """Set what probes have found; None leaves it."""
-        told = self._told["containers"][name]
+        row = self._document["containers"][name]
         new = {"is_started": is_started, "ready": ready}
-        new = {key: value for key, value in new.items() if value is not None and told[key] != value}
+        new = {key: value for key, value in new.items() if value is not None and row[key] != value}
         if new:
-            told.update(new)
+            row.update(new)
             self.write()
 
     def unhealthy(self, name: str, kind: str, why: str, killing: str = "") -> None:
@@ -201,10 +201,10 @@ class Report:
             why: how it failed.
             killing: what is done about it, for an event; empty while nothing is.
         """
-        told = self._told["containers"][name]
-        times = told["failures"].get(kind, {}).get("times", 0) + 1
-        told["failures"][kind] = {"times": times, "message": why}
-        told["killing"] = killing or told["killing"]
+        row = self._document["containers"][name]
+        times = row["failures"].get(kind, {}).get("times", 0) + 1
+        row["failures"][kind] = {"times": times, "message": why}
+        row["killing"] = killing or row["killing"]
         now = time.monotonic()
         if killing or now - self._failures_written.get((name, kind), -_AGAIN_S) >= _AGAIN_S:
             self._failures_written[name, kind] = now
@@ -212,7 +212,7 @@ class Report:
 
     def write(self) -> None:
         """Tell of a change, and have the file written: once, however much changes meanwhile."""
-        self._told["sequence"] += 1
+        self._document["sequence"] += 1
         self._behind = True
         if not self._error:
             self._save()
@@ -226,7 +226,7 @@ class Report:
         if self._busy or not self._behind:
             return
         self._busy, self._behind = True, False
-        text = json.dumps(self._told)
+        text = json.dumps(self._document)
         self._run(lambda: write_whole(self._path, text), self._saved)
 
     def _saved(self, error: OSError | None) -> None:

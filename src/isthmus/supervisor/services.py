@@ -45,13 +45,13 @@ class Services:
 
     Args:
         job: Slurm's number.
-        told: is called with why the daemon has not taken them, and with nothing when it has.
+        on_outcome: is called with why the daemon has not taken them, and with nothing when it has.
         path: the daemon's socket for everybody.
     """
 
-    def __init__(self, job: str, told: Callable[[str], None], path: Path = SOCKET) -> None:
+    def __init__(self, job: str, on_outcome: Callable[[str], None], path: Path = SOCKET) -> None:
         self._job = job
-        self._told = told
+        self._on_outcome = on_outcome
         self._path = path
         self._rows: dict[str, Row] = {}
         self._taken: dict[str, Row] | None = None
@@ -107,7 +107,7 @@ class Services:
             try:
                 await asyncio.wait_for(self._ask(list(rows.values())), ANSWER_S)
                 self._taken = rows
-                self._told("")
+                self._on_outcome("")
                 return
             except _RefusedError as error:
                 why, refused = str(error), error.code not in _PASSING
@@ -116,7 +116,7 @@ class Services:
             failures += 1
             if refused or failures == PATIENCE:
                 say(f"the node's network daemon has not taken the cluster's Services: {why}")
-                self._told(why)
+                self._on_outcome(why)
             if refused:
                 # The pod shall not wait for an admin.
                 self._settled.set()
@@ -131,8 +131,8 @@ class Services:
     async def _ask(self, rows: list[Row]) -> None:
         reader, writer = await asyncio.open_unix_connection(str(own_socket(self._path)))
         try:
-            told = {"version": VERSION, "op": "job_services", "job": int(self._job), "services": rows}
-            writer.write(json.dumps(told, separators=(",", ":")).encode() + b"\n")
+            request = {"version": VERSION, "op": "job_services", "job": int(self._job), "services": rows}
+            writer.write(json.dumps(request, separators=(",", ":")).encode() + b"\n")
             await writer.drain()
             reply = json.loads(await reader.readuntil(b"\n"))
         finally:

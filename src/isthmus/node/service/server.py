@@ -106,7 +106,7 @@ class Service:
             return await self._bounded(request, handler)
 
         application = web.Application(client_max_size=REQUEST_BYTES, middlewares=[bounded])
-        application.router.add_get(CA_PATH, self._tell_ca)
+        application.router.add_get(CA_PATH, self._send_ca)
         application.router.add_post(JOIN_PATH, self._join)
         application.router.add_get(f"{FILE_PATH}{{digest:[0-9a-f]{{64}}}}", self._give_file)
         return application
@@ -126,7 +126,7 @@ class Service:
             _LOG.error("%s", error)
             return _refused(503, "the controller cannot let nodes in now; see `journalctl -u isthmus-joind` there")
 
-    async def _tell_ca(self, _request: web.Request) -> web.StreamResponse:
+    async def _send_ca(self, _request: web.Request) -> web.StreamResponse:
         return web.Response(body=self._ca.read_bytes(), content_type="application/x-pem-file")
 
     async def _join(self, request: web.Request) -> web.StreamResponse:

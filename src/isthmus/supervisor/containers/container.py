@@ -20,9 +20,9 @@ from isthmus.podproto.reasons import Reason
 from isthmus.supervisor import clock
 from isthmus.supervisor.containers import outputs, probes
 from isthmus.supervisor.containers.backoff import BackOff
+from isthmus.supervisor.containers.desired import Desired
 from isthmus.supervisor.containers.logs import LogWriter
 from isthmus.supervisor.containers.output import Output
-from isthmus.supervisor.containers.wishes import Wishes
 from isthmus.supervisor.report import Exit, Report
 from isthmus.supervisor.runtime import cgroups, seccomp
 from isthmus.supervisor.runtime.processes import Process, Program, StartError
@@ -81,7 +81,7 @@ class Runner:
         self._target = target
         self.sandbox: Sandbox | None = None
         self.since: str | None = None
-        self._wishes = Wishes()
+        self._desired = Desired()
         self._grace_s = float(pod.plan.grace_s)
         self._ending: asyncio.Future[None] | None = None
         self._blamed: Exit | None = None
@@ -106,12 +106,12 @@ class Runner:
             finally:
                 # Apptainer takes its time to end; nobody shall wait for it to learn how the program ended.
                 await self._close()
-            if again and not self._wishes.stop:
-                await self._pause(0.0 if self._wishes.replace else back_off.pause_s(time.monotonic() - begun))
-            if self._wishes.stop or not again:
+            if again and not self._desired.stop:
+                await self._pause(0.0 if self._desired.replace else back_off.pause_s(time.monotonic() - begun))
+            if self._desired.stop or not again:
                 self._report.stays(self.name)
                 return self.exit
-            if (another := self._wishes.taken()) is not None:
+            if (another := self._desired.taken()) is not None:
                 self.container, back_off = another, BackOff()
             self._restart += 1
             self._report.restarted(self.name)
@@ -119,7 +119,7 @@ class Runner:
 
     async def stop(self, grace_s: float) -> None:
         """Have it end and not start again: preStop, SIGTERM, and SIGKILL after the grace; returns when it has."""
-        self._wishes.end()
+        self._desired.end()
         self._grace_s = grace_s
         self._end(grace_s)
         if self._ending is not None:
@@ -133,9 +133,9 @@ class Runner:
             now: whether it ends for that, or takes the image when it starts again anyway.
         """
         same = container is not None and container.image_name == self.container.image_name
-        if (same and not self._wishes.replace) or not (now or container):
+        if (same and not self._desired.replace) or not (now or container):
             return
-        self._wishes.change(container, now=now)
+        self._desired.change(container, now=now)
         if now and self.main is not None and self._ending is None:
             self._report.killing(self.name, f"Container {self.name} definition changed, will be restarted")
             self._end(self._grace_s)
@@ -201,7 +201,7 @@ class Runner:
 
     def _tell_end(self, ended: Exit) -> bool:
         """Report how it ended; return whether it starts again."""
-        if self._wishes.replace and not self._wishes.stop:
+        if self._desired.replace and not self._desired.stop:
             self._report.replaced(self.name, ended, creating(self._pod.plan))
             return True
         self._report.terminated(self.name, ended)
@@ -211,12 +211,12 @@ class Runner:
         if pause_s:
             why = f"back-off {pause_s:.0f}s restarting failed container={self.name}"
             self._report.waiting(self.name, Reason.CRASH_LOOP, why)
-            await self._wishes.pause(pause_s)
-        if self._wishes.is_held and not self._wishes.stop:
+            await self._desired.pause(pause_s)
+        if self._desired.is_held and not self._desired.stop:
             # Why, the kubelet knows: it is his to find the image.
             self._report.waiting(self.name, "")
             self._report.image(self.name, "", "")
-            await self._wishes.another()
+            await self._desired.another()
 
     async def _once(self) -> Exit:
         self._report.waiting(self.name, creating(self._pod.plan))
@@ -246,7 +246,7 @@ class Runner:
         streams = {"tty": told.tty, "stdin": told.stdin, "stdin_once": told.stdin_once}
         output = Output(log, **streams)
         argv = [expansion.expand(word, self.program([]).env) for word in told.argv]
-        if self._wishes.stop:
+        if self._desired.stop:
             await output.close()
             return Exit(137, signal.SIGKILL)
         try:
@@ -259,7 +259,7 @@ class Runner:
         killed = cgroups.oom_kills(memory)
         output.begin()
         self.output, self.main, self.since = output, process, clock.now()
-        if self._wishes.stop or self._wishes.replace:
+        if self._desired.stop or self._desired.replace:
             self._end(self._grace_s)
         begins_well = told.post_start is None and told.startup is None
         self._report.running(self.name, is_started=begins_well, ready=begins_well and told.readiness is None)
@@ -337,7 +337,7 @@ class Runner:
         # Who has just begun is not dead yet: the official kubelet, too, asks at some moment of the first period.
         least_s = probe.period_s if kind == "liveness" else 0
 
-        def told(changes: bool, well: bool, why: str) -> bool:
+        def judged(changes: bool, well: bool, why: str) -> bool:
             ends = changes and not well and kind != "readiness"
             if why:
                 self._report.unhealthy(self.name, kind, why, self._killing(kind) if ends else "")
@@ -347,10 +347,10 @@ class Runner:
                 self._report.health(self.name, ready=well)
             return not (ends or (changes and kind == "startup"))
 
-        await probes.watch(probe, self, well, begun_s + max(probe.initial_delay_s, least_s), told)
+        await probes.watch(probe, self, well, begun_s + max(probe.initial_delay_s, least_s), judged)
 
     def _killing(self, kind: str) -> str:
-        again = "" if self._policy == "Never" or self._wishes.stop else ", will be restarted"
+        again = "" if self._policy == "Never" or self._desired.stop else ", will be restarted"
         return f"Container {self.name} failed {kind} probe{again}"
 
     def _end(self, grace_s: float) -> None:

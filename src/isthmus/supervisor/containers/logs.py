@@ -155,7 +155,7 @@ class LogWriter:
             self.waiting = batch + self.waiting
             self._fails(home.why(error))
         self._moved.set()
-        self._tell()
+        self._wake()
         if error is not None and not self.closed:
             asyncio.get_running_loop().call_later(RETRY_S, self._try)
         elif self.waiting or (self._lost and self._closing):
@@ -184,9 +184,9 @@ class LogWriter:
             say(f"{self.path}: {len(self.waiting) + self._lost} lines are lost: {self.error or 'the home is too slow'}")
         self._run(self._file.close, lambda _: None)
         self._moved.set()
-        self._tell()
+        self._wake()
 
-    def _tell(self) -> None:
+    def _wake(self) -> None:
         for listener in list(self.listeners):
             listener()
 

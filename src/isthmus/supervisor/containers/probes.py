@@ -52,7 +52,7 @@ class Judge:
 
 
 async def watch(
-    probe: Probe, where: Runs, well: bool | None, first_s: float, told: Callable[[bool, bool, str], bool]
+    probe: Probe, where: Runs, well: bool | None, first_s: float, judged: Callable[[bool, bool, str], bool]
 ) -> None:
     """Ask again and again.
 
@@ -61,7 +61,7 @@ async def watch(
         where: the container.
         well: what it is taken for before the first answer.
         first_s: when to ask first, by the loop's clock.
-        told: is called after each failure and each new verdict, with whether the verdict is new, whether it is well,
+        judged: is called after each failure and each new verdict, with whether the verdict is new, whether it is well,
             and why the answer was bad; returns whether to go on.
     """
     judge = Judge(probe, well)
@@ -71,7 +71,7 @@ async def watch(
         begun = loop.time()
         why = await failure(probe.action, where, probe.timeout_s)
         changes = judge.take(not why)
-        if (changes or why) and not told(changes, judge.well is not False, why):
+        if (changes or why) and not judged(changes, judge.well is not False, why):
             return
         await asyncio.sleep(max(0.0, begun + probe.period_s - loop.time()))
 

@@ -56,19 +56,19 @@ def mount_proc() -> None:
         raise OSError(f"/proc of shared processes cannot be mounted: {os.strerror(os.WEXITSTATUS(status))}")
 
 
-def _fork_inside(place: Place, tell: socket.socket) -> None:
+def _fork_inside(place: Place, peer: socket.socket) -> None:
     try:
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-        join(place, (null, null, null), (tell.fileno(),))
+        join(place, (null, null, null), (peer.fileno(),))
         if os.fork():
             os._exit(0)
         linux.unshare(linux.NEWPID)
         if not os.fork():
             _reap_for_ever()
         made = os.open("/proc/self/ns/pid_for_children", os.O_RDONLY | os.O_CLOEXEC)
-        socket.send_fds(tell, [b"+"], [made])
+        socket.send_fds(peer, [b"+"], [made])
     except OSError as error:
-        tell.sendall(str(error).encode()[:4000])
+        peer.sendall(str(error).encode()[:4000])
     os._exit(0)
 
 

@@ -1,6 +1,6 @@
-"""What is wanted of a container that may be anywhere between two of its starts: its end, or another image.
+"""What is desired of a container that may be anywhere between two of its starts: its end, or another image.
 
-Wishes come at any moment and are looked at when the container has ended; the last one counts.
+Desired come at any moment and are looked at when the container has ended; the last one counts.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from contextlib import suppress
 from isthmus.podproto.plan import Container
 
 
-class Wishes:
-    """The wishes of one container.
+class Desired:
+    """The desired state of one container.
 
     Attributes:
         stop: it ends and does not start again.
@@ -30,12 +30,12 @@ class Wishes:
         return self.replace and self._next is None
 
     def end(self) -> None:
-        """Want its end."""
+        """Desire its end."""
         self.stop = True
         self._news.set()
 
     def change(self, container: Container | None, *, now: bool) -> None:
-        """Want it to be another one from its next start on.
+        """Desire that it is another one from its next start on.
 
         Args:
             container: its new plan; None while that is not known.
