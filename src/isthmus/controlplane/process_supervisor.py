@@ -20,6 +20,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from isthmus.clients import children
+from isthmus.support.backoff import Backoff
 
 LOG_BYTES = 5 << 20
 LOG_FILES = 2
@@ -138,18 +139,17 @@ class Keeper:
             self._over[program.name].set()
 
     async def _restart_for_ever(self, program: Program, hear: Callable[[str], None]) -> None:
-        pause_s = BACKOFF_FIRST_S
+        backoff = Backoff(BACKOFF_FIRST_S, BACKOFF_MAX_S)
         while not self._stopping.is_set():
             began_s = time.monotonic()
             await self._run_once(program, hear)
             if self._stopping.is_set():
                 return
             if time.monotonic() - began_s > SETTLED_S:
-                pause_s = BACKOFF_FIRST_S
+                backoff.reset()
             self._set(program, ProgramState.BACKOFF)
-            await self._unless_stopped(asyncio.sleep(pause_s))
+            await self._unless_stopped(asyncio.sleep(backoff.next_s()))
             self.conditions[program.name].restarts += 1
-            pause_s = min(2 * pause_s, BACKOFF_MAX_S)
 
     async def _run_once(self, program: Program, hear: Callable[[str], None]) -> None:
         condition = self.conditions[program.name]

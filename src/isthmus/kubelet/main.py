@@ -57,8 +57,9 @@ from isthmus.kubelet.slurm.jobs import Jobs, Slurm
 from isthmus.kubelet.status.recorder import Recorder
 from isthmus.model.network import Driver
 from isthmus.support import private
+from isthmus.support.backoff import Backoff
 
-_FIRST_S, _LAST_S = 1.0, 30.0
+FIRST_S, LONGEST_S = 1.0, 30.0
 # A loop that went on for so long begins again soon.
 _SETTLED_S = 60.0
 # At once, on the home.
@@ -201,9 +202,9 @@ async def _tell_address(folders: list[PodFolder], address: Address) -> None:
         raise failed[0]
 
 
-async def guarded(name: str, loop: Loop) -> None:
+async def guarded(name: str, loop: Loop, backoff: Backoff | None = None) -> None:
     """Run a loop that never ends; begin it anew when it does."""
-    pause_s = _FIRST_S
+    backoff = backoff or Backoff(FIRST_S, LONGEST_S)
     while True:
         began_s = time.monotonic()
         try:
@@ -214,9 +215,8 @@ async def guarded(name: str, loop: Loop) -> None:
         except Exception:
             _log.exception("%s failed; it begins anew", name)
         if time.monotonic() - began_s >= _SETTLED_S:
-            pause_s = _FIRST_S
-        await asyncio.sleep(pause_s)
-        pause_s = min(pause_s * 2, _LAST_S)
+            backoff.reset()
+        await asyncio.sleep(backoff.next_s())
 
 
 def host(told: Told, port: int) -> Host:

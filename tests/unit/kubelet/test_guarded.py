@@ -8,6 +8,7 @@ import pytest
 from isthmus.clients.kube.api import KubeError
 from isthmus.kubelet import main
 from isthmus.kubelet.objects import watching
+from isthmus.support.backoff import Backoff
 
 
 class Over(BaseException):
@@ -37,7 +38,7 @@ def test_loop_that_went_well_for_long_begins_soon(monkeypatch):
         raise KubeError("away")
 
     with pytest.raises(Over):
-        asyncio.run(main.guarded("x", loop))
+        asyncio.run(main.guarded("x", loop, Backoff(1, 30, draw=max)))
     assert clock.pauses == [1, 2, 4, 1, 2, 4]
 
 
@@ -55,7 +56,7 @@ def test_watches_that_end_at_once_are_not_begun_without_a_pause(monkeypatch):
             return
             yield
 
+    ignored = (lambda objects: None, lambda kind, changed: None)
     with pytest.raises(Over):
-        asyncio.run(watching.follow(Kube(), "/api/v1/pods", {}, lambda found: None, lambda kind, found: None))
-    first_s = watching._FIRST_S
-    assert clock.pauses == [first_s, 2 * first_s, first_s, 2 * first_s]
+        asyncio.run(watching.follow(Kube(), "/api/v1/pods", {}, *ignored, Backoff(1, 30, draw=max)))
+    assert clock.pauses == [1, 2, 1, 2]

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from isthmus.kubelet.objects import watching
 from isthmus.kubelet.objects.watching import follow
+from isthmus.support.backoff import Backoff
 from tests.support.fakes import api_server_cases
 from tests.support.fakes.api_server import FakeKube
 
@@ -40,14 +40,13 @@ class Follower:
                 await asyncio.sleep(0.001)
 
 
-def followed(monkeypatch, use):
-    monkeypatch.setattr(watching, "_FIRST_S", 0.001)
-    monkeypatch.setattr(watching, "_LAST_S", 0.01)
+def followed(use):
+    backoff = Backoff(0.001, 0.01)
 
     async def both():
         follower = Follower()
         await follower.kube.create(PATH, api_server_cases.config("a"))
-        task = asyncio.create_task(follow(follower.kube, PATH, {}, follower.listed, follower.changed))
+        task = asyncio.create_task(follow(follower.kube, PATH, {}, follower.listed, follower.changed, backoff))
         await follower.until({"a"})
         await use(follower)
         task.cancel()
@@ -55,17 +54,17 @@ def followed(monkeypatch, use):
     asyncio.run(both())
 
 
-def test_changes_are_followed(monkeypatch):
+def test_changes_are_followed():
     async def use(follower):
         await follower.kube.create(PATH, api_server_cases.config("b"))
         await follower.kube.delete(api_server_cases.path(SPACE, "a"))
         await follower.until({"b"})
         assert follower.lists == 1
 
-    followed(monkeypatch, use)
+    followed(use)
 
 
-def test_broken_watch_goes_on_from_where_it_was(monkeypatch):
+def test_broken_watch_goes_on_from_where_it_was():
     async def use(follower):
         await follower.kube.set_down(True)
         await asyncio.sleep(0.01)
@@ -74,10 +73,10 @@ def test_broken_watch_goes_on_from_where_it_was(monkeypatch):
         await follower.until({"a", "b"})
         assert follower.lists == 1
 
-    followed(monkeypatch, use)
+    followed(use)
 
 
-def test_version_that_is_too_old_means_a_new_list(monkeypatch):
+def test_version_that_is_too_old_means_a_new_list():
     async def use(follower):
         await follower.kube.set_down(True)
         await asyncio.sleep(0.01)
@@ -87,11 +86,11 @@ def test_version_that_is_too_old_means_a_new_list(monkeypatch):
         await follower.until(set())
         assert follower.lists > 1
 
-    followed(monkeypatch, use)
+    followed(use)
 
 
-def test_items_of_a_list_know_their_kind(monkeypatch):
+def test_items_of_a_list_know_their_kind():
     async def use(follower):
         assert follower.known["a"]["kind"] == "ConfigMap"
 
-    followed(monkeypatch, use)
+    followed(use)

@@ -19,6 +19,7 @@ import requests
 from isthmus.clients.etcd import wire
 from isthmus.clients.etcd.gateway import Code, CompactedError, EtcdError, Gateway, TokenError, UnavailableError, named
 from isthmus.clients.etcd.wire import Changes
+from isthmus.support.backoff import Backoff
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
 
@@ -48,11 +49,11 @@ class Watch:
         Raises:
             EtcdError: going on is of no use: CompactedError, DeniedError, or a refusal nobody foresaw.
         """
-        pause_s = FIRST_PAUSE_S
+        backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S)
         while not self._closed.is_set():
             try:
                 for changes in self._listen():
-                    pause_s = FIRST_PAUSE_S
+                    backoff.reset()
                     yield changes
             except TokenError:
                 self._gateway.forget_token()
@@ -61,8 +62,7 @@ class Watch:
                     self._log(f"watch of etcd broke off at revision {self.revision}: {error}")
             finally:
                 self.connected = False
-            self._closed.wait(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            self._closed.wait(backoff.next_s())
 
     def close(self) -> None:
         """End the iteration, also one that waits for etcd in another thread."""

@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Mapping
 
 from isthmus.clients.kube.api import GoneError, Kube, KubeError, Object
+from isthmus.support.backoff import Backoff
 
-_FIRST_S, _LAST_S = 0.2, 10.0
+FIRST_S, LONGEST_S = 0.2, 10.0
 # A watch that lasted so long is as good as one that said something.
 _SETTLED_S = 60.0
 
@@ -22,7 +23,14 @@ OnList = Callable[[list[Object]], None]
 OnEvent = Callable[[str, Object], None]
 
 
-async def follow(kube: Kube, path: str, query: Mapping[str, str], on_list: OnList, on_event: OnEvent) -> None:
+async def follow(
+    kube: Kube,
+    path: str,
+    query: Mapping[str, str],
+    on_list: OnList,
+    on_event: OnEvent,
+    backoff: Backoff | None = None,
+) -> None:
     """Follow a collection.
 
     Args:
@@ -31,8 +39,9 @@ async def follow(kube: Kube, path: str, query: Mapping[str, str], on_list: OnLis
         query: selectors.
         on_list: takes all objects, after the start and after a gap.
         on_event: takes ADDED, MODIFIED or DELETED, and the object.
+        backoff: between two tries where the first one failed.
     """
-    version, pause_s = "", _FIRST_S
+    version, backoff = "", backoff or Backoff(FIRST_S, LONGEST_S)
     while True:
         try:
             if not version:
@@ -45,19 +54,20 @@ async def follow(kube: Kube, path: str, query: Mapping[str, str], on_list: OnLis
             began_s, has_said = time.monotonic(), False
             async for event in kube.watch(path, version, query):
                 version = event.object["metadata"]["resourceVersion"]
-                pause_s, has_said = _FIRST_S, True
+                has_said = True
+                backoff.reset()
                 if event.kind != "BOOKMARK":
                     on_event(event.kind, event.object)
             if time.monotonic() - began_s >= _SETTLED_S:
-                pause_s = _FIRST_S
+                backoff.reset()
             elif not has_said:
                 # One that the server ends at once, with nothing said, is not asked for again at once.
-                await asyncio.sleep(pause_s)
-                pause_s = min(pause_s * 2, _LAST_S)
+                await asyncio.sleep(backoff.next_s())
         except GoneError:
             version = ""
-            await asyncio.sleep(_FIRST_S)
+            backoff.reset()
+            await asyncio.sleep(backoff.next_s())
         except KubeError as error:
+            pause_s = backoff.next_s()
             _log.warning("%s; trying again in %.1f s", error, pause_s)
             await asyncio.sleep(pause_s)
-            pause_s = min(pause_s * 2, _LAST_S)

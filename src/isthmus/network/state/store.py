@@ -11,7 +11,6 @@ again is always right.
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from isthmus.network.state.codec import Guard, Value, encode, key_of
 from isthmus.network.state.feed import Feed
 from isthmus.network.state.keys import AttachmentKey, JobKey, Key, Keys, LeaseKey, NodeKey, RangesKey, UserKey
 from isthmus.network.state.snapshot import Snapshot
+from isthmus.support.backoff import Backoff
 
 Result = TypeVar("Result")
 
@@ -258,7 +258,8 @@ class Store:
 
     def _commit(self, work: Callable[[Snapshot], Change[Result]], known: Snapshot | None) -> Result:
         deadline = time.monotonic() + self._patience_s
-        pause_s = FIRST_PAUSE_S
+        # Whoever lost has met the winner already: all of a pause is left to chance.
+        backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S, spread=1.0)
         at = known or self.load()
         while True:
             self._check(at)
@@ -268,8 +269,7 @@ class Store:
                 return change.result
             if time.monotonic() >= deadline:
                 raise ContendedError(f"others changed the same in etcd for {self._patience_s:g} s; try again")
-            time.sleep(random.uniform(0, pause_s))  # noqa: S311
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            time.sleep(backoff.next_s())
             at = self._newer(change.compared, outcome)
 
     def _newer(self, compared: Iterable[Key], outcome: Outcome) -> Snapshot:
