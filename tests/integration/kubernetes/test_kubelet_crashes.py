@@ -1,7 +1,6 @@
 """The kubelet, or Slurm, goes away at the wrong moment: no pod is lost, run twice, or left behind."""
 
 import json
-import time
 
 import pytest
 
@@ -117,8 +116,8 @@ def test_silent_slurm_ends_no_pod(bed, api):
     pod = api.pod()
     api.wait_phase(pod, "Running")
     bed.slurm.silent = True
-    late = api.pod()
-    time.sleep(3)
+    late, asked = api.pod(), bed.slurm.questions
+    wait(lambda: bed.slurm.questions > asked + 2, **SOON)
     assert (api.status(pod)["phase"], api.status(late)["phase"]) == ("Running", "Pending")
     bed.slurm.silent = False
     api.wait_phase(late, "Running")

@@ -65,9 +65,9 @@ class FakeSlurm:
 
     def queue(self) -> list[Found]:
         """Answer as squeue does."""
+        self.questions += 1
         self._answer()
         with self._lock:
-            self.questions += 1
             return [*self.jobs.values()]
 
     def accounted(self, jobs: Iterable[str]) -> list[SlurmJob]:

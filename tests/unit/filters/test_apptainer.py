@@ -60,8 +60,8 @@ def test_several_ranges_of_one_user_stay():
         ("web:100000:1000\n", {"name": "alice", "start": 100400, "count": 5}, "range of alice .* and the range of web"),
     ],
 )
-def test_overlap_names_both_users_and_the_file(text, chosen, summary):
-    with pytest.raises(InputError, match=f"^/etc/subuid: .*{summary}"):
+def test_overlap_names_both_users_and_the_file(text, chosen, told):
+    with pytest.raises(InputError, match=f"^/etc/subuid: .*{told}"):
         lines(text, chosen=[chosen])
 
 

@@ -159,8 +159,8 @@ def test_prolog_that_comes_too_late_is_refused(flags):
 )
 def test_slurmd_looks_for_the_plugin_where_it_lacks_it_or_a_file_changed(status, paths, due):
     quiet = {"__network_state": {"status": '{"plugin": "loaded"}'}}
-    summary = {"__network_state": {"status": status}, "__network_copied": {"paths": paths}}
-    assert network_plugin_is_due(["c1", "c2"], {"c1": quiet, "c2": summary}, ["/plugin"]) is due
+    told = {"__network_state": {"status": status}, "__network_copied": {"paths": paths}}
+    assert network_plugin_is_due(["c1", "c2"], {"c1": quiet, "c2": told}, ["/plugin"]) is due
 
 
 def test_programs_are_brought_to_their_places_and_those_not_obtained_are_left():

@@ -106,6 +106,6 @@ def test_mtu_is_that_of_the_default_route(routes, expected):
     [(0, 128, 4, False), (108, 128, 1, False), (108, 128, 4, True), (200, 128, 0, False)],
 )
 def test_nodes_that_could_not_be_watched_are_refused(used, limit, nodes, is_refused):
-    summary = podman.local_watchers_problem({"used": used, "limit": limit}, nodes)
-    assert bool(summary) is is_refused
-    assert not summary or "sysctl fs.inotify.max_user_instances=1024" in summary
+    told = podman.local_watchers_problem({"used": used, "limit": limit}, nodes)
+    assert bool(told) is is_refused
+    assert not told or "sysctl fs.inotify.max_user_instances=1024" in told

@@ -57,7 +57,7 @@ def test_right_site_has_no_problem(tmp_path, variables):
         (subids(("alice", 100000, 0)), "is not within"),
     ],
 )
-def test_problem_names_file_and_remedy(tmp_path, variables, summary):
+def test_problem_names_file_and_remedy(tmp_path, variables, told):
     (found,) = problems(tmp_path, **variables)
-    assert summary in found
+    assert told in found
     assert "site.yml:" in found

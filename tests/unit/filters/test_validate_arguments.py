@@ -45,9 +45,9 @@ def test_right_arguments_have_no_problem(variables):
         ({"base_home_mode": "nfs4"}, "value of base_home_mode must be one of: bound, nfs"),
     ],
 )
-def test_wrong_arguments_name_variable_and_remedy(variables, summary):
+def test_wrong_arguments_name_variable_and_remedy(variables, told):
     (found,) = problems(**variables)
-    assert summary in found
+    assert told in found
     assert "meta/argument_specs.yml says" in found
 
 

@@ -64,7 +64,7 @@ def test_wrong_flannel_is_told(variables, message):
 
 def test_range_with_too_few_subnets_is_told():
     hosts = [f"c{number}" for number in range(4)]
-    summary = {"network_drivers": ["private", "flannel"], "network_flannel_range": "10.128.0.0/22"}
-    site = Site({host: summary for host in hosts}, {"all": hosts, "network": hosts}, {}, Sources([]))
+    told = {"network_drivers": ["private", "flannel"], "network_flannel_range": "10.128.0.0/22"}
+    site = Site({host: told for host in hosts}, {"all": hosts, "network": hosts}, {}, Sources([]))
     (problem,) = flannel_problems(site)
     assert "has 3 subnets of /24 for 4 hosts" in problem

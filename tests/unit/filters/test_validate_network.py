@@ -98,6 +98,6 @@ def test_misshaped_network_is_told(variables, message):
         (["alice", "alice"], ""),
     ],
 )
-def test_users_of_one_dns_label_are_refused(names, summary):
+def test_users_of_one_dns_label_are_refused(names, told):
     found = problems(base_users=[{"name": name} for name in names])
-    assert [summary in each for each in found] == [True] * bool(summary)
+    assert [told in each for each in found] == [True] * bool(told)

@@ -38,9 +38,9 @@ def test_right_registry_has_no_problem(variables):
         ({"registry_address": "localhost:70000"}, "registry_address: 'localhost:70000' has no usable port"),
         (
             {"base_users": [{"name": "library"}]},
-            "user 'library' would have the site's own images in the registry for his",
+            "user 'library' would have the site's own images in the registry for theirs",
         ),
-        ({"registry_users": ["mpi"]}, "give him another name, or leave him out of registry_users"),
+        ({"registry_users": ["mpi"]}, "give them another name, or leave them out of registry_users"),
         ({"registry_quota_gib": -1}, "registry_quota_gib: -1 is no size; write GiB, 0 or more"),
         ({"registry_reserve_gib": "much"}, "registry_reserve_gib: 'much' is no size"),
         ({"registry_layer_gib": 0}, "registry_layer_gib: 0 lets nobody push; write GiB, 1 or more"),

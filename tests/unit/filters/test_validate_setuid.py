@@ -66,7 +66,7 @@ def test_right_site_has_no_problem(tmp_path, variables):
         (ON | {"apptainer_conf": {"allow setuid": False}}, "apptainer_conf sets 'allow setuid', which follows from"),
     ],
 )
-def test_problem_names_file_and_remedy(tmp_path, variables, summary):
+def test_problem_names_file_and_remedy(tmp_path, variables, told):
     (found,) = problems(tmp_path, **variables)
-    assert summary in found
+    assert told in found
     assert found.startswith("site.yml:")

@@ -180,10 +180,10 @@ def test_folders_come_before_their_files():
 
 
 def test_index_has_what_is_enabled(site):
-    summary = {"obtained": {"mpi-operator": {"version": "1.2.3"}}, "folder": "/w", "images": IMAGES}
-    offered = json.loads(workloads.workloads_index(["mpi"], summary))["workloads"]
+    told = {"obtained": {"mpi-operator": {"version": "1.2.3"}}, "folder": "/w", "images": IMAGES}
+    offered = json.loads(workloads.workloads_index(["mpi"], told))["workloads"]
     assert (offered["mpi"]["version"], offered["mpi"]["folder"]) == ("1.2.3", "/w/mpi")
-    assert json.loads(workloads.workloads_index([], summary)) == {"schema": 1, "workloads": {}}
+    assert json.loads(workloads.workloads_index([], told)) == {"schema": 1, "workloads": {}}
 
 
 @pytest.mark.parametrize(("enabled", "count"), [(["mpi"], 3), ([], 0)])

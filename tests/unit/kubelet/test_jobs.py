@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
@@ -9,7 +10,6 @@ from itertools import chain
 import pytest
 
 from isthmus.clients.slurm.pod_jobs import NoAnswerError, RefusedError
-from isthmus.kubelet.slurm import jobs
 from isthmus.kubelet.slurm.jobs import Jobs
 from isthmus.model.pod_job import Job, JobState
 from tests.support.fakes.pod_jobs import FakeSlurm
@@ -21,15 +21,15 @@ def job(uid=UID):
     return Job(uid, "/pods/x", (f"--comment={uid}",), "python")
 
 
-def rounds(slurm, use, **parts):
+def rounds(slurm, use, clock=time.monotonic):
     """Run rounds as fast as they go beside `use`."""
 
     async def both():
-        asked = Jobs(slurm, busy_s=0.001)
+        asked = Jobs(slurm, busy_s=0.001, clock=clock)
         task = asyncio.create_task(asked.run())
         try:
             async with asyncio.timeout(60):
-                return await use(asked, **parts)
+                return await use(asked)
         finally:
             task.cancel()
 
@@ -86,12 +86,29 @@ def test_living_job_is_found_before_an_ended_one():
     assert (found.id, others) == (second, [second])
 
 
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self):
+        self.now_s = 0.0
+
+    def __call__(self):
+        return self.now_s
+
+
+async def asked_again(asked, slurm):
+    """Wait until Slurm was asked twice more: the second question began after the answer to the first was looked at."""
+    enough = slurm.questions + 3
+    while slurm.questions < enough:
+        asked.hurry()
+        await asyncio.sleep(0.001)
+
+
 @pytest.mark.parametrize(
     ("answer", "gone"), [([], True), (RefusedError("disabled"), True), (NoAnswerError("down"), False)]
 )
-def test_job_is_gone_only_when_accounting_answers(monkeypatch, answer, gone):
-    monkeypatch.setattr(jobs, "_GONE_AFTER_S", 0.01)
-    slurm = FakeSlurm()
+def test_job_is_gone_only_after_a_minute_and_when_accounting_answers(answer, gone):
+    slurm, clock, states = FakeSlurm(), Clock(), []
 
     def accounted(numbers):
         if isinstance(answer, Exception):
@@ -103,14 +120,33 @@ def test_job_is_gone_only_when_accounting_answers(monkeypatch, answer, gone):
     async def use(asked):
         number = await asked.submit(job(), "#!/bin/sh\n")
         slurm.jobs.clear()
-        try:
-            async with asyncio.timeout(30 if gone else 0.5):
-                await told(asked, number, JobState.GONE)
-        except TimeoutError:
-            return False
-        return True
+        asked.watch(UID, number, lambda found: states.append(found.state))
+        for passed_s in (0, 59, 1, 3600):
+            clock.now_s += passed_s
+            await asked_again(asked, slurm)
+            states.append(passed_s)
 
-    assert rounds(slurm, use) is gone
+    rounds(slurm, use, clock)
+    assert states == ([0, 59, JobState.GONE, 1, 3600] if gone else [0, 59, 1, 3600])
+
+
+def test_silent_slurm_ends_no_job_however_long_that_lasts():
+    slurm, clock, states = FakeSlurm(), Clock(), []
+
+    async def use(asked):
+        number = await asked.submit(job(), "#!/bin/sh\n")
+        await told(asked, number, JobState.RUNNING)
+        asked.watch(UID, number, lambda found: states.append(found.state))
+        slurm.silent = True
+        for _ in range(3):
+            clock.now_s += 3600
+            await asked_again(asked, slurm)
+        assert JobState.GONE not in states
+        slurm.silent = False
+        slurm.end(number)
+        return await told(asked, number, JobState.COMPLETED)
+
+    assert rounds(slurm, use, clock)[-1] is JobState.COMPLETED
 
 
 def test_accounting_knows_what_has_left_the_queue():
