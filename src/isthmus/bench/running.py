@@ -1,4 +1,4 @@
-"""Runs a plan, and keeps each result at once: whoever was ended goes on where he was."""
+"""Runs a plan, and keeps each result at once: whoever was ended goes on from there."""
 
 from __future__ import annotations
 

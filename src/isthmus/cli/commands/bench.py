@@ -208,8 +208,8 @@ def _here(wanted: tuple[Table, ...]) -> Here:
 def _site(folder: Folder, here: Here) -> Site:
     reference = preparing.images()[preparing.IMAGE]
     preparing.compile_programs(folder)
-    with user_cluster.progress() as tell:
-        image = pull(parse(reference), pulling.place(os.environ, Path.home(), None), tell)
+    with user_cluster.progress() as progress:
+        image = pull(parse(reference), pulling.workspace(os.environ, Path.home(), None), progress)
     return Site(
         programs=str(folder.programs),
         image=reference,
