@@ -17,6 +17,7 @@ _MPIJOBS = f"/apis/{scripts.MPIJOB_API}/namespaces/{NAMESPACE}/mpijobs"
 _JOB = "labelSelector=training.kubeflow.org/job-name%3D"
 _GONE = 404
 _GONE_S = 120
+_ACCOUNT_S = 30
 _LOOK_S = 0.2
 # Beyond a run's own limit: its pods may wait for one another.
 _GRACE_S = 120
@@ -48,12 +49,17 @@ class Kubernetes:
         self._api, self._site = api, site
 
     def prepare(self) -> None:
-        """Make the namespace.
+        """Make the namespace, and wait until pods can be made there: until it has its account.
 
         Raises:
             ApiError: refused, or no answer.
         """
         self._api.apply(scripts.namespace())
+        ends_s = time.monotonic() + _ACCOUNT_S
+        while not self._api.get(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts")["items"]:
+            if time.monotonic() > ends_s:
+                raise ApiError(f"namespace {NAMESPACE} has no account after {_ACCOUNT_S} s; see `isthmus doctor`")
+            time.sleep(_LOOK_S)
 
     def run(self, launch: Launch, name: str) -> tuple[str, float, float]:
         """Run a launch; return what its ranks wrote, and when it was submitted and had ended, seconds since 1970.

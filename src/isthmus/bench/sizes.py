@@ -95,7 +95,7 @@ SIZES: Mapping[str, Size] = {
         hpl_block=80,
         hpcg_figure3="32,32,16",
         ep_class="S",
-        memory_mib=200,
+        memory_mib=300,
         minutes=5,
     ),
     "smoke": Size(
@@ -111,7 +111,7 @@ SIZES: Mapping[str, Size] = {
         hpl_block=40,
         hpcg_figure3="8,8,8",
         ep_class="S",
-        memory_mib=200,
+        memory_mib=300,
         minutes=5,
     ),
 }

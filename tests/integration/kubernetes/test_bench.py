@@ -41,10 +41,12 @@ def served(api):
 
 @pytest.fixture
 def platform(api, api_server, monkeypatch):
-    found = Kubernetes(api, SITE)
-    found.prepare()
+    # As the controller manager does, which is not there.
+    api.apply(scripts.namespace())
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": NAMESPACE}}
     api.apply(account)
+    found = Kubernetes(api, SITE)
+    found.prepare()
     return found
 
 

@@ -66,7 +66,7 @@ def test_warm_up_has_each_program_in_each_column_once():
     [
         (replace(FOUR, nodes=2), "table3/1/4/slurm", "needs 4 nodes, and 2 take jobs"),
         (replace(FOUR, cpus=8), "table5/16 A/slurm", "needs 16 CPUs on a node, and the smallest has 8"),
-        (replace(FOUR, memory_mib=600), "table3/1/1/slurm", "needs 800 MiB on a node, and the smallest has 600"),
+        (replace(FOUR, memory_mib=600), "table3/1/1/slurm", "needs 1200 MiB on a node, and the smallest has 600"),
         (replace(FOUR, kubernetes="it is down"), "ep/2/pod", "it is down"),
         (replace(FOUR, mpijobs="not added"), "table3/1/1/mpijob", "not added"),
         (replace(FOUR, network="no network"), "figure3/HPL/container-network", "no network"),

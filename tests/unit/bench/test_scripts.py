@@ -53,7 +53,7 @@ def test_pod_is_of_as_many_tasks_and_memory_as_the_job():
     pod = scripts.pod(launch(Table.EP, "8", Column.POD), SITE, "b1")
     assert pod["metadata"]["annotations"]["slurm-job.hpk.io/flags"] == "--nodes=2 --ntasks-per-node=4"
     (container,) = pod["spec"]["containers"]
-    assert container["resources"]["requests"] == {"cpu": "1", "memory": "800Mi"}
+    assert container["resources"]["requests"] == {"cpu": "1", "memory": "1200Mi"}
     assert container["env"] == [{"name": "OMPI_MCA_mpi_yield_when_idle", "value": "1"}]
 
 

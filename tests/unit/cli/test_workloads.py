@@ -49,7 +49,7 @@ def api(site, monkeypatch):
     """The user's cluster is up, with the workload in an older version."""
     found = ApiObjects()
     found.apply(DEPLOYMENT)
-    monkeypatch.setattr(workloads, "_server", lambda: found)
+    monkeypatch.setattr(workloads, "server", lambda: found)
     return found
 
 

@@ -95,7 +95,7 @@ def register(subparsers: Any) -> None:
 def _choices(verb: Any) -> None:
     verb.add_argument("--tables", type=_tables, default=tuple(Table), metavar="T,...", help="which; all")
     verb.add_argument("--size", choices=SIZES, default="machine", help="of the problems; %(default)s")
-    verb.add_argument("--rounds", type=int, default=0, metavar="N", help="of each table; the size has its own")
+    verb.add_argument("--rounds", type=_rounds, default=0, metavar="N", help="of each table; the size has its own")
     verb.add_argument(
         "--output", type=Path, metavar="FILE", help="where results are; ~/isthmus-bench/results-SIZE.json"
     )
@@ -115,9 +115,16 @@ def _minutes(text: str) -> float:
     return number
 
 
+def _rounds(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is no number of rounds")
+    return number
+
+
 def _plan(options: argparse.Namespace) -> None:
     with _explained():
-        here = _here(options.tables)
+        here = _here()
         made = plan.make(options.tables, SIZES[options.size], here.cluster, options.rounds)
         file = _file(options)
         known = results.read(file).results if file.exists() else ()
@@ -139,7 +146,7 @@ def _run(options: argparse.Namespace) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     with _explained():
-        here = _here(options.tables)
+        here = _here()
         made = plan.make(options.tables, SIZES[options.size], here.cluster, options.rounds)
         _tell_left_out(made, console.print)
         if not made.runs:
@@ -186,23 +193,41 @@ def _file(options: argparse.Namespace) -> Path:
     return options.output or Folder(Path.home() / "isthmus-bench").results(options.size)
 
 
-def _here(wanted: tuple[Table, ...]) -> Here:
+def _here() -> Here:
     known = offer()
     nodes = [node for node in known.nodes if node.state.rstrip("*+~#!%$@^-") in _TAKING]
     if not nodes:
         raise CommandError("no node takes jobs; `sinfo` says why")
-    kubernetes, mpijobs, api = "", "", None
-    try:
-        api = server()
-        offered = workloads()
-        if _MPIJOBS not in offered or not installing.state(api, offered[_MPIJOBS]).ready:
-            mpijobs = "MPIJobs are not there; say `isthmus workloads add mpi`"
-    except (CommandError, WorkloadError, ApiError) as error:
-        kubernetes = str(error)
-    network = "" if user_cluster.here().network else "jobs have no private pod network here"
+    api, kubernetes = _kubernetes()
     smallest = (min(node.cpus for node in nodes), min(node.memory_mib for node in nodes))
     described = {"count": len(nodes), "cpus": smallest[0], "memory_mib": smallest[1]}
-    return Here(Cluster(len(nodes), *smallest, kubernetes, mpijobs, network), described, api)
+    mpijobs = _mpijobs(api) if api else ""
+    return Here(Cluster(len(nodes), *smallest, kubernetes, mpijobs, _network()), described, api)
+
+
+def _kubernetes() -> tuple[ApiServer | None, str]:
+    """Return the user's API server, or why there is none."""
+    try:
+        return server(), ""
+    except (CommandError, ApiError) as error:
+        return None, str(error)
+
+
+def _mpijobs(api: ApiServer) -> str:
+    try:
+        offered = workloads()
+        if _MPIJOBS in offered and installing.state(api, offered[_MPIJOBS]).ready:
+            return ""
+        return "MPIJobs are not there; say `isthmus workloads add mpi`"
+    except (WorkloadError, ApiError) as error:
+        return str(error)
+
+
+def _network() -> str:
+    try:
+        return "" if user_cluster.here().network else "jobs have no private pod network here"
+    except CommandError as error:
+        return str(error)
 
 
 def _site(folder: Folder, here: Here) -> Site:
