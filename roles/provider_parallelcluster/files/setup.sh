@@ -88,8 +88,10 @@ compute)
     install_units isthmus-await.service isthmus-await.timer
     # Before slurmd, where the cluster has Isthmus already: the node takes its first job with it. Else, and where
     # joining fails, the timer tries again; the node works for jobs without pod networks meanwhile.
-    "$prefix/parallelcluster/join.sh" || say "not joined yet; isthmus-await.timer tries again"
-    systemctl enable --quiet --now isthmus-await.timer
+    if ! "$prefix/parallelcluster/join.sh"; then
+        say "not joined yet; isthmus-await.timer tries again"
+        systemctl enable --quiet --now isthmus-await.timer
+    fi
     ;;
 esac
 say "done"
