@@ -127,6 +127,7 @@ bench: venv ## Take the figures in docs/results (results/*.json)
 	$(BIN)/python -m tests.bench.site_times
 	$(BIN)/python -m tests.bench.site_scale
 	$(BIN)/python -m tests.bench.container_starts
+	$(BIN)/python -m tests.bench.step_containers
 	$(BIN)/python -m tests.bench.image_layers
 	$(BIN)/python -m tests.bench.containers
 	$(BIN)/python -m tests.bench.network_logic

@@ -4,6 +4,7 @@
 SPANK_PLUGIN(isthmus, 1)
 #pragma GCC visibility pop
 
+#include "container.h"
 #include "epilog.h"
 #include "log.h"
 #include "options.h"
@@ -30,6 +31,7 @@ int slurm_spank_init(spank_t spank, int ac, char **av)
     case S_CTX_ALLOCATOR:
     case S_CTX_REMOTE:
         options_register(spank, ac, av);
+        container_register(spank);
         break;
     case S_CTX_SLURMD:
         report_settings(ac, av);
@@ -42,15 +44,20 @@ int slurm_spank_init(spank_t spank, int ac, char **av)
 
 int slurm_spank_init_post_opt(spank_t spank, int ac, char **av)
 {
+    struct settings settings;
+    struct problem problem;
     int rc = 0;
 
     switch (spank_context()) {
     case S_CTX_LOCAL:
     case S_CTX_ALLOCATOR:
         options_submit(spank);
+        (void)settings_read(&settings, ac, av, &problem);
+        container_submit(&settings);
         break;
     case S_CTX_REMOTE:
         rc = step_start(spank, ac, av);
+        container_start(spank);
         break;
     default:
         break;
@@ -75,6 +82,14 @@ int slurm_spank_task_init(spank_t spank, int ac, char **av)
     (void)ac;
     (void)av;
     return task_check(spank);
+}
+
+int slurm_spank_task_exit(spank_t spank, int ac, char **av)
+{
+    (void)ac;
+    (void)av;
+    container_task_ended(spank);
+    return 0;
 }
 
 int slurm_spank_exit(spank_t spank, int ac, char **av)

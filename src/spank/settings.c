@@ -9,6 +9,7 @@ static const struct settings built_in = {
     .fallback = DRIVER_NONE,
     .socket = "/run/isthmus/networkd-root.sock",
     .timeout_s = 30,
+    .command = "/opt/isthmus/bin/isthmus-step-container",
 };
 /* Slurm's own limit of a prolog may be as low; longer would only hide a dead daemon. */
 enum { TIMEOUT_MAX_S = 600, RESERVED_S = 120 };
@@ -36,6 +37,12 @@ static bool read_timeout(struct settings *settings, const char *value, struct pr
     return valid || problem_set(problem, "not a whole number from 1 to %d", TIMEOUT_MAX_S);
 }
 
+static bool read_command(struct settings *settings, const char *value, struct problem *problem)
+{
+    settings->command = value;
+    return *value == '/' || problem_set(problem, "not an absolute path");
+}
+
 static bool read_rule(struct settings *settings, const char *value, struct problem *problem)
 {
     const char *colon = strchr(value, ':');
@@ -52,12 +59,12 @@ static const struct {
     bool rule;
 } keys[] = {
     {"default=", read_default, false},    {"socket=", read_socket, false}, {"timeout_s=", read_timeout, false},
-    {"partition=", read_rule, true},      {"user=", read_rule, true},
+    {"command=", read_command, false},    {"partition=", read_rule, true},   {"user=", read_rule, true},
 };
 
 static bool read_word(struct settings *settings, const char *word, size_t *identity, struct problem *problem)
 {
-    struct problem why = {"unknown; there are default=, socket=, timeout_s=, partition= and user="};
+    struct problem why = {"unknown; there are default=, socket=, timeout_s=, command=, partition= and user="};
     bool valid = false;
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "container.h"
 #include "log.h"
 #include "mounts.h"
 #include "step.h"
@@ -38,20 +39,32 @@ int task_enter(spank_t spank)
     return 0;
 }
 
+/* Ends the task, with a reason where nobody on the node has told it yet. */
+static void refuse(const char *what, const struct problem *problem, bool tells)
+{
+    char node[HOST_NAME_MAX + 1] = "this node";
+
+    if (tells) {
+        (void)gethostname(node, sizeof(node) - 1);
+        log_error("job %u cannot use its %s on %s, so the task was not started: %s", step_of_this_process()->job, what,
+                  node, problem->text);
+    }
+    _exit(1);
+}
+
 int task_check(spank_t spank)
 {
     const struct step *step = step_of_this_process();
-    char node[HOST_NAME_MAX + 1] = "this node";
+    struct problem problem = {""};
+    bool tells = false;
     int index = 0;
 
     if (step->wanted && *step->problem.text) {
         (void)spank_get_item(spank, S_TASK_ID, &index);
-        if (own || index == 0) {
-            (void)gethostname(node, sizeof(node) - 1);
-            log_error("job %u cannot use its pod network on %s, so the task was not started: %s", step->job, node,
-                      step->problem.text);
-        }
-        _exit(1);
+        refuse("pod network", &step->problem, own || index == 0);
+    }
+    if (!container_enter(spank, &problem, &tells)) {
+        refuse("container", &problem, tells);
     }
     return 0;
 }

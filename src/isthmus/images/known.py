@@ -62,13 +62,16 @@ class Known:
         Raises:
             ImageError: it is not known, and could not be had.
         """
-        path = self._config(digest)
-        if (kept := self._read(path)) is not None:
+        if (kept := self.kept_config(digest)) is not None:
             return kept
         with explained(image, str(workspace.cache), str(workspace.authfile or "no file")):
             config = manifests.config(image, skopeo.config(image.at(digest), workspace.authfile, workspace.scratch))
-        self._write(path, config)
+        self._write(self._config(digest), config)
         return config
+
+    def kept_config(self, digest: str) -> dict[str, Any] | None:
+        """Return an image's configuration as far as it is known without its registry."""
+        return self._read(self._config(digest))
 
     def _config(self, digest: str) -> Path:
         return self.cache / ".config" / f"{digest.replace(':', '-')}.json"

@@ -52,7 +52,7 @@ def test_job_name_is_that_of_the_newest_job(serving, two_computes, login, contro
         assert int(first) < int(job)
         wanted = [each.address for each in pods(login, user, job, [near]).values()]
         wait(lambda: resolve(pod, f"train-net-1.{user}.{domain}"), lambda seen: seen == wanted)
-        assert resolve(pod, "train-net-1") == wanted
+        assert resolve(pod, "train-net-1") == resolve(pod, "pod0.train-net-1") == wanted
     wait(lambda: resolve(pod, f"train-net-1.{user}.{domain}"), lambda seen: seen == [])
 
 

@@ -70,7 +70,7 @@ def test_plugin_key_follows_source_slurm_and_release(tmp_path):
     shutil.copytree(SPANK, copy)
     key = network_plugin_key(str(copy), "slurm 24.11.5", "13")
     assert key == network_plugin_key(str(SPANK), "slurm 24.11.5", "13")
-    (copy / "plugin.c").write_text("")
+    (copy / "hold/hold.c").write_text("")
     others = [(copy, "slurm 24.11.5", "13"), (SPANK, "slurm 25.05.0", "13"), (SPANK, "slurm 24.11.5", "12")]
     keys = {network_plugin_key(str(folder), *rest) for folder, *rest in others}
     assert len(keys) == 3
@@ -83,8 +83,10 @@ def test_plugin_key_without_source_is_refused(tmp_path):
 
 
 def test_plugin_words_name_default_and_rules():
-    words = network_plugin_words("none", {"debug": "private"}, {"bob": "none", "alice": "private"}, 30)
-    assert words == ["default=none", "timeout_s=30", "partition=debug:private", "user=alice:private", "user=bob:none"]
+    users = {"bob": "none", "alice": "private"}
+    words = network_plugin_words("none", {"debug": "private"}, users, 30, "/opt/isthmus")
+    rules = ["partition=debug:private", "user=alice:private", "user=bob:none"]
+    assert words == ["default=none", "timeout_s=30", "command=/opt/isthmus/bin/isthmus-step-container", *rules]
 
 
 USERS = [{"name": "alice", "uid": 1001}, {"name": "bob", "uid": "1002"}]

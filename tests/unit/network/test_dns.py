@@ -25,15 +25,15 @@ def lines(*jobs):
 
 def test_job_has_names_of_its_pods_and_of_all():
     assert lines(job(1, pods=2))[1:] == [
-        "10.64.0.20 pod0.1.alice.cl 1.alice.cl run.alice.cl",
-        "10.64.0.21 pod1.1.alice.cl 1.alice.cl run.alice.cl",
+        "10.64.0.20 pod0.1.alice.cl pod0.run.alice.cl 1.alice.cl run.alice.cl",
+        "10.64.0.21 pod1.1.alice.cl pod1.run.alice.cl 1.alice.cl run.alice.cl",
     ]
 
 
 def test_job_name_is_the_newest_jobs():
     assert lines(job(2), job(1))[1:] == [
         "10.64.0.20 pod0.1.alice.cl 1.alice.cl",
-        "10.64.0.30 pod0.2.alice.cl 2.alice.cl run.alice.cl",
+        "10.64.0.30 pod0.2.alice.cl pod0.run.alice.cl 2.alice.cl run.alice.cl",
     ]
 
 
@@ -47,14 +47,16 @@ def test_name_that_is_no_label_is_left_out(name):
 
 
 def test_name_cannot_add_a_line():
-    assert lines(job(1, "a\n10.0.0.1 evil"))[1:] == ["10.64.0.20 pod0.1.alice.cl 1.alice.cl a-10-0-0-1-evil.alice.cl"]
+    assert lines(job(1, "a\n10.0.0.1 evil"))[1:] == [
+        "10.64.0.20 pod0.1.alice.cl pod0.a-10-0-0-1-evil.alice.cl 1.alice.cl a-10-0-0-1-evil.alice.cl"
+    ]
 
 
 def test_pod_without_an_address_has_no_name():
     told = {(2, "c1"): Attachment(2, "c1", IPv4Address("10.128.1.2"))}
     shared = replace(job(2, driver=Driver.FLANNEL, pods=2), addresses=())
     named = dns.hosts("alice", [shared], {}, State(attachments=told).addresses, "cl")
-    assert named == "10.128.1.2 pod1.2.alice.cl 2.alice.cl run.alice.cl\n"
+    assert named == "10.128.1.2 pod1.2.alice.cl pod1.run.alice.cl 2.alice.cl run.alice.cl\n"
 
 
 @pytest.mark.parametrize(

@@ -38,15 +38,15 @@ def anew(now, uid=None, networks=PRIVATE):
 def test_user_has_the_names_of_his_own_jobs_in_each_network():
     told = Attachment(2, "c1", IPv4Address("10.128.1.2"))
     now = state(job(1), job(2, driver=Driver.FLANNEL), job(3, 1002), told=[told])
-    named = "10.128.1.2 pod0.2.alice.cl 2.alice.cl run.alice.cl"
+    named = "10.128.1.2 pod0.2.alice.cl pod0.run.alice.cl 2.alice.cl run.alice.cl"
     assert anew(now, 1001).splitlines() == [
         "10.64.0.200 web.alice.cl",
-        "10.64.0.11 pod0.1.alice.cl 1.alice.cl run.alice.cl",
+        "10.64.0.11 pod0.1.alice.cl pod0.run.alice.cl 1.alice.cl run.alice.cl",
     ]
     assert anew(now, 1001, (Driver.FLANNEL,)).splitlines() == [named]
     assert anew(now, networks=(Driver.FLANNEL,)).splitlines() == [named]
-    assert anew(now, networks=EVERY).count("run.alice.cl") == 1
-    assert anew(now, networks=EVERY).endswith("10.64.0.13 pod0.3.bob.cl 3.bob.cl run.bob.cl\n")
+    assert anew(now, networks=EVERY).split().count("run.alice.cl") == 1
+    assert anew(now, networks=EVERY).endswith("10.64.0.13 pod0.3.bob.cl pod0.run.bob.cl 3.bob.cl run.bob.cl\n")
 
 
 def test_user_without_network_has_no_names():

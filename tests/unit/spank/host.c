@@ -2,8 +2,8 @@
  *
  *   host PLUGIN slurmd|srun|sbatch|step|prolog|epilog [words of plugstack.conf...]
  *
- * HOST_OPTION is what the user gave to --pod-network ("" for no value; unset: not given), HOST_JOB, HOST_UID and
- * HOST_STEP are ids, HOST_TASKS counts tasks, and HOST_COMMAND is what a task runs. Unless HOST_FAKE is empty, calls
+ * HOST_OPTION is what the user gave to --pod-network ("" for no value; unset: not given), HOST_CONTAINER has a line for
+ * each option of containers (name=value, or a name), HOST_JOB, HOST_UID and HOST_STEP are ids, HOST_TASKS counts tasks, and HOST_COMMAND is what a task runs. Unless HOST_FAKE is empty, calls
  * that need root are only told, and the one that HOST_FAIL names fails. What came of it is on standard output, what the plugin
  * logged on standard error. */
 #include <dlfcn.h>
@@ -29,7 +29,8 @@ struct spank_handle {
 
 static void *library;
 static spank_context_t context;
-static struct spank_option *registered;
+static struct spank_option *registered[32];
+static int options;
 
 static void must(bool condition, const char *what)
 {
@@ -64,8 +65,11 @@ spank_context_t spank_context(void)
 
 spank_err_t spank_option_register(spank_t spank, struct spank_option *option)
 {
-    must(spank->init && !registered, "options are registered once, in slurm_spank_init");
-    registered = option;
+    must(spank->init, "options are registered in slurm_spank_init");
+    for (int i = 0; i < options; i++) {
+        must(strcmp(registered[i]->name, option->name) != 0, "an option is registered once");
+    }
+    registered[options++] = option;
     return getenv("HOST_REFUSES") ? ESPANK_BAD_ARG : ESPANK_SUCCESS;
 }
 
@@ -93,7 +97,9 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
     must(!spank->job_script || item == S_JOB_ID || item == S_JOB_UID, "a prolog has job, uid and gid only");
     *value = item == S_JOB_ID       ? number("HOST_JOB", 7)
              : item == S_JOB_UID    ? number("HOST_UID", 1001)
+             : item == S_JOB_GID    ? (uint32_t)getgid()
              : item == S_JOB_STEPID ? number("HOST_STEP", 0)
+             : item == S_JOB_LOCAL_TASK_COUNT ? number("HOST_TASKS", 1)
                                     : (uint32_t)spank->task;
     return getenv("HOST_REFUSES") ? ESPANK_BAD_ARG : ESPANK_SUCCESS;
 }
@@ -105,16 +111,36 @@ spank_err_t spank_job_control_setenv(spank_t spank, const char *name, const char
     return ESPANK_SUCCESS;
 }
 
+/* A variable of the job; the program's own where the job's is not said apart. */
 spank_err_t spank_getenv(spank_t spank, const char *name, char *value, int length)
 {
     char given[64];
+    const char *found;
 
     (void)spank;
     (void)snprintf(given, sizeof(given), "HOST_JOB_%s", name);
-    if (!getenv(given)) {
-        return ESPANK_ERROR;
+    found = getenv(given) ? getenv(given) : getenv(name);
+    return found && snprintf(value, (size_t)length, "%s", found) < length ? ESPANK_SUCCESS : ESPANK_ERROR;
+}
+
+spank_err_t spank_setenv(spank_t spank, const char *name, const char *value, int overwrite)
+{
+    (void)spank;
+    return setenv(name, value, overwrite) == 0 ? ESPANK_SUCCESS : ESPANK_ERROR;
+}
+
+spank_err_t spank_unsetenv(spank_t spank, const char *name)
+{
+    (void)spank;
+    return unsetenv(name) == 0 ? ESPANK_SUCCESS : ESPANK_ERROR;
+}
+
+spank_err_t spank_prepend_task_argv(spank_t spank, int argc, const char *argv[])
+{
+    (void)spank;
+    for (int i = 0; i < argc; i++) {
+        printf("prepend %s\n", argv[i]);
     }
-    (void)snprintf(value, (size_t)length, "%s", getenv(given));
     return ESPANK_SUCCESS;
 }
 
@@ -139,8 +165,16 @@ int unshare(int flags)
 
 int setns(int fd, int type)
 {
-    printf("setns %s\n", type == CLONE_NEWNET ? "net" : "else");
-    return fake("setns", is_faked() ? 0 : syscall(SYS_setns, fd, type));
+    const char *name = type == CLONE_NEWNET ? "net" : type == CLONE_NEWUSER ? "user" : "mounts";
+
+    printf("setns %s\n", name);
+    return fake(type == CLONE_NEWNET ? "setns" : name, is_faked() ? 0 : syscall(SYS_setns, fd, type));
+}
+
+int chroot(const char *path)
+{
+    printf("chroot %s\n", path);
+    return fake("chroot", is_faked() ? 0 : syscall(SYS_chroot, path));
 }
 
 int mount(const char *source, const char *target, const char *type, unsigned long flags, const void *data)
@@ -164,6 +198,11 @@ static void run_task(int index, int ac, char **av)
     struct spank_handle spank = {.task = index};
     const char *command = getenv("HOST_COMMAND");
 
+    if (getenv("HOST_TASK_FILE")) {
+        FILE *file = fopen(getenv("HOST_TASK_FILE"), "w");
+
+        must(file && fprintf(file, "%d", (int)getpid()) > 0 && fclose(file) == 0, "a task tells its id");
+    }
     must(call("slurm_spank_task_init_privileged", &spank, ac, av) == 0, "a failure as root drains the node");
     fflush(stdout);
     (void)call("slurm_spank_task_init", &spank, ac, av);
@@ -185,17 +224,41 @@ static void run_tasks(int ac, char **av)
         if (pid == 0) {
             run_task(index, ac, av);
         }
-        must(waitpid(pid, &status, 0) == pid && WIFEXITED(status), "a task ends by itself");
-        printf("task=%d\n", WEXITSTATUS(status));
+        must(waitpid(pid, &status, 0) == pid, "a task ends");
+        must(WIFEXITED(status) || getenv("HOST_TASK_FILE"), "a task ends by itself");
+        (void)call("slurm_spank_task_exit", &(struct spank_handle){.task = index}, ac, av);
+        printf("task=%d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
     }
 }
 
-static int give_option(void)
+static int give(const char *name, const char *value)
+{
+    int rc = -1;
+
+    for (int i = 0; i < options; i++) {
+        if (strcmp(registered[i]->name, name) == 0) {
+            rc = registered[i]->cb(registered[i]->val, value, context == S_CTX_REMOTE);
+        }
+    }
+    return rc;
+}
+
+static int give_options(void)
 {
     const char *value = getenv("HOST_OPTION");
-    int remote = context == S_CTX_REMOTE;
+    char *lines = strdup(getenv("HOST_CONTAINER") ? getenv("HOST_CONTAINER") : "");
+    int rc = value ? give("pod-network", *value ? value : NULL) : 0;
 
-    return value ? registered->cb(registered->val, *value ? value : NULL, remote) : 0;
+    for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n")) {
+        char *equals = strchr(line, '=');
+
+        if (equals) {
+            *equals = '\0';
+        }
+        must(give(line, equals ? equals + 1 : NULL) == 0, "options of containers are taken as they are");
+    }
+    free(lines);
+    return rc;
 }
 
 static void run_program(int ac, char **av)
@@ -206,7 +269,7 @@ static void run_program(int ac, char **av)
     spank.init = false;
     printf("init=%d\n", rc);
     if (context != S_CTX_SLURMD) {
-        rc = give_option();
+        rc = give_options();
         printf("option=%d\n", rc);
         rc = rc ? rc : call("slurm_spank_init_post_opt", &spank, ac, av);
         printf("post_opt=%d\n", rc);
@@ -216,6 +279,11 @@ static void run_program(int ac, char **av)
 
         printf("pmix=%s\n", interface ? interface : "");
         run_tasks(ac, av);
+    }
+    if (getenv("HOST_SHOW")) {
+        const char *value = getenv(getenv("HOST_SHOW"));
+
+        printf(value ? "%s=%s\n" : "%s is unset\n", getenv("HOST_SHOW"), value);
     }
     printf("exit=%d\n", call("slurm_spank_exit", &spank, ac, av));
 }

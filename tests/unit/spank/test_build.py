@@ -5,7 +5,7 @@ import pytest
 
 from tests.unit.spank.conftest import SOURCE, run
 
-CALLS = ("init", "init_post_opt", "job_prolog", "task_init_privileged", "task_init", "exit", "job_epilog")
+CALLS = ("init", "init_post_opt", "job_prolog", "task_init_privileged", "task_init", "task_exit", "exit", "job_epilog")
 EXPORTED = {f"slurm_spank_{name}" for name in CALLS} | {"plugin_name", "plugin_type", "plugin_version"}
 HEADERS = Path("/usr/include/slurm/spank.h")
 

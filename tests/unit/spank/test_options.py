@@ -33,7 +33,8 @@ def test_asking_while_the_plugin_is_off_is_refused(plugin, program):
 
 
 def test_refused_option_is_told(plugin):
-    assert plugin.run("srun", HOST_REFUSES="1").errors == ["isthmus: Slurm refused the option --pod-network"]
+    errors = plugin.run("srun", HOST_REFUSES="1").errors
+    assert errors[:2] == [f"isthmus: Slurm refused the option --{name}" for name in ("pod-network", "container-image")]
 
 
 def test_reservation_is_handed_on(plugin):

@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     private.check(Path.home() / ".isthmus")
     try:
-        with _progress(str(options.image)) as progress:
+        with show_progress(str(options.image)) as progress:
             pulled = pull(options.image, workspace(os.environ, Path.home(), options.authfile), progress)
     except ImageError as error:
         raise CommandError(str(error)) from error
@@ -82,7 +82,8 @@ def workspace(environment: Mapping[str, str], home: Path, authfile: Path | None)
 
 
 @contextmanager
-def _progress(image: str) -> Iterator[Progress]:
+def show_progress(image: str) -> Iterator[Progress]:
+    """Show what a pull does, on a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _: None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -76,12 +76,12 @@ def network_plugin_key(folder: str, slurm: str, release: str) -> str:
     Raises:
         InputError: there is no source.
     """
-    files = sorted(path for pattern in ("*.c", "*.h", "Makefile") for path in Path(folder).glob(pattern))
+    files = sorted(path for pattern in ("*.c", "*.h", "Makefile") for path in Path(folder).rglob(pattern))
     if not files:
         raise InputError(f"{folder} has no source of the SPANK plugin", "run from a whole checkout of Isthmus")
     digest = sha256(f"{slurm}\n{release}\n".encode())
     for path in files:
-        digest.update(f"{path.name}\n".encode() + path.read_bytes())
+        digest.update(f"{path.relative_to(folder)}\n".encode() + path.read_bytes())
     return digest.hexdigest()[:_KEY_DIGITS]
 
 
@@ -91,15 +91,15 @@ def network_plugin_slurms(hosts: Iterable[str], hostvars: Mapping[str, Mapping[s
 
 
 def network_plugin_words(
-    default: str, partitions: Mapping[str, str], users: Mapping[str, str], timeout_s: int
+    default: str, partitions: Mapping[str, str], users: Mapping[str, str], timeout_s: int, prefix: str
 ) -> list[str]:
-    """Return the plugin's words in plugstack.conf."""
+    """Return the plugin's words in plugstack.conf; `prefix` is where programs of ours lie below."""
     rules = [
         f"{kind}={name}:{given[name]}"
         for kind, given in (("partition", partitions), ("user", users))
         for name in sorted(given)
     ]
-    return [f"default={default}", f"timeout_s={timeout_s}", *rules]
+    return [f"default={default}", f"timeout_s={timeout_s}", f"command={prefix}/bin/isthmus-step-container", *rules]
 
 
 def network_plugin_is_due(
@@ -134,6 +134,19 @@ def network_copies(programs: Mapping[str, Mapping[str, str]], places: Mapping[st
         {"src": programs[name]["path"], "dest": place, "mode": "0755"}
         for place, name in places.items()
         if name in programs
+    ]
+
+
+def network_built_copies(built: Sequence[str], folder: str, places: Sequence[str]) -> list[dict[str, str]]:
+    """What host_copies brings of what was built from src/spank.
+
+    Args:
+        built: file names.
+        folder: where the deployer keeps them.
+        places: of each on the host.
+    """
+    return [
+        {"src": f"{folder}/{name}", "dest": place, "mode": "0755"} for name, place in zip(built, places, strict=True)
     ]
 
 
@@ -220,6 +233,7 @@ def _fact(interface: str) -> str:
 
 
 FILTERS: dict[str, Callable[..., object]] = {
+    "network_built_copies": network_built_copies,
     "network_cni_places": network_cni_places,
     "network_copies": network_copies,
     "network_host_problems": network_host_problems,

@@ -71,8 +71,8 @@ def hosts(
 ) -> str:
     """Give the names of a user: lines as in /etc/hosts, one an address.
 
-    `pod<n>.<job>`, and for all pods of a job `<job>`, `<job name>` (the newest job of that name), and the names of
-    reservations, each below `<user>.<domain>`. A reservation's name wins over a job's.
+    `pod<n>.<job>` and `pod<n>.<job name>`, for all pods of a job `<job>` and `<job name>` (the newest job of that
+    name), and the names of reservations, each below `<user>.<domain>`. A reservation's name wins over a job's.
 
     Args:
         user_name: the login name.
@@ -89,7 +89,7 @@ def hosts(
         words = _shared(job, newest, reserved)
         for index, address in enumerate(addresses(job)):
             if address is not None:
-                names = (f"{word}.{below}" for word in (f"pod{index}.{job.id}", *words))
+                names = (f"{word}.{below}" for word in (*(f"pod{index}.{word}" for word in words), *words))
                 lines.append(" ".join([str(address), *names]))
     return "".join(f"{line}\n" for line in lines)
 

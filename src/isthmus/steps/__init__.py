@@ -1,0 +1,1 @@
+"""Steps of Slurm jobs: what `srun` asks for beyond what Slurm knows."""
