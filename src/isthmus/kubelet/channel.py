@@ -12,6 +12,7 @@ import asyncio
 import logging
 import socket
 import ssl
+from asyncio import sslproto
 from collections.abc import AsyncIterator
 from itertools import count
 from typing import Any, Protocol
@@ -29,6 +30,8 @@ _HELLO_S = 30.0
 _KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
 # Of a message; the API server would not take the status of a longer report.
 _MESSAGE_BYTES = 1 << 20
+# asyncio reads what comes by TLS into a buffer for each connection: most of what an idle pod costs a kubelet.
+sslproto.SSLProtocol.max_size = 32 << 10
 
 _log = logging.getLogger(__name__)
 
