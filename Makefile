@@ -25,7 +25,7 @@ export PIP_NO_INDEX := 1
 export PIP_FIND_LINKS := $(ISTHMUS_BUNDLE)/wheels
 endif
 
-.PHONY: help venv testbed teardown ssh lock format lint unit integration system attack attack-short fuzz molecule site-tests test shares test-full bench bench-papers conformance verify artifacts bundle docs
+.PHONY: help venv testbed teardown ssh lock format lint unit integration system attack attack-short fuzz molecule site-tests test shares test-full bench bench-papers bench-reference conformance verify artifacts bundle docs
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -138,8 +138,13 @@ bench: venv ## Take the figures in docs/results (results/*.json)
 	$(BIN)/python -m tests.bench.pod_hpl
 	$(BIN)/python -m tests.bench.pods
 	$(BIN)/python -m tests.bench.pods_resident
+	$(BIN)/python -m tests.bench.kubelet_many
+	$(BIN)/python -m tests.bench.pod_cpu
 	$(BIN)/python -m tests.bench.pod_streams
 	$(BIN)/python -m tests.bench.job_feed
+
+bench-reference: venv ## Compare pods with a plain Kubernetes on this machine (results/reference.json; about an hour)
+	$(BIN)/python -m tests.bench.reference $(ARGS)
 
 conformance: venv ## Run Kubernetes' own conformance cases on the running test bed (FOCUS=regex, ARGS=--help)
 	$(BIN)/ansible-playbook playbooks/conformance.yml
