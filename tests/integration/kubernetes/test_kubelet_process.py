@@ -1,7 +1,5 @@
 """The kubelet as a process of its own, killed at random moments; and a pod of it with its real supervisor."""
 
-import json
-import os
 import random
 import signal
 import subprocess
@@ -10,71 +8,10 @@ import time
 
 import pytest
 
-from isthmus.images.known import Known
-from isthmus.model.images import file_name, parse
 from tests.support.fakes import slurm_programs
-from tests.support.servers.api_server import NODE
 from tests.support.servers.api_user import SOON
-from tests.support.servers.kubelet_bed import DIGEST
+from tests.support.servers.kubelet_process import IMAGE, START, Process, cache
 from tests.support.wait import wait
-
-IMAGE = "ctl:5000/web:1"
-# As the control plane starts it, but for the place of the admin's file.
-START = """
-import os, pathlib
-from isthmus.kubelet import main, settings
-read = settings.read
-settings.read = lambda environment: read(environment, pathlib.Path(os.environ["SETTINGS"]))
-raise SystemExit(main.main())
-"""
-
-
-class Process:
-    """A kubelet that may be killed."""
-
-    def __init__(self, server, home):
-        self.home, self.process = home, None
-        cluster = home / ".isthmus/cluster"
-        cluster.mkdir(parents=True)
-        (cluster / "pki").symlink_to(server.pki)
-        (cluster / "kubelet.kubeconfig").write_text(server.kubeconfig("kubelet").read_text())
-        self.slurm = slurm_programs.write(home / "slurm")
-        told = {"schema": 1, "driver": "none", "slurm_prefix": str(self.slurm)}
-        (home / "kubernetes.json").write_text(json.dumps(told))
-        self.environment = {
-            **os.environ,
-            "SETTINGS": str(home / "kubernetes.json"),
-            "ISTHMUS_CLUSTER_DIR": str(cluster),
-            "ISTHMUS_NODE_NAME": NODE,
-            "ISTHMUS_ADDRESS": "127.0.0.1",
-            "ISTHMUS_KUBELET_PORT": "0",
-            "ISTHMUS_CHANNEL_PORT": "0",
-            "SLURM_JOB_ID": "1",
-            "SBATCH_ACCOUNT": "own",
-            "ISTHMUS_RESERVATION": "kubernetes",
-        }
-
-    def start(self):
-        with (self.home / "kubelet.log").open("ab") as log:
-            self.process = subprocess.Popen([sys.executable, "-c", START], env=self.environment, stdout=log, stderr=log)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait(60)
-
-    def memory_mib(self):
-        with open(f"/proc/{self.process.pid}/status") as file:
-            return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
-
-
-def cache(home):
-    """Put an image into the user's cache, as a pull leaves it."""
-    folder = home / ".isthmus/images"
-    (folder / ".config").mkdir(parents=True)
-    name = DIGEST.replace(":", "-")
-    (folder / file_name(DIGEST)).touch()
-    (folder / ".config" / f"{name}.json").write_text(json.dumps({"Cmd": ["sh"]}))
-    Known(folder).remember(parse(IMAGE), DIGEST)
 
 
 @pytest.fixture
