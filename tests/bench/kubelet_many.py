@@ -73,7 +73,7 @@ async def measure(kubelet: Process, api: KubeUser, count: int, rounds: int) -> d
     await pods.until(count)
     # The last statuses are written.
     await asyncio.sleep(20)
-    taken = {"peak_mib": kubelet.memory_mib(), "adopted_s": [], "next_peak_mib": []}
+    peak_mib, adopted_s, next_peaks_mib = kubelet.memory_mib(), list[float](), list[float]()
     for _ in range(rounds):
         kubelet.kill()
         while pods.connected:
@@ -81,10 +81,10 @@ async def measure(kubelet: Process, api: KubeUser, count: int, rounds: int) -> d
         began_s = time.monotonic()
         kubelet.start()
         await pods.until(count)
-        taken["adopted_s"].append(round(time.monotonic() - began_s, 2))
+        adopted_s.append(round(time.monotonic() - began_s, 2))
         await asyncio.sleep(20)
-        taken["next_peak_mib"].append(round(kubelet.memory_mib()))
-    return {"pods": count, **taken}
+        next_peaks_mib.append(round(kubelet.memory_mib()))
+    return {"pods": count, "peak_mib": round(peak_mib), "adopted_s": adopted_s, "next_peak_mib": next_peaks_mib}
 
 
 def main() -> int:

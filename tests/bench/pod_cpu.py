@@ -55,7 +55,10 @@ def seconds(text: str) -> float:
     """Read what sacct writes: [days-][hours:]minutes:seconds."""
     days, _, rest = text.rpartition("-")
     parts = [float(part) for part in rest.split(":")]
-    return sum(part * 60**place for place, part in enumerate(reversed(parts))) + 86400 * int(days or 0)
+    whole = 0.0
+    for part in parts:
+        whole = whole * 60 + part
+    return whole + 86400 * int(days or 0)
 
 
 def accounted(cluster: testbed.TestBed, name: str) -> list[float]:
