@@ -21,6 +21,7 @@ from isthmus.filters.validate.layers.join import join_problems
 from isthmus.filters.validate.layers.kubernetes import kubernetes_problems
 from isthmus.filters.validate.layers.network import network_problems
 from isthmus.filters.validate.layers.network_rules import network_rule_problems
+from isthmus.filters.validate.layers.openstack import openstack_problems
 from isthmus.filters.validate.layers.parallelcluster import parallelcluster_problems
 from isthmus.filters.validate.layers.registry import registry_problems
 from isthmus.filters.validate.layers.setuid import setuid_problems
@@ -75,6 +76,7 @@ def _problems(site: Site) -> Iterator[str]:
         yield from etcd_problems(site)
         yield from kubernetes_problems(site)
         yield from join_problems(site)
+        yield from openstack_problems(site)
         yield from parallelcluster_problems(site)
 
 

@@ -1,0 +1,89 @@
+"""A connection to one cloud and region, and every error of it as a problem with a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import openstack
+from keystoneauth1 import exceptions as keystone
+from openstack.config import OpenStackConfig
+from openstack.connection import Connection
+from openstack.exceptions import ConfigException, HttpException, SDKException
+
+__all__ = ["CloudError", "Connection", "calls", "connect"]
+# A call that takes longer is not answered at all; a service may take a while to keep an image.
+_CALL_S = 300
+
+
+class CloudError(Exception):
+    """The cloud refused, or could not be asked."""
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        """Join both halves."""
+        super().__init__(f"{problem}; {remedy}")
+
+
+def connect(cloud: str, region: str) -> Connection:
+    """Log in.
+
+    Args:
+        cloud: its name in clouds.yaml; "" takes the environment's (OS_CLOUD, OS_AUTH_URL ...).
+        region: its name; "" takes the one of clouds.yaml.
+
+    Raises:
+        CloudError: no such cloud or region, or credentials that are not valid (any more).
+    """
+    with _as_cloud_errors(cloud or "of the environment"):
+        try:
+            connection = openstack.connect(
+                cloud=cloud or None, region_name=region or None, api_timeout=_CALL_S, app_name="isthmus"
+            )
+        except ConfigException as error:
+            config = OpenStackConfig()
+            known = ", ".join(sorted(config.get_cloud_names())) if config.config_filename else "nothing, there is none"
+            raise CloudError(f"cloud {cloud!r}: {str(error).rstrip('.')}", f"clouds.yaml has: {known}") from error
+        # Not authorize(), whose error no longer tells which it was.
+        connection.session.get_token()
+        _refuse_region(connection, cloud)
+    return connection
+
+
+def _refuse_region(connection: Connection, cloud: str) -> None:
+    region = connection.config.get_region_name()
+    places = [place for one in connection.service_catalog if one["type"] == "compute" for place in one["endpoints"]]
+    known = sorted({str(place["region_id"]) for place in places})
+    if region not in known:
+        raise CloudError(f"cloud {cloud!r} has no region {region!r}", f"it has: {', '.join(known)}")
+
+
+@contextmanager
+def _as_cloud_errors(cloud: str) -> Iterator[None]:
+    try:
+        yield
+    except (keystone.Unauthorized, keystone.MissingRequiredOptions) as error:
+        raise CloudError(
+            f"cloud {cloud!r} does not accept the credentials: {_line(error)}",
+            "they are wrong or have expired: make an application credential anew and write it to clouds.yaml",
+        ) from error
+    except (keystone.ClientException, SDKException) as error:
+        raise CloudError(
+            f"cloud {cloud!r} cannot be asked: {_line(error)}", "is auth_url right, and reachable?"
+        ) from error
+
+
+@contextmanager
+def calls(what: str) -> Iterator[None]:
+    """Turn errors of calls into one that says what was tried."""
+    try:
+        yield
+    except HttpException as error:
+        text = error.details or error.message or str(error)
+        status = f" ({error.status_code})" if error.status_code else ""
+        raise CloudError(f"{what} failed{status}: {_line(text)}", "run it again; what was made is kept") from error
+    except (SDKException, keystone.ClientException) as error:
+        raise CloudError(f"{what} failed: {_line(error)}", "run it again; what was made is kept") from error
+
+
+def _line(error: object) -> str:
+    return " ".join(str(error).split())[:400]

@@ -1,0 +1,141 @@
+"""The composition root: from a task's arguments to servers in a cloud, as Ansible's result.
+
+    state: present   everything of the inventory, or with `only` the machines of some nodes
+    state: absent    all that is this cluster's, or with `only` the machines of some nodes
+
+A run asks the cloud once, decides, and then makes or removes kind by kind, the resources of a kind at once. The record
+is written between the kinds, so that the next run goes on from where one was killed.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from isthmus.clients.openstack.change import Changes
+from isthmus.clients.openstack.connection import CloudError, connect
+from isthmus.clients.openstack.look import look
+from isthmus.cloud import ownership
+from isthmus.cloud.desired import UNMARKED_NAMES, desired
+from isthmus.cloud.plan import Plan, plan, removal
+from isthmus.cloud.recorded import Recorded
+from isthmus.cloud.refuse import refuse
+from isthmus.cloud.work import Work
+from isthmus.filters.errors import InputError
+from isthmus.filters.provider.openstack import Settings, read
+from isthmus.filters.suggest import check_keys
+from isthmus.model.cloud import Cloud, Kind, Verb
+
+Tell = Callable[[str], None]
+SETTINGS = (
+    *("cloud", "region", "identity", "record", "cluster", "nodes", "machines", "image", "image_file"),
+    *("image_digest", "boot_gib", "home_gib", "home_keep", "spread", "spread_policy", "cidr", "dns", "dhcp"),
+    *("external", "login_sources", "pod_ranges", "public_key", "timeout_s"),
+)
+
+
+def run(arguments: Mapping[str, Any], tell: Tell, *, dry: bool = False) -> dict[str, Any]:
+    """Bring a cluster's resources to what is wanted; return Ansible's result.
+
+    Args:
+        arguments: `state`, `only` (nodes; none for all) and `settings`, all of SETTINGS.
+        tell: takes a line of progress.
+        dry: change nothing, and say what would be done.
+
+    Returns:
+        `plan` (lines), `notes`, `servers` (node -> id, status, address) and `entry` (address to the outside).
+    """
+    try:
+        check_keys("openstack_cluster", arguments, ("state", "only", "settings"), ("state", "settings"))
+        check_keys("settings of openstack_cluster", arguments["settings"], SETTINGS)
+        given = {**arguments["settings"], "only": arguments.get("only") or []}
+        return _absent(given, tell, dry) if arguments["state"] == "absent" else _present(given, tell, dry)
+    except (InputError, CloudError, OSError) as error:
+        return {"failed": True, "msg": str(error)}
+
+
+def _present(arguments: Mapping[str, Any], tell: Tell, dry: bool) -> dict[str, Any]:
+    settings = read(arguments)
+    only = [settings.name(node) for node in arguments["only"]] or None
+    connection = connect(str(arguments["cloud"]), str(arguments["region"]))
+    with Recorded(Path(arguments["record"]), dry=dry) as recorded:
+        cloud = look(connection)
+        record = _checked(recorded, cloud, str(arguments["cluster"]), str(arguments["identity"]))
+        mark = ownership.mark(settings.cluster, record.identity)
+        chosen = plan(cloud, desired(settings), record, mark, only)
+        refuse(settings, cloud.offer, chosen.steps)
+        if not dry:
+            recorded.save(replace(record, project=cloud.offer.project))
+            Work(Changes(connection, mark), recorded, tell, settings.timeout_s).make(chosen)
+        return _result(settings, chosen, recorded, cloud)
+
+
+def _checked(recorded: Recorded, cloud: Cloud, cluster: str, identity: str) -> ownership.Record:
+    record = recorded.load() or _first(cluster, identity)
+    if record.project and record.project != cloud.offer.project:
+        raise InputError(
+            f"{recorded.path} is of project {record.project}, these credentials of {cloud.offer.project}",
+            "log in to that project, or give this cluster a name of its own",
+        )
+    if identity and identity != record.identity:
+        raise InputError(
+            f"{recorded.path} has identity {record.identity}, provider_openstack_identity is {identity}",
+            "remove one of them",
+        )
+    return record
+
+
+def _first(cluster: str, identity: str) -> ownership.Record:
+    """Draw an identity; where an admin takes over what a lost record knew, unmarked names are believed."""
+    taken = {(kind, f"{cluster}-{name}") for kind, name in UNMARKED_NAMES.items()} if identity else set()
+    return ownership.Record(identity or secrets.token_hex(4), begun=frozenset(taken))
+
+
+def _result(settings: Settings, chosen: Plan, recorded: Recorded, cloud: Cloud) -> dict[str, Any]:
+    record = recorded.current
+    addresses = dict(record.addresses) if record else {}
+    entry = next(
+        (str(one.settings["address"]) for one in chosen.kept if one.kind is Kind.FLOATING_IP),
+        addresses.get(settings.name(settings.entry), ""),
+    )
+    made = {step.name for step in chosen.steps if step.kind is Kind.SERVER and step.verb in (Verb.CREATE, Verb.REPLACE)}
+    return {
+        "changed": bool(chosen.steps),
+        "plan": chosen.lines(),
+        "notes": list(chosen.notes),
+        "entry": entry,
+        "entry_node": settings.entry,
+        "created": [name for name in _nodes(settings) if settings.name(name) in made],
+        "project": cloud.offer.project,
+        "made": [f"{kind} {name}" for kind, name in sorted(dict(record.made if record else {}))],
+    }
+
+
+def _nodes(settings: Settings) -> list[str]:
+    return [node for kind in settings.kinds for node in kind.nodes]
+
+
+def _absent(arguments: Mapping[str, Any], tell: Tell, dry: bool) -> dict[str, Any]:
+    path = Path(arguments["record"])
+    if not arguments["identity"] and not path.exists():
+        return {"changed": False, "plan": [], "notes": [f"{path} is not there: nothing was made"]}
+    with Recorded(path, dry=dry) as recorded:
+        connection = connect(str(arguments["cloud"]), str(arguments["region"]))
+        cloud = look(connection)
+        record = _checked(recorded, cloud, str(arguments["cluster"]), str(arguments["identity"]))
+        cluster = str(arguments["cluster"])
+        mark = ownership.mark(cluster, record.identity)
+        named = _named(cluster, arguments["only"])
+        steps = removal(cloud, record, mark, named, keep_volumes=bool(arguments["home_keep"]))
+        if not dry:
+            recorded.save(record)
+            Work(Changes(connection, ""), recorded, tell, int(arguments["timeout_s"])).remove(steps)
+        return {"changed": bool(steps), "plan": [str(step) for step in steps], "notes": []}
+
+
+def _named(cluster: str, nodes: Iterable[str]) -> list[tuple[Kind, str]] | None:
+    names = [f"{cluster}-{node}" for node in nodes]
+    return [(kind, name) for name in names for kind in (Kind.SERVER, Kind.PORT)] if names else None

@@ -1,0 +1,122 @@
+"""Whose a resource is: by the mark in it, or by the record of what this deployer made. Pure.
+
+The record is a file beside the cluster's secrets. It is written before and after each batch of calls: before, with the
+names of what can bear no mark and is about to be made, so that what a killed run made is no stranger's to the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from isthmus.filters.errors import InputError
+from isthmus.model.cloud import NAMED, UNMARKED, Found, Kind, Made
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Record:
+    """What this deployer knows of what it made.
+
+    Attributes:
+        identity: drawn once; part of every mark.
+        project: the cloud's project; "" before the first run.
+        made: (kind, name) -> id.
+        begun: names of unmarked resources that were about to be made.
+        addresses: node -> its address to the outside.
+    """
+
+    identity: str
+    project: str = ""
+    made: Mapping[tuple[Kind, str], str] = ()  # type: ignore[assignment]
+    begun: frozenset[tuple[Kind, str]] = frozenset()
+    addresses: Mapping[str, str] = ()  # type: ignore[assignment]
+
+    def with_made(self, found: Iterable[Made]) -> Record:
+        """Return it with what was made."""
+        one = {(made.kind, made.name): made.id for made in found}
+        return replace(self, made={**dict(self.made), **one}, begun=self.begun - one.keys())
+
+    def without(self, gone: Iterable[tuple[Kind, str]]) -> Record:
+        """Return it without what was removed."""
+        names = set(gone)
+        return replace(
+            self,
+            made={key: value for key, value in dict(self.made).items() if key not in names},
+            begun=self.begun - names,
+        )
+
+
+def to_json(record: Record) -> dict[str, Any]:
+    """Return a record as it is kept."""
+    rows = [{"kind": kind.value, "name": name, "id": id_} for (kind, name), id_ in sorted(dict(record.made).items())]
+    begun = [{"kind": kind.value, "name": name} for kind, name in sorted(record.begun)]
+    return {
+        "schema": SCHEMA,
+        "identity": record.identity,
+        "project": record.project,
+        "made": rows,
+        "begun": begun,
+        "addresses": dict(record.addresses),
+    }
+
+
+def from_json(text: Mapping[str, Any], place: str) -> Record:
+    """Read a record.
+
+    Raises:
+        InputError: it is not one of this version.
+    """
+    try:
+        if text["schema"] != SCHEMA:
+            raise InputError(f"{place} has schema {text['schema']}", "use the version of Isthmus that wrote it")
+        return Record(
+            str(text["identity"]),
+            str(text["project"]),
+            {(Kind(row["kind"]), str(row["name"])): str(row["id"]) for row in text["made"]},
+            frozenset((Kind(row["kind"]), str(row["name"])) for row in text["begun"]),
+            {str(node): str(address) for node, address in text["addresses"].items()},
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{place} is damaged: {error!r}", "restore it from a backup") from error
+
+
+def mark(cluster: str, identity: str) -> str:
+    """What is written into each resource of a cluster."""
+    return f"isthmus.{cluster}.{identity}"
+
+
+def is_ours(found: Found, record: Record, ours: str) -> bool:
+    """Tell whether this deployer made a resource for this cluster."""
+    if found.kind not in UNMARKED:
+        return found.mark == ours
+    key = (found.kind, found.name)
+    return dict(record.made).get(key) == found.id or key in record.begun
+
+
+def refuse_strangers(found: Sequence[Found], names: Iterable[tuple[Kind, str]], record: Record, ours: str) -> None:
+    """Refuse names that somebody else uses, and marks of this cluster by another deployer.
+
+    Raises:
+        InputError: for the first one.
+    """
+    cluster = ours.rpartition(".")[0]
+    wanted = set(names)
+    for one in found:
+        if is_ours(one, record, ours):
+            continue
+        if one.mark.rpartition(".")[0] == cluster:
+            identity = one.mark.rpartition(".")[2]
+            raise InputError(
+                f"{one.kind} {one.name} ({one.id}) belongs to a cluster of this name that another deployer made",
+                f"take another cluster_name; or, if its record is lost, set provider_openstack_identity: {identity}",
+            )
+        if one.kind in NAMED and (one.kind, one.name) in wanted:
+            raise InputError(
+                f"{one.kind} {one.name} ({one.id}) is there and not this cluster's",
+                "remove it, or choose another cluster_name",
+            )

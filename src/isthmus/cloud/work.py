@@ -1,0 +1,176 @@
+"""Takes the steps of a plan: those of one kind at once, kind after kind, with the record between them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TypeVar
+
+from isthmus.clients.openstack.change import Changes
+from isthmus.clients.openstack.connection import CloudError
+from isthmus.cloud.ownership import Record
+from isthmus.cloud.plan import Plan
+from isthmus.cloud.recorded import Recorded
+from isthmus.model.cloud import UNMARKED, Found, Kind, Made, Step, Verb
+
+_AT_ONCE = 10
+# What stands in the way of a removal for a moment: a volume that is being detached, a port that a server just left.
+_TRIES = 15
+T = TypeVar("T")
+
+
+class Work:
+    """Makes and removes.
+
+    Args:
+        changes: makes the calls.
+        recorded: the record, loaded and saved before.
+        tell: takes a line of progress.
+        timeout_s: how long servers may take.
+        look_s: how often they are asked for.
+    """
+
+    def __init__(
+        self,
+        changes: Changes,
+        recorded: Recorded,
+        tell: Callable[[str], None],
+        timeout_s: float,
+        look_s: float = 1.0,
+    ) -> None:
+        self._changes, self._recorded, self._tell = changes, recorded, tell
+        self._timeout_s, self._look_s = timeout_s, look_s
+
+    def make(self, plan: Plan) -> None:
+        """Make what lacks, then remove images that nobody uses.
+
+        Raises:
+            CloudError: a step failed; what the others made is recorded.
+        """
+        ids = {(one.kind, one.name): one.id for one in plan.kept}
+        ids |= {(step.kind, step.name): step.found.id for step in plan.steps if step.found}
+        self._begin(plan.steps)
+        for kind, steps in plan.stages():
+            self._tell(f"{kind}: {', '.join(f'{step.verb} {step.name}' for step in steps)}")
+            self._clear([step.found for step in steps if step.verb is Verb.REPLACE and step.found])
+            for made in self._stage(kind, steps, ids):
+                ids[made.kind, made.name] = made.id
+            if kind is Kind.SERVER:
+                self._until_active([step.name for step in steps])
+        for step in plan.steps:
+            if step.verb is Verb.DELETE and step.found:
+                self._changes.delete(step.found)
+                self._forget([step.found])
+
+    def remove(self, steps: Sequence[Step]) -> None:
+        """Remove, kind by kind.
+
+        Raises:
+            CloudError: something stays; what went is out of the record.
+        """
+        for kind in reversed(Kind):
+            found = [step.found for step in steps if step.kind is kind and step.found]
+            if found:
+                self._tell(f"{kind}: delete {', '.join(one.name for one in found)}")
+                self._clear(found)
+                self._forget(found)
+
+    def _begin(self, steps: Iterable[Step]) -> None:
+        """Write down what can bear no mark, before it is made."""
+        names = {(step.kind, step.name) for step in steps if step.kind in UNMARKED and step.verb is Verb.CREATE}
+        record = self._record()
+        self._recorded.save(replace(record, begun=record.begun | names))
+
+    def _stage(self, kind: Kind, steps: Sequence[Step], ids: dict[tuple[Kind, str], str]) -> list[Made]:
+        created = [step for step in steps if step.verb in (Verb.CREATE, Verb.REPLACE)]
+        made: list[Made] = []
+        if kind is Kind.PORT:
+            if created:
+                made += self._changes.ports([step.wanted for step in created if step.wanted], ids)
+            steps = [step for step in steps if step.verb is Verb.UPDATE]
+        done, failed = at_once(lambda step: self._changes.apply(step, ids), steps)
+        made += done
+        record = self._record().with_made(made)
+        addresses = {one.name: one.address for one in made if one.address}
+        self._recorded.save(replace(record, addresses={**dict(record.addresses), **addresses}))
+        if failed:
+            raise CloudError(_sum(failed), "run it again; what was made is kept")
+        return made
+
+    def _until_active(self, names: Sequence[str]) -> None:
+        """Wait until servers run.
+
+        Raises:
+            CloudError: some failed, or take too long.
+        """
+        until = time.monotonic() + self._timeout_s
+        while True:
+            there = self._changes.servers(names)
+            failed = [f"{name}: {_fault(one)}" for name, one in sorted(there.items()) if one.status == "ERROR"]
+            waiting = [name for name in names if name not in there or there[name].status not in ("ACTIVE", "ERROR")]
+            if not waiting:
+                break
+            if time.monotonic() > until:
+                raise CloudError(
+                    f"after {self._timeout_s} s not running: {', '.join(waiting)}",
+                    "run it again later, or raise provider_openstack_timeout_s",
+                )
+            time.sleep(self._look_s)
+        if failed:
+            raise CloudError(f"servers failed: {'; '.join(failed)}", "the next run replaces them")
+
+    def _clear(self, found: Sequence[Found]) -> None:
+        """Remove resources of one kind; servers are gone when this returns."""
+        _, failed = at_once(self._delete, found)
+        if failed:
+            raise CloudError(_sum(failed), "run it again; what is gone is forgotten")
+        names = [one.name for one in found if one.kind is Kind.SERVER]
+        until = time.monotonic() + self._timeout_s
+        while names and (left := self._changes.servers(names)):
+            if time.monotonic() > until:
+                raise CloudError(f"after {self._timeout_s} s still there: {', '.join(sorted(left))}", "run it again")
+            time.sleep(self._look_s)
+
+    def _delete(self, found: Found) -> None:
+        for left in reversed(range(_TRIES)):
+            try:
+                self._changes.delete(found)
+            except CloudError:
+                if not left or found.kind not in (Kind.VOLUME, Kind.SECURITY_GROUP, Kind.NETWORK, Kind.SUBNET):
+                    raise
+                time.sleep(self._look_s)
+            else:
+                return
+
+    def _forget(self, found: Iterable[Found]) -> None:
+        self._recorded.save(self._record().without((one.kind, one.name) for one in found))
+
+    def _record(self) -> Record:
+        assert self._recorded.current is not None  # noqa: S101 (saved before)
+        return self._recorded.current
+
+
+def at_once(call: Callable[[T], object], items: Iterable[T]) -> tuple[list[Made], list[CloudError]]:
+    """Call for each item, several at a time; return results and errors, of which none hides another's result."""
+    done: list[Made] = []
+    failed: list[CloudError] = []
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for future in [pool.submit(call, item) for item in items]:
+            try:
+                result = future.result()
+            except CloudError as error:
+                failed.append(error)
+            else:
+                done += [result] if isinstance(result, Made) else []
+    return done, failed
+
+
+def _fault(server: Found) -> str:
+    return str(server.settings.get("fault") or "the cloud gives no reason")
+
+
+def _sum(errors: Sequence[CloudError]) -> str:
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    return f"{str(errors[0]).partition(';')[0]}{more}"

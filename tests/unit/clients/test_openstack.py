@@ -1,0 +1,75 @@
+"""What openstacksdk gives and takes, against what plans speak of; tests/site talks to the real APIs."""
+
+from types import SimpleNamespace
+
+import pytest
+from keystoneauth1 import exceptions as keystone
+from openstack.exceptions import HttpException
+
+from isthmus.clients.openstack import change, look
+from isthmus.clients.openstack.connection import CloudError, calls, connect
+from isthmus.model.cloud import Kind
+
+IDS = {(Kind.SECURITY_GROUP, "hpc-nodes"): "g1"}
+RULES = [
+    ("egress", "IPv6", "-", "-", "-"),
+    ("ingress", "IPv4", "tcp", "22", "192.0.2.0/24"),
+    ("ingress", "IPv4", "udp", "100-200", "0.0.0.0/0"),
+    ("ingress", "IPv4", "-", "-", "group hpc-nodes"),
+]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rule_that_was_made_is_read_as_it_was_wanted(rule):
+    assert look._rule(change._rule(rule, IDS), {"g1": "hpc-nodes"}) == rule
+
+
+def test_server_is_read_with_its_fault_and_whose_it_is():
+    server = SimpleNamespace(
+        id="s1",
+        name="hpc-c1",
+        status="ERROR",
+        metadata={"isthmus": "isthmus.hpc.0a"},
+        flavor=SimpleNamespace(original_name="small", name=None),
+        image=SimpleNamespace(id="i1"),
+        addresses={"hpc-net": [{"addr": "10.20.0.21"}]},
+        fault={"message": "No valid host"},
+    )
+    found = look.read_server(server, {"i1": "debian-13"})
+    assert (found.mark, found.status) == ("isthmus.hpc.0a", "ERROR")
+    assert found.settings == {
+        "flavor": "small",
+        "image": "debian-13",
+        "addresses": ["10.20.0.21"],
+        "fault": "No valid host",
+    }
+
+
+@pytest.mark.parametrize(
+    ("image", "gib"),
+    [((0, 0, 2**30 + 1), 2), ((10, 0, 2**30), 10), ((0, 3 * 2**30, 2**20), 3), ((None, None, None), 0)],
+    ids=["size", "least disk", "virtual size", "nothing known"],
+)
+def test_disk_that_an_image_needs(image, gib):
+    least, virtual, size = image
+    assert look._image_gib(SimpleNamespace(min_disk=least, virtual_size=virtual, size=size)) == gib
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (HttpException(message="x", http_status=403, details="Quota exceeded"), r"making c1 failed \(403\): Quota"),
+        (keystone.ConnectFailure("no route"), "making c1 failed: no route; run it again"),
+    ],
+)
+def test_error_of_a_call_says_what_was_tried(error, message):
+    with pytest.raises(CloudError, match=message), calls("making c1"):
+        raise error
+
+
+def test_unknown_cloud_is_refused_with_those_there_are(tmp_path, monkeypatch):
+    clouds = tmp_path / "clouds.yaml"
+    clouds.write_text("clouds: {mine: {auth: {auth_url: 'http://127.0.0.1:1/v3'}}}\n")
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(clouds))
+    with pytest.raises(CloudError, match=r"cloud 'mein': Cloud mein was not found; clouds\.yaml has: mine"):
+        connect("mein", "")

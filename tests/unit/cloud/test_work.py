@@ -1,0 +1,130 @@
+"""Steps in their order, the record between them, and what is left when one fails."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from isthmus.clients.openstack.connection import CloudError
+from isthmus.cloud.desired import desired
+from isthmus.cloud.ownership import Record
+from isthmus.cloud.plan import plan, removal
+from isthmus.cloud.recorded import Recorded
+from isthmus.cloud.work import Work
+from isthmus.model.cloud import Found, Kind, Made, Step, Verb, Wanted
+from tests.unit.cloud.given import MARK, cloud, found, settings
+
+WANTED = desired(settings(spread=["ctl", "c1"]))
+
+
+class FakeChanges:
+    """A cloud in which each call succeeds, but for names that it is given; it knows no call beside these four."""
+
+    def __init__(self, refuses: Iterable[str] = (), fails: Iterable[str] = ()) -> None:
+        self.refuses, self.fails = set(refuses), set(fails)
+        self.there: dict[tuple[Kind, str], str] = {}
+        self.made: list[Kind] = []
+
+    def apply(self, step: Step, ids: dict[tuple[Kind, str], str]) -> Made:
+        if step.name in self.refuses and step.kind is Kind.SERVER:
+            raise CloudError(f"{step} failed", "never")
+        if step.kind is Kind.SERVER and step.verb is not Verb.START:
+            assert ids[Kind.PORT, step.name]
+        self.made.append(step.kind)
+        self.there[step.kind, step.name] = "ERROR" if step.name in self.fails else "ACTIVE"
+        return Made(
+            step.kind, step.name, f"id-{step.kind}-{step.name}", "192.0.2.7" if step.kind is Kind.FLOATING_IP else ""
+        )
+
+    def ports(self, wanted: list[Wanted], ids: dict[tuple[Kind, str], str]) -> list[Made]:
+        assert all(ids[Kind.SUBNET, one.settings["network"]] for one in wanted)
+        self.there |= {(one.kind, one.name): "DOWN" for one in wanted}
+        return [Made(one.kind, one.name, f"id-{one.kind}-{one.name}") for one in wanted]
+
+    def delete(self, gone: Found) -> None:
+        if gone.name in self.refuses:
+            raise CloudError(f"removing {gone.name} failed", "never")
+        self.there.pop((gone.kind, gone.name), None)
+
+    def servers(self, names: Iterable[str]) -> dict[str, Found]:
+        fault = {"fault": "No valid host was found"}
+        return {
+            name: Found(Kind.SERVER, name, name, status=status, settings=fault)
+            for (kind, name), status in self.there.items()
+            if kind is Kind.SERVER and name in names
+        }
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    with Recorded(tmp_path / "record.json", dry=False) as recorded:
+        recorded.save(Record("0a0b0c0d", "p1"))
+        yield recorded
+
+
+def make(changes, recorded, *there):
+    chosen = plan(cloud(*there), WANTED, recorded.current, MARK)
+    Work(changes, recorded, lambda line: None, 0.2, 0.01).make(chosen)
+
+
+def test_all_is_made_and_recorded(recorded):
+    changes = FakeChanges()
+    make(changes, recorded)
+    assert changes.there.keys() == {(one.kind, one.name) for one in WANTED}
+    assert changes.made == sorted(changes.made, key=list(Kind).index)
+    again = recorded.load()
+    assert dict(again.made).keys() == changes.there.keys()
+    assert again.addresses == {"hpc-login": "192.0.2.7"}
+    assert not again.begun
+
+
+def test_what_was_made_beside_a_refused_server_is_recorded(recorded):
+    changes = FakeChanges(refuses=["hpc-c1"])
+    with pytest.raises(CloudError, match="create server hpc-c1 failed; run it again"):
+        make(changes, recorded)
+    servers = {name for kind, name in dict(recorded.load().made) if kind is Kind.SERVER}
+    assert servers == {"hpc-ctl", "hpc-login", "hpc-c2"}
+
+
+def test_unmarked_resources_are_named_before_they_are_made(recorded):
+    class Cut(FakeChanges):
+        def apply(self, step, ids):
+            assert {(Kind.KEY_PAIR, "hpc-key"), (Kind.SERVER_GROUP, "hpc-spread")} <= recorded.load().begun
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make(Cut(), recorded)
+
+
+def test_failed_server_is_told_with_its_reason(recorded):
+    with pytest.raises(CloudError, match="hpc-c2: No valid host was found; the next run replaces them"):
+        make(FakeChanges(fails=["hpc-c2"]), recorded)
+
+
+def test_server_that_never_runs_ends_the_run(recorded):
+    class Slow(FakeChanges):
+        def servers(self, names):
+            return {}
+
+    with pytest.raises(CloudError, match=r"not running: .*hpc-c2; run it again later"):
+        make(Slow(), recorded)
+
+
+def test_failed_server_is_removed_before_another_takes_its_port(recorded):
+    changes = FakeChanges()
+    make(changes, recorded)
+    there = [found(one, **({"status": "ERROR"} if one.name == "hpc-c1" else {})) for one in WANTED]
+    changes.there[Kind.SERVER, "hpc-c1"] = "ERROR"
+    make(changes, recorded, *there)
+    assert changes.there[Kind.SERVER, "hpc-c1"] == "ACTIVE"
+
+
+def test_removal_forgets_what_went_and_keeps_what_stayed(recorded):
+    changes = FakeChanges()
+    make(changes, recorded)
+    changes.refuses = {"hpc-c1"}
+    steps = removal(cloud(*map(found, WANTED)), recorded.current, MARK)
+    with pytest.raises(CloudError, match="removing hpc-c1 failed"):
+        Work(changes, recorded, lambda line: None, 0.2, 0.01).remove(steps)
+    left = dict(recorded.load().made)
+    assert (Kind.SERVER, "hpc-c1") in left
+    assert (Kind.FLOATING_IP, "hpc-login") not in left
