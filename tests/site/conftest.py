@@ -18,6 +18,7 @@ __all__ = ["cluster", "computes", "controller", "login", "nodes", "other_user", 
 ORDER = (
     "test_repeat",
     "test_refusals",
+    "test_openstack",
     "test_cut",
     "test_nodes",
     "test_join",

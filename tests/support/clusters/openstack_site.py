@@ -1,0 +1,136 @@
+"""A site on an OpenStack: its inventory, playbooks on it as an admin runs them, and what the cloud has then."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import openstack
+import yaml
+
+from tests.support.clusters import playbooks
+from tests.support.clusters.cluster import BIN, ROOT
+from tests.support.servers.openstack import Box
+
+NAME = "ostest"
+
+
+@dataclass
+class Site:
+    """An inventory, and the box.
+
+    Attributes:
+        folder: of the inventory.
+        state: where the deployer keeps keys and record.
+        times: what took how many seconds.
+    """
+
+    folder: Path
+    state: Path
+    box: Box
+    times: dict[str, float] = field(default_factory=dict)
+
+    def write(self, count: int, **settings: Any) -> None:
+        """Write the inventory, with so many compute nodes."""
+        nodes = {
+            "ctl": {"group": "controller", "at": 10},
+            "login": {"group": "login", "at": 11},
+            "c": {"group": "compute", "count": count, "at": 21},
+        }
+        machines = {
+            # One with the home's volume beside its flavor's disk, one with a volume to boot from.
+            "ctl": {"flavor": "hpc.login"},
+            "login": {"flavor": "hpc.small", "boot_gib": 5},
+            "c": {"flavor": "hpc.small"},
+        }
+        cloud = {"cloud": "box", "machines": machines, "cidr": "10.20.0.0/24", "external": "external"}
+        cloud |= {"home_gib": 3, **settings}
+        source = {"plugin": "cluster_nodes", "provider": "openstack", "nodes": nodes, "openstack": cloud}
+        for name in ("group_vars/all", "group_vars/provider_openstack"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        common = ROOT / "inventories/common"
+        for place, target in (("groups.yml", "groups.yml"), ("group_vars/all/00_common", "group_vars/all")):
+            (self.folder / place).unlink(missing_ok=True)
+            (self.folder / place).symlink_to(common / target)
+        (self.folder / "cluster.yml").write_text(yaml.safe_dump(source))
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of the deployer: its clouds.yaml, its state, the cluster's name."""
+        state = {"XDG_STATE_HOME": str(self.state), "NAME": NAME}
+        return {"OS_CLIENT_CONFIG_FILE": str(self.box.clouds), **state}
+
+    def play(self, log: str, playbook: str, *arguments: str, variables: Mapping[str, Any] | None = None) -> Any:
+        """Run a playbook on the deployer."""
+        extra = ["-e", json.dumps(variables)] if variables else []
+        command = ("ansible-playbook", "-i", str(self.folder), playbook, *extra, *arguments)
+        begun = time.monotonic()
+        done = playbooks.run(f"openstack_{log}", str(BIN / command[0]), *command[1:], environment=self.environment)
+        self.times[log] = round(time.monotonic() - begun, 1)
+        return done
+
+    def create(self, log: str, *arguments: str, **variables: Any) -> Any:
+        """Run playbooks/create.yml but for its last play, which waits for SSH: no guest of the box boots."""
+        return self.play(log, "playbooks/create.yml", "--tags", "configure", *arguments, variables=variables)
+
+    def succeed(self, log: str, *arguments: str, **variables: Any) -> Any:
+        """Run playbooks/create.yml, which must succeed."""
+        done = self.create(log, *arguments, **variables)
+        assert done.rc == 0, f"see results/logs/openstack_{log}.log"
+        return done
+
+    def inventory(self) -> dict[str, Any]:
+        """Return what ansible-inventory says."""
+        command = [BIN / "ansible-inventory", "-i", self.folder, "--list"]
+        done = subprocess.run(
+            command, cwd=ROOT, check=True, capture_output=True, text=True, env={**self.environment, "PATH": "/usr/bin"}
+        )
+        return dict(json.loads(done.stdout))
+
+
+class Project:
+    """What an ordinary user's project has, and its admin's means."""
+
+    def __init__(self, box: Box) -> None:
+        clouds = [str(box.clouds)]
+        config = openstack.config.OpenStackConfig(config_files=clouds, load_envvars=False)
+        self.user, self.admin = (
+            openstack.connection.Connection(config=config.get_one(cloud=name)) for name in ("box", "box-admin")
+        )
+        self.id = self.user.current_project_id
+
+    def listing(self) -> dict[str, list[str]]:
+        """Every kind of thing -> names of what there is of it."""
+        user, network = self.user, self.user.network
+        mine = {"project_id": self.id}
+        found = {
+            "servers": user.compute.servers(),
+            "key pairs": user.compute.keypairs(),
+            "server groups": user.compute.server_groups(),
+            "networks": [one for one in network.networks() if one.project_id == self.id],
+            "subnets": [one for one in network.subnets() if one.project_id == self.id],
+            "routers": network.routers(**mine),
+            "ports": network.ports(**mine),
+            "security groups": [one for one in network.security_groups(**mine) if one.name != "default"],
+            "floating IPs": network.ips(**mine),
+            "volumes": user.block_storage.volumes(),
+            "images": [one for one in user.image.images() if one.owner_id == self.id],
+        }
+        return {kind: sorted(one.name or one.id for one in there) for kind, there in found.items()}
+
+    def servers(self) -> dict[str, Any]:
+        """Name -> server, as the admin sees it, user data included."""
+        return {one.name: one for one in self.admin.compute.servers(all_projects=True, project_id=self.id)}
+
+    def port(self, name: str) -> Any:
+        """A port by its name."""
+        return next(iter(self.user.network.ports(name=name)))
+
+    def quota(self, **limits: int) -> None:
+        """Set the project's limits of nova."""
+        self.admin.compute.update_quota_set(self.id, **limits)
