@@ -5,6 +5,7 @@ from typing import Any
 
 from ansible.errors import AnsibleParserError
 from ansible.plugins.inventory import BaseInventoryPlugin
+from ansible.template import trust_as_template
 
 from isthmus.filters.errors import InputError
 from isthmus.filters.provider.inventory import PLUGIN, cluster_inventory
@@ -37,7 +38,8 @@ class InventoryModule(BaseInventoryPlugin):  # type: ignore[misc]
         for host, variables in found["hosts"].items():
             inventory.add_host(host)
             for name, value in variables.items():
-                inventory.set_variable(host, name, value)
+                # What the file says may be a template; an address that follows from it is as trusted.
+                inventory.set_variable(host, name, trust_as_template(value) if isinstance(value, str) else value)
         for group, hosts in found["groups"].items():
             inventory.add_group(group)
             for host in hosts:

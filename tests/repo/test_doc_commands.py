@@ -29,7 +29,7 @@ HELM = {
 }
 # Words for which a reader puts another.
 PLACEHOLDER = re.compile(r"^\[.*\]$|^\.\.\.$")
-INVENTORIES = {"inventories/existing", "INVENTORY"}
+INVENTORIES = {"inventories/existing", "inventories/openstack", "INVENTORY"}
 
 
 def shown(program):

@@ -15,7 +15,7 @@ CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 # A path of this tree, in code or in prose; other paths begin elsewhere.
 PATH = re.compile(r"(?<![\w/.(~-])((?:build|docs|inventories|locks|molecule|playbooks|roles|src|tests)/[\w./*-]+)")
 # What a reader makes.
-READERS_OWN = {"inventories/existing", "inventories/existing/hosts.yml"}
+READERS_OWN = {"inventories/existing", "inventories/existing/hosts.yml", "inventories/openstack"}
 VARIABLE = re.compile(rf"`((?:{'|'.join(sorted({*tree.names('roles'), 'cluster'}))})_[a-z0-9_]+)`")
 
 

@@ -1,0 +1,16 @@
+"""The task `openstack_cluster`: `isthmus.cloud` for Ansible, on the deployer, with progress."""
+
+from typing import Any
+
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+
+from isthmus.cloud.main import run
+
+
+class ActionModule(ActionBase):
+    """What Ansible looks for in this file."""
+
+    def run(self, tmp: str | None = None, task_vars: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Make what lacks, or remove what there is."""
+        return run(self._task.args, Display().display, dry=self._task.check_mode)
