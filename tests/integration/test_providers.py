@@ -65,10 +65,19 @@ def existing(tmp_path_factory):
     return inventory(tmp_path_factory.mktemp("existing"), SOURCES["existing"])
 
 
-@pytest.mark.parametrize("provider", [name for name in SOURCES if name != "existing"])
+@pytest.mark.parametrize("provider", ["local", "openstack"])
 def test_layers_get_the_same_on_each_provider(provider, existing, tmp_path):
     found = inventory(tmp_path, SOURCES[provider])
     assert for_layers(found) == for_layers(existing)
+
+
+def test_parallelcluster_differs_in_compute_nodes_alone_which_it_names_and_which_join(existing, tmp_path):
+    (groups, variables), (same, others) = map(for_layers, (inventory(tmp_path, SOURCES["parallelcluster"]), existing))
+    assert groups.pop("joining") == groups["c"]
+    assert len(groups.pop("c")) == len(same.pop("c")) == len(same.pop("compute"))
+    assert groups == same
+    assert [variables[host] for host in ("ctl", "login")] == [others[host] for host in ("ctl", "login")]
+    assert all(given == others["c1"] for host, given in variables.items() if host not in ("ctl", "login"))
 
 
 def test_openstack_gives_the_addresses_that_the_file_says(existing, tmp_path):

@@ -70,9 +70,9 @@ class Box:
     address: str
     clouds: Path
 
-    def run(self, *argv: str) -> str:
+    def run(self, *argv: str, given: str | None = None) -> str:
         """Run something in there, as root."""
-        return _output("podman", "exec", self.name, *argv)
+        return _output("podman", "exec", "--interactive", self.name, *argv, given=given)
 
 
 def bare() -> str:
@@ -107,7 +107,8 @@ def start(folder: Path) -> Box:
         if not is_running():
             _run(image())
         box = Box(NAME, ADDRESS, folder / "clouds.yaml")
-        box.run("python3", "/box/catalog.py", "ready")
+        # By its input: a folder that git has made anew is not the one that a running container has mounted.
+        box.run("python3", "-", "ready", given=(FILES / "catalog.py").read_text())
         box.clouds.touch(0o600)
         box.clouds.write_text(box.run("cat", "/etc/openstack/clouds.yaml"))
         return box
@@ -178,8 +179,8 @@ def _bootstrap(name: str) -> None:
         _output("podman", "import", "--quiet", str(tar), name)
 
 
-def _output(*argv: str) -> str:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+def _output(*argv: str, given: str | None = None) -> str:
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, input=given)
     # Its own words: a CalledProcessError shows the command alone.
     if done.returncode:
         raise RuntimeError(f"{' '.join(argv)[:500]} ended with {done.returncode}: {done.stderr[-3000:]}")
