@@ -20,6 +20,8 @@ WALKS = {
     "roles/network/tasks/plugin/verify.yml": "run_once",
     "roles/network/tasks/preflight.yml": "run_once",
     "roles/network/vars/main.yml": "the members of etcd, and hosts outside group network",
+    "roles/provider_openstack/tasks/connect.yml": "on the deployer alone, of servers that were just made",
+    "roles/provider_openstack/tasks/remove.yml": "on the deployer alone, of nodes that leave",
     "roles/slurm/tasks/hardware/main.yml": "on the controller alone",
     "roles/slurm/tasks/preflight.yml": "one host's own declaration, and a loop that is run_once",
     "roles/upgrade/tasks/main.yml": "on the deployer alone",

@@ -29,7 +29,7 @@ from isthmus.filters.provider.openstack import Settings, read
 from isthmus.filters.suggest import check_keys
 from isthmus.model.cloud import Cloud, Kind, Verb
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 SETTINGS = (
     *("cloud", "region", "identity", "record", "cluster", "nodes", "machines", "image", "image_file"),
     *("image_digest", "boot_gib", "home_gib", "home_keep", "spread", "spread_policy", "cidr", "dns", "dhcp"),
@@ -37,12 +37,12 @@ SETTINGS = (
 )
 
 
-def run(arguments: Mapping[str, Any], tell: Tell, *, dry: bool = False) -> dict[str, Any]:
+def run(arguments: Mapping[str, Any], progress: Progress, *, dry: bool = False) -> dict[str, Any]:
     """Bring a cluster's resources to what is wanted; return Ansible's result.
 
     Args:
         arguments: `state`, `only` (nodes; none for all) and `settings`, all of SETTINGS.
-        tell: takes a line of progress.
+        progress: takes a line of progress.
         dry: change nothing, and say what would be done.
 
     Returns:
@@ -52,12 +52,12 @@ def run(arguments: Mapping[str, Any], tell: Tell, *, dry: bool = False) -> dict[
         check_keys("openstack_cluster", arguments, ("state", "only", "settings"), ("state", "settings"))
         check_keys("settings of openstack_cluster", arguments["settings"], SETTINGS)
         given = {**arguments["settings"], "only": arguments.get("only") or []}
-        return _absent(given, tell, dry) if arguments["state"] == "absent" else _present(given, tell, dry)
+        return _absent(given, progress, dry) if arguments["state"] == "absent" else _present(given, progress, dry)
     except (InputError, CloudError, OSError) as error:
         return {"failed": True, "msg": str(error)}
 
 
-def _present(arguments: Mapping[str, Any], tell: Tell, dry: bool) -> dict[str, Any]:
+def _present(arguments: Mapping[str, Any], progress: Progress, dry: bool) -> dict[str, Any]:
     settings = read(arguments)
     only = [settings.name(node) for node in arguments["only"]] or None
     connection = connect(str(arguments["cloud"]), str(arguments["region"]))
@@ -69,7 +69,7 @@ def _present(arguments: Mapping[str, Any], tell: Tell, dry: bool) -> dict[str, A
         refuse(settings, cloud.offer, chosen.steps)
         if not dry:
             recorded.save(replace(record, project=cloud.offer.project))
-            Work(Changes(connection, mark), recorded, tell, settings.timeout_s).make(chosen)
+            Work(Changes(connection, mark), recorded, progress, settings.timeout_s).make(chosen)
         return _result(settings, chosen, recorded, cloud)
 
 
@@ -118,7 +118,7 @@ def _nodes(settings: Settings) -> list[str]:
     return [node for kind in settings.kinds for node in kind.nodes]
 
 
-def _absent(arguments: Mapping[str, Any], tell: Tell, dry: bool) -> dict[str, Any]:
+def _absent(arguments: Mapping[str, Any], progress: Progress, dry: bool) -> dict[str, Any]:
     path = Path(arguments["record"])
     if not arguments["identity"] and not path.exists():
         return {"changed": False, "plan": [], "notes": [f"{path} is not there: nothing was made"]}
@@ -132,7 +132,7 @@ def _absent(arguments: Mapping[str, Any], tell: Tell, dry: bool) -> dict[str, An
         steps = removal(cloud, record, mark, named, keep_volumes=bool(arguments["home_keep"]))
         if not dry:
             recorded.save(record)
-            Work(Changes(connection, ""), recorded, tell, int(arguments["timeout_s"])).remove(steps)
+            Work(Changes(connection, ""), recorded, progress, int(arguments["timeout_s"])).remove(steps)
         return {"changed": bool(steps), "plan": [str(step) for step in steps], "notes": []}
 
 

@@ -27,7 +27,7 @@ class Work:
     Args:
         changes: makes the calls.
         recorded: the record, loaded and saved before.
-        tell: takes a line of progress.
+        progress: takes a line of progress.
         timeout_s: how long servers may take.
         look_s: how often they are asked for.
     """
@@ -36,11 +36,11 @@ class Work:
         self,
         changes: Changes,
         recorded: Recorded,
-        tell: Callable[[str], None],
+        progress: Callable[[str], None],
         timeout_s: float,
         look_s: float = 1.0,
     ) -> None:
-        self._changes, self._recorded, self._tell = changes, recorded, tell
+        self._changes, self._recorded, self._progress = changes, recorded, progress
         self._timeout_s, self._look_s = timeout_s, look_s
 
     def make(self, plan: Plan) -> None:
@@ -53,7 +53,7 @@ class Work:
         ids |= {(step.kind, step.name): step.found.id for step in plan.steps if step.found}
         self._begin(plan.steps)
         for kind, steps in plan.stages():
-            self._tell(f"{kind}: {', '.join(f'{step.verb} {step.name}' for step in steps)}")
+            self._progress(f"{kind}: {', '.join(f'{step.verb} {step.name}' for step in steps)}")
             self._clear([step.found for step in steps if step.verb is Verb.REPLACE and step.found])
             for made in self._stage(kind, steps, ids):
                 ids[made.kind, made.name] = made.id
@@ -73,7 +73,7 @@ class Work:
         for kind in reversed(Kind):
             found = [step.found for step in steps if step.kind is kind and step.found]
             if found:
-                self._tell(f"{kind}: delete {', '.join(one.name for one in found)}")
+                self._progress(f"{kind}: delete {', '.join(one.name for one in found)}")
                 self._clear(found)
                 self._forget(found)
 
