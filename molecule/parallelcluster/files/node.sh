@@ -7,7 +7,7 @@ mkdir -p /usr/lib/x86_64-linux-gnu
 ln -sfn /opt/slurm/lib/slurm-wlm /usr/lib/x86_64-linux-gnu/slurm-wlm
 printf '%s\n' /opt/slurm/lib /opt/slurm/lib/slurm-wlm >/etc/ld.so.conf.d/slurm.conf
 ldconfig
-echo 'PATH=/opt/slurm/bin:$PATH' >/etc/profile.d/slurm.sh
+echo "PATH=/opt/slurm/bin:\$PATH" >/etc/profile.d/slurm.sh
 id slurm >/dev/null 2>&1 || useradd --system --uid 64030 --no-create-home --shell /usr/sbin/nologin slurm
 install -d -o slurm -m 755 /var/spool/slurm /var/log/slurm
 mkdir -p /var/log/parallelcluster /etc/parallelcluster/slurm_plugin

@@ -9,7 +9,7 @@ libraries=(libhwloc15 libllhttp9.4 libhttp-parser2.9 libjwt2 libmunge2 libjansso
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # The address of the mirror is that of this host's own sources.
-mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | head -n 1)
+mirror=$(apt-get indextargets --format "\$(REPO_URI)" 'Created-By: Packages' | head -n 1)
 mkdir -p "$work"/{lists/partial,cache/archives/partial,root}
 echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror sid main" >"$work/sources.list"
 apt=(apt-get -qq -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=-
