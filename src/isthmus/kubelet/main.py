@@ -29,7 +29,7 @@ from pathlib import Path
 from isthmus.clients.job_feed import connect
 from isthmus.clients.kube.api import Kube, KubeError
 from isthmus.clients.process import ProcessError, run
-from isthmus.clients.slurm.offer import offer
+from isthmus.clients.slurm.offer import offer, rooms
 from isthmus.clients.slurm.pod_jobs import PodJobs
 from isthmus.images import ids, manifests
 from isthmus.images.workspace import Workspace
@@ -38,6 +38,7 @@ from isthmus.kubelet.api import server
 from isthmus.kubelet.api.access import Access
 from isthmus.kubelet.channel import ChannelServer, bound
 from isthmus.kubelet.credentials import Authority, server_context
+from isthmus.kubelet.gangs.loop import Gangs
 from isthmus.kubelet.images.collecting import Collecting
 from isthmus.kubelet.images.manager import Images, Pull, quiet_pull
 from isthmus.kubelet.node.loop import NodeLoop, Offer
@@ -56,6 +57,7 @@ from isthmus.kubelet.slurm.feed import Feed
 from isthmus.kubelet.slurm.jobs import Jobs, Slurm
 from isthmus.kubelet.status.recorder import Recorder
 from isthmus.model.network import Driver
+from isthmus.model.slurm.cluster import NodeRoom
 from isthmus.support import private
 from isthmus.support.backoff import Backoff
 
@@ -79,6 +81,7 @@ class Kubelet:
         puller: gets images.
         pauses: of workers.
         feed: has jobs and nodes, so that Slurm need not be asked.
+        rooms: what nodes of a partition have free.
     """
 
     def __init__(
@@ -89,8 +92,9 @@ class Kubelet:
         puller: Pull = quiet_pull,
         pauses: Pauses | None = None,
         feed: Feed | None = None,
+        rooms: Callable[[str], list[NodeRoom]] = rooms,
     ) -> None:
-        self._feed = feed
+        self._feed, self._rooms = feed, rooms
         self._told, self._slurm, self._offered, self._puller = told, slurm, offered, puller
         self._pauses = pauses or Pauses()
         self._collecting = Collecting(told.folder / "images", told.folder / "pods", told.image_days, told.image_gib)
@@ -122,6 +126,7 @@ class Kubelet:
         parts = self._parts(kube, Address(told.address, port.getsockname()[1]))
         stack.callback(parts.images.stop)
         stack.callback(parts.jobs.stop)
+        stack.callback(parts.gangs.stop)
         pods = Pods(parts)
         stack.push_async_callback(pods.stop)
         channel = ChannelServer(pods)
@@ -180,6 +185,7 @@ class Kubelet:
             services=Services(kube, recorder, told=told.pods.driver is Driver.PRIVATE),
             authority=Authority(told.cluster / "pki"),
             address=address,
+            gangs=Gangs(kube, self._rooms, self._pauses.gang),
             pauses=self._pauses,
         )
 
@@ -252,7 +258,8 @@ async def _run(told: Told) -> None:
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     anew = asyncio.create_task(_anew(ended))
     slurm, feed = PodJobs(told.slurm_prefix), Feed(partial(connect, told.source)) if told.source else None
-    await Kubelet(told, slurm, lambda: offer(told.slurm_prefix), feed=feed).run(ended)
+    offered, free = partial(offer, told.slurm_prefix), partial(rooms, prefix=told.slurm_prefix)
+    await Kubelet(told, slurm, offered, feed=feed, rooms=free).run(ended)
     anew.cancel()
 
 

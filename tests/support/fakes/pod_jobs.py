@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from isthmus.clients.slurm.pod_jobs import Found, NoAnswerError, RefusedError
 from isthmus.model.pod_job import JobState, SlurmJob
-from isthmus.model.slurm.cluster import Partition, SlurmCluster, SlurmNode
+from isthmus.model.slurm.cluster import NodeRoom, Partition, SlurmCluster, SlurmNode
 
 OFFER = SlurmCluster(
     nodes=(SlurmNode("c1", 32, 8192), SlurmNode("c2", 32, 8192)),
@@ -27,6 +27,7 @@ class FakeSlurm:
         drops_answer: submissions are done, but not answered.
         refusal: what sbatch says instead of submitting.
         full: jobs wait.
+        free: CPUs that sinfo says are free of each node's 32.
         started: is told of each job that starts, and its comment.
         cancelled: is told of each running job that shall end.
     """
@@ -38,6 +39,7 @@ class FakeSlurm:
         self.submissions: list[tuple[str, ...]] = []
         self.cancellations: list[list[str]] = []
         self.questions = 0
+        self.free = {"c1": 32, "c2": 32}
         self.started: Callable[[str, str], None] = lambda job, comment: None
         self.cancelled: Callable[[str], None] = self.end
         self._lock = threading.RLock()
@@ -69,6 +71,12 @@ class FakeSlurm:
         self._answer()
         with self._lock:
             return [*self.jobs.values()]
+
+    def rooms(self, partition: str) -> list[NodeRoom]:
+        """Answer as sinfo does for one partition."""
+        assert partition == ""
+        self._answer()
+        return [NodeRoom(name, free, 8192, 32, 8192) for name, free in self.free.items()]
 
     def accounted(self, jobs: Iterable[str]) -> list[SlurmJob]:
         """Answer as sacct does: what has left the queue is known here no more."""

@@ -48,10 +48,10 @@ class KubeUser:
         return name
 
     def pod(self, **spec: Any) -> dict[str, Any]:
-        """Make a pod of one container, of which `container` changes fields."""
+        """Make a pod of one container, of which `container` changes fields; it may have `labels`."""
         main = {"name": "main", "image": "web", **spec.pop("container", {})}
         own = {"nodeName": NODE, "automountServiceAccountToken": False, "restartPolicy": "Never"}
-        meta = {"name": f"pod-{uuid.uuid4().hex[:6]}"}
+        meta = {"name": f"pod-{uuid.uuid4().hex[:6]}", "labels": spec.pop("labels", {})}
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**own, "containers": [main], **spec}}
         return self.create(_PODS, body)
 

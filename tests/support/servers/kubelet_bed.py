@@ -29,7 +29,7 @@ from tests.support.wait import wait
 
 DIGEST = "sha256:" + "a" * 64
 FINISHED = "2026-01-01T00:00:09Z"
-FAST = Pauses(retry=(0.1, 0.5), refused=(0.2, 0.5), connect=4.0, margin=1.0)
+FAST = Pauses(retry=(0.1, 0.5), refused=(0.2, 0.5), connect=4.0, margin=1.0, gang=3.0)
 
 
 def pull(image: Reference, place: Workspace) -> Pulled:
@@ -116,7 +116,7 @@ class Bed:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
     async def _started(self) -> None:
-        kubelet = Kubelet(self._told, self.slurm, lambda: OFFER, pull, FAST)
+        kubelet = Kubelet(self._told, self.slurm, lambda: OFFER, pull, FAST, rooms=self.slurm.rooms)
         self._task = asyncio.create_task(kubelet.run(asyncio.Event()))
         while not kubelet.port:
             await asyncio.sleep(0.01)

@@ -11,11 +11,13 @@ from pathlib import Path
 
 from isthmus.clients.process import ProcessError, run
 from isthmus.clients.slurm.commands import SlurmError, options_among
-from isthmus.model.slurm.cluster import Limit, Partition, SlurmCluster, SlurmNode
+from isthmus.model.slurm.cluster import Limit, NodeRoom, Partition, SlurmCluster, SlurmNode
 
 TIMEOUT_S = 30.0
 # sinfo(1): a line for each node of each partition this user may see.
 _SINFO = ("%N", "%P", "%a", "%c", "%m", "%G", "%f", "%T")
+# A line for each node of each partition: allocated/idle/other/total CPUs, memory given to jobs, and in all.
+_ROOM = ("NodeList", "Partition", "CPUsState", "AllocMem", "Memory")
 _GRES = re.compile(r"(?P<name>[^:,(]+(?::[^:,(]+)?):(?P<count>[0-9]+)(?:\([^)]*\))?")
 _NONE = ("(null)", "N/A", "")
 
@@ -52,6 +54,38 @@ def node_rows(prefix: Path = Path("/usr")) -> list[list[str]]:
     if any(len(row) != len(_SINFO) for row in rows):
         raise SlurmError(f"sinfo's answer is no list of nodes: {output[:200]!r}")
     return rows
+
+
+def rooms(partition: str = "", prefix: Path = Path("/usr")) -> list[NodeRoom]:
+    """Return what each node of a partition has free.
+
+    Args:
+        partition: its name; empty for the default one.
+        prefix: where Slurm is installed.
+
+    Raises:
+        SlurmError: slurmctld did not answer.
+    """
+    argv = [str(prefix / "bin/sinfo"), "--noheader", "--Node", f"--Format={','.join(f'{name}:256' for name in _ROOM)}"]
+    try:
+        told = run(argv, timeout_s=TIMEOUT_S, without=options_among(os.environ)).stdout
+    except ProcessError as error:
+        raise SlurmError(f"slurmctld did not say what is free: {error}") from error
+    rows = [line.split() for line in told.splitlines() if line.strip()]
+    try:
+        return [
+            _room(row)
+            for row in rows
+            if row[1] in (partition, f"{partition}*") or (not partition and row[1][-1] == "*")
+        ]
+    except (ValueError, IndexError) as error:
+        raise SlurmError(f"sinfo's answer is no list of nodes: {told[:200]!r}") from error
+
+
+def _room(row: Sequence[str]) -> NodeRoom:
+    name, _, cpus, taken, memory = row
+    _, idle, _, total = map(int, cpus.split("/"))
+    return NodeRoom(name, idle, int(memory) - int(taken), total, int(memory))
 
 
 def renewed(known: SlurmCluster, rows: Iterable[Sequence[str]]) -> SlurmCluster:

@@ -23,6 +23,7 @@ from isthmus.kubelet.pods.memory import Memory
 from isthmus.kubelet.pods.parts import Parts
 from isthmus.kubelet.pods.starting import NeverError, NotYetError
 from isthmus.kubelet.pods.unready import UnreadyError
+from isthmus.kubelet.status import pod as status
 from isthmus.kubelet.status.event_reasons import EventReason
 from isthmus.kubelet.status.events import Kind
 from isthmus.kubelet.translate import pod as translate
@@ -54,6 +55,11 @@ class Background:
                 await self._prepare()
             case actions.Prepare(node):
                 await self._plan(str(node))
+            case actions.Turn():
+                await self._turn()
+            case actions.Together():
+                await self._parts.gangs.together(self._memory.uid)
+                self._memory.note(is_together=True)
             case actions.Greet(peer):
                 await self._parts.services.greeted(_connection(peer))
                 self._memory.note_link(peer, is_greeted=True)
@@ -104,6 +110,29 @@ class Background:
         except Exception as error:
             self._failed(error)
             self._memory.hold(None, self._parts.pauses.retry)
+
+    async def _turn(self) -> None:
+        """Wait for the pods that start together with this one, and show what it waits for."""
+        state, gangs = self._memory.observe(), self._parts.gangs
+        if state.prepared is None:
+            return
+        try:
+            job = await starting.slurm_job(self._parts, state.pod, state.prepared)
+        except NeverError as error:
+            self._memory.note(problems=tuple(error.problems))
+            return
+
+        async def show(reason: str, message: str) -> None:
+            now = self._memory.observe()
+            shown = status.pod_status(now.pod, None, None, now.images, now.now)
+            await self._shown({**shown, "reason": reason, "message": message})
+            self._parts.recorder.tell(now.pod, Kind.WARNING, EventReason.SCHEDULING, message)
+
+        await gangs.turn(state.pod, job.options, show, self._withdraw)
+        self._memory.note(has_turn=True, is_withdrawn=False)
+
+    def _withdraw(self) -> None:
+        self._memory.note(is_withdrawn=True, is_together=False, has_turn=False)
 
     async def _plan(self, node: str) -> None:
         """Find it again for a supervisor without a plan: the kubelet, or the pod, is another one than then."""

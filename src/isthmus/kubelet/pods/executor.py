@@ -28,6 +28,7 @@ from isthmus.kubelet.status import conditions, events
 from isthmus.kubelet.status import pod as status
 from isthmus.kubelet.status.event_reasons import EventReason
 from isthmus.kubelet.status.events import Kind
+from isthmus.model.pod_job import SlurmJob
 
 _log = logging.getLogger(__name__)
 
@@ -73,6 +74,8 @@ class Executor:
                 self._memory.note(stop=Stop(time.monotonic() + self._parts.pauses.connect))
             case actions.Finish():
                 await self._finish()
+            case actions.GiveBack():
+                await self._give_back()
             case actions.Publish(shown):
                 await self.show(shown)
             case actions.Remove():
@@ -145,6 +148,8 @@ class Executor:
         ):
             number = found.id
             await self._note_job(number)
+        if number:
+            self._parts.gangs.adopt(self._memory.kept.pod)
         self._memory.note(is_adopted=True, number=number, report=report)
 
     async def _submit(self) -> None:
@@ -156,6 +161,7 @@ class Executor:
         try:
             number = await starting.submit(self._parts, state.pod, state.prepared)
         except NeverError as error:
+            self._parts.gangs.leave(self._memory.uid)
             self._memory.note(problems=tuple(error.problems), prepared=None)
             return
         except NotYetError as error:
@@ -186,7 +192,21 @@ class Executor:
         number = self._memory.kept.number
         if number is not None:
             self._memory.note(is_watched=True)
-            self._parts.jobs.watch(self._memory.uid, number, lambda job: self._memory.note(job=job))
+            self._parts.jobs.watch(self._memory.uid, number, self._job_changed)
+
+    def _job_changed(self, job: SlurmJob) -> None:
+        self._memory.note(job=job)
+        if not (job.state.waiting or job.state.ended):
+            self._parts.gangs.has_nodes(self._memory.uid)
+
+    async def _give_back(self) -> None:
+        """Forget the job and all that is known of it."""
+        number = self._memory.kept.number
+        self._tell(Kind.NORMAL, EventReason.GAVE_BACK, f"Slurm job {number} was ended before its containers began")
+        self._parts.jobs.forget(self._memory.uid)
+        await asyncio.to_thread(self._folder.forget_job)
+        fresh = {"number": None, "job": None, "report": None, "link": None, "prepared": None}
+        self._memory.note(**fresh, is_watched=False, is_withdrawn=False)
 
     async def _cancel(self, number: str) -> None:
         await self._parts.jobs.cancel(self._memory.uid, number)
@@ -204,11 +224,13 @@ class Executor:
             job = replace(job, log=await asyncio.to_thread(self._folder.last_words))
         await asyncio.to_thread(self._folder.drop_credential)
         self._parts.jobs.forget(self._memory.uid)
+        self._parts.gangs.leave(self._memory.uid)
         self._memory.note(report=report, job=job, is_finished=True)
 
     async def _remove(self) -> None:
         """Remove what is left: the files, then the API's object, if it still is this pod."""
         self._parts.config.tokens.forget(self._memory.uid)
+        self._parts.gangs.leave(self._memory.uid)
         link = self._memory.kept.link
         if link is not None and isinstance(link.peer, Connection):
             link.peer.close()

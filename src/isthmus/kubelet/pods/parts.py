@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from isthmus.clients.kube.api import Kube
 from isthmus.kubelet.credentials import Authority
+from isthmus.kubelet.gangs.loop import Gangs
 from isthmus.kubelet.images.manager import Images
 from isthmus.kubelet.objects.claims import Claims
 from isthmus.kubelet.objects.config import Config
@@ -39,6 +40,7 @@ class Parts:
     services: Services
     authority: Authority
     address: Address
+    gangs: Gangs
     pauses: Pauses = field(default=Pauses())
 
     @property

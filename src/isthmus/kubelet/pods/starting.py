@@ -25,6 +25,7 @@ from isthmus.kubelet.slurm import flags, script
 from isthmus.kubelet.status import pod as status
 from isthmus.kubelet.translate import pod as translate
 from isthmus.model.pod_inputs import Image, ImageState
+from isthmus.model.pod_job import Job
 from isthmus.podproto.plan import Plan, to_json
 from isthmus.podproto.reasons import Reason
 
@@ -105,6 +106,18 @@ async def _check_runtime(parts: Parts, pod: Object) -> None:
         raise _unready(parts, pod, error, {}) from error
 
 
+async def slurm_job(parts: Parts, pod: Object, prepared: Prepared) -> Job:
+    """Return the job of a pod.
+
+    Raises:
+        NeverError: its namespace names what cannot be.
+    """
+    namespace = await parts.config.namespace(pod["metadata"]["namespace"])
+    if namespace and (problems := flags.owner(namespace)):
+        raise NeverError([f"namespace: {problem}" for problem in problems])
+    return translate.job(pod, parts.settings, namespace, prepared.volumes)
+
+
 async def submit(parts: Parts, pod: Object, prepared: Prepared) -> str:
     """Keep the pod, submit its job, keep the job; return its id.
 
@@ -114,10 +127,7 @@ async def submit(parts: Parts, pod: Object, prepared: Prepared) -> str:
         NoAnswerError: there may be a job.
     """
     folder = parts.store.folder(pod["metadata"]["uid"])
-    namespace = await parts.config.namespace(pod["metadata"]["namespace"])
-    if namespace and (problems := flags.owner(namespace)):
-        raise NeverError([f"namespace: {problem}" for problem in problems])
-    job = translate.job(pod, parts.settings, namespace, prepared.volumes)
+    job = await slurm_job(parts, pod, prepared)
 
     def keep() -> None:
         folder.accept(pod)

@@ -64,6 +64,11 @@ class PodFolder:
         kept = self._read(names.JOB)
         return str(kept["job"]) if kept else None
 
+    def forget_job(self) -> None:
+        """Forget the pod's job, and all that it said: the pod gets another one."""
+        for name in ("report.json", "job.json"):
+            (self.path / name).unlink(missing_ok=True)
+
     def submitted(self) -> str | None:
         """Return when the job was submitted, RFC 3339."""
         kept = self._read(names.JOB)

@@ -28,6 +28,17 @@ class SlurmNode:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeRoom:
+    """What a node has free for jobs now, and in all."""
+
+    name: str
+    cpus: int
+    memory_mib: int
+    all_cpus: int
+    all_memory_mib: int
+
+
+@dataclass(frozen=True, slots=True)
 class Partition:
     """A partition this user may submit to; `state` is `UP`, `DOWN`, `DRAIN` or `INACTIVE`."""
 

@@ -121,6 +121,11 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
+class GiveBack:
+    """Forget a job that ended before its containers began; the pod gets another one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Publish:
     """Write the pod's status.
 
@@ -139,7 +144,18 @@ class Remove:
 # What is said to a supervisor: to the one that it was decided of, though another may have come meanwhile.
 OfSupervisor = Reject | Attach | SendPlan | TellStop
 Action = (
-    OfSupervisor | Adopt | Retry | Submit | Watch | Cancel | RefuseContainer | BeginStop | Finish | Publish | Remove
+    OfSupervisor
+    | Adopt
+    | Retry
+    | Submit
+    | Watch
+    | Cancel
+    | RefuseContainer
+    | BeginStop
+    | Finish
+    | GiveBack
+    | Publish
+    | Remove
 )
 
 
@@ -152,6 +168,16 @@ class Prepare:
     """
 
     node: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Wait until the pods that start together may be submitted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Wait until each of them has its nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +219,7 @@ class Replace:
     image: str
 
 
-Work = Prepare | Greet | Join | Replace
+Work = Prepare | Turn | Together | Greet | Join | Replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ from isthmus.kubelet.status import pod as status
 # How soon to look again at a pod that is being stopped.
 _LOOK_S = 1.0
 _IDLE_S = 60.0
+# Between two tries to end a job that is given back.
+_AGAIN_S = 5.0
 
 
 def decide(state: PodState) -> Decision:
@@ -33,6 +35,8 @@ def decide(state: PodState) -> Decision:
         return Decision((actions.Adopt(),))
     if state.number is None:
         return _without_job(state)
+    if state.is_withdrawn and not state.is_deleted:
+        return _withdrawn(state, state.number)
     return _ended(state) if state.has_ended else _with_job(state)
 
 
@@ -55,7 +59,16 @@ def _without_job(state: PodState) -> Decision:
         return _held(state, state.held.until_s - state.now_s)
     if state.prepared is None:
         return Decision(work=frozenset({actions.Prepare()}))
+    if state.is_in_gang and not state.has_turn:
+        return Decision(work=frozenset({actions.Turn()}))
     return Decision((actions.Submit(),))
+
+
+def _withdrawn(state: PodState, number: str) -> Decision:
+    """End a job whose containers have not begun, and begin anew: another pod of the gang got no nodes."""
+    if state.has_ended:
+        return Decision((actions.GiveBack(),))
+    return Decision((*(() if state.is_watched else (actions.Watch(),)), actions.Cancel(number)), look_in_s=_AGAIN_S)
 
 
 def _held(state: PodState, left_s: float) -> Decision:
@@ -107,6 +120,9 @@ def shown(state: PodState) -> Mapping[str, Any]:
 def _planning(state: PodState, link: Link) -> Iterator[Action | Work]:
     """Give what a supervisor without a plan needs; one that is to stop needs none."""
     if link.has_plan or state.is_deleted:
+        return
+    if state.is_in_gang and not state.is_together:
+        yield actions.Together()
         return
     if not link.is_greeted:
         yield actions.Greet(link.peer)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from isthmus.kubelet.gangs import groups
 from isthmus.kubelet.pods.decision.actions import Peer, Work
 from isthmus.model.pod_inputs import ImageState, Object, Settings
 from isthmus.model.pod_job import SlurmJob
@@ -29,6 +30,7 @@ class Pauses:
         connect: for the supervisor of a pod that shall stop to come back, before its job is cancelled.
         margin: beyond the grace period, for the job to end.
         pull: for images, before the pod says that it pulls them.
+        gang: for the nodes of all jobs that were submitted together.
     """
 
     retry: tuple[float, float] = (1.0, 20.0)
@@ -36,6 +38,7 @@ class Pauses:
     connect: float = 5.0
     margin: float = 15.0
     pull: float = 1.0
+    gang: float = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,9 @@ class PodState:
         is_watched: changes of the job are told.
         is_finished: the job has ended, and what it left was read.
         is_removed: nothing is left of the pod.
+        has_turn: the pods that start together with it may be submitted.
+        is_together: each of them has its nodes.
+        is_withdrawn: one of them got none: it gives back its job, and waits again.
         problems: why the pod can never run here.
         held: it waits to be tried again.
         prepared: what was found of all that it names.
@@ -144,6 +150,9 @@ class PodState:
     is_watched: bool = False
     is_finished: bool = False
     is_removed: bool = False
+    has_turn: bool = False
+    is_together: bool = False
+    is_withdrawn: bool = False
     problems: tuple[str, ...] = ()
     held: Held | None = None
     prepared: Prepared | None = None
@@ -160,6 +169,11 @@ class PodState:
     def is_deleted(self) -> bool:
         """Whether the pod shall go."""
         return self.is_gone or bool(self.pod["metadata"].get("deletionTimestamp"))
+
+    @property
+    def is_in_gang(self) -> bool:
+        """Whether other pods start together with it."""
+        return groups.of(self.pod) is not None
 
     @property
     def has_ended(self) -> bool:

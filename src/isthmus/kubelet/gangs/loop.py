@@ -1,0 +1,241 @@
+"""Lets the pods of a group start together.
+
+A pod whose images and volumes are there waits in `turn` until its gang is complete and all of its jobs fit into what
+Slurm has free at once; then all are submitted in the same moment. Their supervisors get no plan before every job has
+its nodes (`together`), so no container runs before. If one has none after some seconds, because another user's job was
+faster, all give back what they have and wait again: no allocation is held while another pod waits. Gangs of a user
+start one after the other, so two that need the same nodes never take half of them each.
+
+Why so, and not by one heterogeneous job or one allocation, is in docs/explanation/gangs.md. Slurm is asked once per
+look, and a gang that does not fit looks less and less often: a thousand users with one each ask 17 times a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from isthmus.clients.kube.api import KubeError, NotFoundError, Object
+from isthmus.clients.slurm.commands import SlurmError
+from isthmus.kubelet.gangs import fitting, groups
+from isthmus.kubelet.gangs.gang import Gang, Stage
+from isthmus.kubelet.gangs.groups import Group
+from isthmus.model.slurm.cluster import NodeRoom
+from isthmus.support.threads import Threads
+
+WAITING, NEVER = "WaitingForGang", "Unschedulable"
+_PAUSE_S, _LONGEST_S = 2.0, 60.0
+_SHORT = "Waits for"
+
+_log = logging.getLogger(__name__)
+Show = Callable[[str, str], Awaitable[None]]
+
+
+class Reader(Protocol):
+    """What is needed of isthmus.clients.kube.api.Kube."""
+
+    async def get(self, path: str) -> Object:
+        """Return an object."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Worker:
+    """How a pod is told: why it waits; that it shall give back its job."""
+
+    show: Show
+    withdraw: Callable[[], None]
+
+
+class Gangs:
+    """All gangs of the user's cluster.
+
+    Args:
+        kube: has the groups.
+        rooms: asks Slurm what nodes have free, of a partition, "" for the default one; blocks.
+        start_s: how long jobs that were submitted together may take to get their nodes.
+        pauses: the first and the longest between two looks at what is free, seconds.
+    """
+
+    def __init__(
+        self,
+        kube: Reader,
+        rooms: Callable[[str], list[NodeRoom]],
+        start_s: float,
+        pauses: tuple[float, float] = (_PAUSE_S, _LONGEST_S),
+    ) -> None:
+        self._kube, self._rooms, self._start_s, self._pauses = kube, rooms, start_s, pauses
+        self._threads = Threads("sinfo-gangs", 1)
+        self._gangs: dict[Group, Gang] = {}
+        self._of: dict[str, Group] = {}
+        self._workers: dict[str, _Worker] = {}
+        self._partitions: dict[str, str] = {}
+        self._tasks: dict[Group, asyncio.Task[None]] = {}
+        self._waiting: set[asyncio.Event] = set()
+        self._starting = asyncio.Lock()
+
+    def stop(self) -> None:
+        """Let nobody start any more."""
+        for task in self._tasks.values():
+            task.cancel()
+        self._threads.stop()
+
+    async def turn(self, pod: Object, options: tuple[str, ...], show: Show, withdraw: Callable[[], None]) -> bool:
+        """Wait until a pod may be submitted, and return True; one of no group may at once.
+
+        Args:
+            pod: the pod.
+            options: of its job.
+            show: tells its user why it waits: a reason and a message.
+            withdraw: called when its job is to be given back, after which it waits here again.
+        """
+        group, uid = groups.of(pod), str(pod["metadata"]["uid"])
+        if group is None:
+            return True
+        gang = self._gangs.setdefault(group, Gang())
+        self._of[uid], self._workers[uid] = group, _Worker(show, withdraw)
+        self._partitions[uid] = next((word[12:] for word in options if word.startswith("--partition=")), "")
+        gang.join(uid, fitting.needs(options))
+        self._tell()
+        if self._is_idle(group):
+            self._tasks[group] = asyncio.create_task(self._run(group, gang), name=f"gang {group.name}")
+        try:
+            await self._until(lambda: self._stage(uid) is not Stage.WAITING)
+        except asyncio.CancelledError:
+            self.leave(uid)
+            raise
+        return True
+
+    def adopt(self, pod: Object) -> None:
+        """Take a pod that has its job from before this kubelet began."""
+        if group := groups.of(pod):
+            uid = str(pod["metadata"]["uid"])
+            self._of[uid] = group
+            self._gangs.setdefault(group, Gang()).adopt(uid)
+
+    def has_nodes(self, uid: str) -> None:
+        """Take that Slurm has given a pod's job its nodes."""
+        group = self._of.get(uid)
+        if group and (member := self._gangs[group].members.get(uid)) and not member.has_nodes:
+            member.has_nodes = True
+            self._tell()
+
+    def leave(self, uid: str) -> None:
+        """Forget a pod: it has ended, or goes."""
+        group = self._of.pop(uid, None)
+        self._workers.pop(uid, None)
+        self._partitions.pop(uid, None)
+        if group and self._gangs[group].members.pop(uid, None):
+            self._tell()
+            if not self._gangs[group].members and self._is_idle(group):
+                del self._gangs[group]
+
+    async def together(self, uid: str) -> None:
+        """Wait until every job of a pod's gang has its nodes; at once for a pod of none."""
+        await self._until(lambda: self._stage(uid) in (None, Stage.TOGETHER))
+
+    def _stage(self, uid: str) -> Stage | None:
+        group = self._of.get(uid)
+        member = self._gangs[group].members.get(uid) if group else None
+        return member.stage if member else None
+
+    def _is_idle(self, group: Group) -> bool:
+        return group not in self._tasks or self._tasks[group].done()
+
+    async def _until(self, ready: Callable[[], bool]) -> None:
+        while not ready():
+            event = asyncio.Event()
+            self._waiting.add(event)
+            try:
+                await event.wait()
+            finally:
+                self._waiting.discard(event)
+
+    def _tell(self) -> None:
+        for event in self._waiting:
+            event.set()
+
+    async def _run(self, group: Group, gang: Gang) -> None:
+        """See to a gang while somebody of it waits."""
+        pause_s = self._pauses[0]
+        while gang.of(Stage.WAITING):
+            reason, message = await self._look(group, gang)
+            if message:
+                await self._show(gang, reason, message)
+                await self._pause(gang, pause_s)
+                # One that is not complete yet asks Slurm nothing.
+                pause_s = self._pauses[0] if message.startswith(_SHORT) else min(pause_s * 2, self._pauses[1])
+        # Nobody else runs between this and the end of the task.
+        if not gang.members:
+            self._gangs.pop(group, None)
+
+    async def _look(self, group: Group, gang: Gang) -> tuple[str, str]:
+        """Start a gang; return why not, and nothing when it has started."""
+        try:
+            least = groups.least(await self._kube.get(group.path))
+        except NotFoundError:
+            return WAITING, f"{group} is not there; create it in the namespace of the pod"
+        except KubeError as error:
+            return WAITING, f"{group} is not known: {error}"
+        if gang.is_loose(least):
+            gang.move(gang.of(Stage.WAITING), Stage.TOGETHER)
+            self._tell()
+            return "", ""
+        if count := gang.missing(least):
+            return WAITING, f"{_SHORT} {count} more of the {least} pods that {group} needs: none starts before"
+        async with self._starting:
+            return await self._start(group, gang)
+
+    async def _start(self, group: Group, gang: Gang) -> tuple[str, str]:
+        uids, wanted = gang.of(Stage.WAITING), gang.wanted()
+        if not uids:
+            return "", ""
+        try:
+            rooms = await self._threads.call(self._rooms, self._partitions.get(uids[0], ""))
+        except SlurmError as error:
+            return WAITING, f"{group}: Slurm did not say what is free: {error}"
+        if why := fitting.never(wanted, rooms):
+            return NEVER, f"{group} can never start: {why}; ask for less"
+        if not fitting.fits(wanted, rooms):
+            cpus, free = sum(need.cpus for need in wanted), sum(node.cpus for node in rooms)
+            return (
+                WAITING,
+                f"{group} waits until its {len(uids)} pods fit at once: they need {cpus} CPUs, {free} are free",
+            )
+        gang.move(uids, Stage.STARTING)
+        self._tell()
+        try:
+            async with asyncio.timeout(self._start_s):
+                await self._until(gang.has_all_nodes)
+        except TimeoutError:
+            return self._withdraw(group, gang)
+        gang.move(gang.of(Stage.STARTING), Stage.TOGETHER)
+        self._tell()
+        return "", ""
+
+    def _withdraw(self, group: Group, gang: Gang) -> tuple[str, str]:
+        uids = gang.of(Stage.STARTING)
+        lacking = sum(not gang.members[uid].has_nodes for uid in uids)
+        gang.move(uids, Stage.WAITING)
+        for uid in uids:
+            self._workers[uid].withdraw()
+        return WAITING, f"{group} tries again: {lacking} of its {len(uids)} pods got no node within {self._start_s:g} s"
+
+    async def _show(self, gang: Gang, reason: str, message: str) -> None:
+        for uid in gang.of(Stage.WAITING):
+            if worker := self._workers.get(uid):
+                try:
+                    await worker.show(reason, message)
+                except KubeError as error:
+                    _log.info("pod %s does not say why it waits: %s", uid, error)
+
+    async def _pause(self, gang: Gang, pause_s: float) -> None:
+        """Wait, or until members come or go."""
+        before = set(gang.members)
+        try:
+            async with asyncio.timeout(pause_s):
+                await self._until(lambda: set(gang.members) != before)
+        except TimeoutError:
+            return
