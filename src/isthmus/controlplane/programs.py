@@ -172,6 +172,9 @@ def apiserver(site: Site) -> list[str]:
             ("anonymous-auth", "false"),
             # Webhooks and aggregated APIs in pods: with headless Services there is no other way to them.
             ("enable-aggregator-routing", "true"),
+            # Groups of pods that start together, which the kubelet heeds; alpha in Kubernetes 1.36.
+            ("feature-gates", "GenericWorkload=true"),
+            ("runtime-config", "scheduling.k8s.io/v1alpha2=true"),
             # Root in the pod's own user namespace, which every user may have anyway; see docs/users/pod-security.md.
             ("allow-privileged", "true"),
             ("event-ttl", "1h"),

@@ -21,10 +21,10 @@ IMAGES = {name: f"ctl:5000/workloads/{name}:k" for name in offer.workloads_image
 @pytest.fixture(scope="module")
 def files():
     """What the role writes, of the real manifest."""
-    told = {"path": program("mpi-operator.yaml"), "version": "1.2.3"}
+    told = {name: {"path": program(name), "version": "1.2.3"} for name in ("mpi-operator.yaml", "podgroups.yaml")}
     policies = ROOT / "roles/workloads/files/mpi/policies.yaml"
     site = {"policies": str(policies), "images": IMAGES, "domain": DOMAIN, "memory_mib": 128}
-    return offer.workloads_mpi_files({**site, "obtained": {"mpi-operator.yaml": told}})
+    return offer.workloads_mpi_files({**site, "obtained": told})
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +98,25 @@ def test_example_is_an_mpijob(applied, files, name):
     example = files[f"examples/pi-{name}.yaml"]
     done = applied.kubectl("create", "--filename=-", "--dry-run=server", "--validate=strict", input=example)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("policy", "said", "least"),
+    [
+        ("WaitForWorkersReady", {}, 2),
+        ("WaitForWorkersReady", {"schedulingPolicy": {"queue": "q"}}, 2),
+        ("WaitForWorkersReady", {"schedulingPolicy": {"minAvailable": 1}}, 1),
+        ("AtStartup", {}, None),
+    ],
+)
+def test_workers_do_not_wait_for_a_launcher_that_waits_for_them(applied, files, policy, said, least):
+    job = yaml.safe_load(files["examples/pi-mpich.yaml"])
+    job["spec"] |= {"launcherCreationPolicy": policy, "runPolicy": said}
+    done = applied.kubectl("create", "--filename=-", "--dry-run=server", "--output=json", input=json.dumps(job))
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)["spec"]["runPolicy"].get("schedulingPolicy", {})
+    assert told.get("minAvailable") == least
+    assert told.get("queue") == said.get("schedulingPolicy", {}).get("queue")
 
 
 def test_definition_still_explains_its_own_fields(applied):

@@ -29,6 +29,7 @@ RULES = [
     {"apiGroups": [""], "resources": ["persistentvolumes"], "verbs": ["get", "list", "watch", "create", "delete"]},
     {"apiGroups": [""], "resources": ["persistentvolumeclaims"], "verbs": ["get", "list", "watch", "patch"]},
     {"apiGroups": ["storage.k8s.io"], "resources": ["storageclasses"], "verbs": ["get"]},
+    {"apiGroups": ["scheduling.k8s.io", "scheduling.x-k8s.io"], "resources": ["podgroups"], "verbs": ["get"]},
 ]
 
 
@@ -154,6 +155,8 @@ class ApiServer:
             "authorization-mode": "Node,RBAC",
             "anonymous-auth": "false",
             "allow-privileged": "true",
+            "feature-gates": "GenericWorkload=true",
+            "runtime-config": "scheduling.k8s.io/v1alpha2=true",
             # Its controller, which makes each namespace's account, does not run here.
             "disable-admission-plugins": "ServiceAccount",
         }

@@ -16,7 +16,7 @@ def test_users_and_others_read_what_there_is(login, user):
     assert {path.removeprefix(f"{mpi['folder']}/") for path in listed} >= {
         "manifest.yaml",
         "chart/Chart.yaml",
-        "chart/crds/mpijobs.yaml",
+        "chart/crds/kinds.yaml",
         "examples/pi-openmpi.yaml",
         "examples/pi-mpich.yaml",
     }

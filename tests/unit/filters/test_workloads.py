@@ -54,12 +54,20 @@ spec:
           args: [-alsologtostderr, --lock-namespace=mpi-operator]
       serviceAccountName: mpi-operator
 """
+GROUPS = """
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: podgroups.scheduling.x-k8s.io}
+"""
 
 
 @pytest.fixture
 def site(tmp_path):
-    (tmp_path / "source.yaml").write_text(SOURCE)
-    obtained = {"mpi-operator.yaml": {"path": str(tmp_path / "source.yaml"), "version": "1.2.3"}}
+    texts = {"mpi-operator.yaml": SOURCE, "podgroups.yaml": GROUPS}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    obtained = {name: {"path": str(tmp_path / name), "version": "1.2.3"} for name in texts}
     return {
         "obtained": obtained,
         "policies": str(POLICIES),
@@ -93,13 +101,15 @@ def test_controller_is_the_sites(manifest):
         "-alsologtostderr",
         "--lock-namespace=mpi-operator",
         "--cluster-domain=k8s.example.test",
+        workloads_mpi.GANGS,
         *workloads_mpi.REQUESTS,
     ]
     assert container["resources"] == {"requests": {"cpu": "10m", "memory": "96Mi"}, "limits": {"memory": "96Mi"}}
 
 
 def test_definition_has_no_second_description_of_pods(manifest):
-    (version,) = one(manifest, "CustomResourceDefinition")["spec"]["versions"]
+    (jobs,) = [each for each in manifest if each["metadata"]["name"] == "mpijobs.kubeflow.org"]
+    (version,) = jobs["spec"]["versions"]
     assert version["schema"]["properties"] == {
         "slotsPerWorker": {"description": "of a worker", "type": "integer"},
         "template": {"properties": {"description": {"type": "string"}, "image": {}}},
@@ -108,16 +118,15 @@ def test_definition_has_no_second_description_of_pods(manifest):
 
 def test_objects_come_in_an_order_in_which_they_can_be_made(manifest):
     kinds = [each["kind"] for each in manifest]
-    assert kinds[:2] == ["Namespace", "CustomResourceDefinition"]
+    assert kinds[:3] == ["Namespace", "CustomResourceDefinition", "CustomResourceDefinition"]
     assert {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"} < {*kinds}
 
 
 def test_policies_are_bound_and_know_the_domain(manifest):
     named = {each["metadata"]["name"] for each in manifest if each["kind"] == "MutatingAdmissionPolicy"}
     bindings = [each for each in manifest if each["kind"] == "MutatingAdmissionPolicyBinding"]
-    assert (
-        {each["spec"]["policyName"] for each in bindings} == named == {"isthmus-mpi-launchers", "isthmus-mpi-workers"}
-    )
+    assert {each["spec"]["policyName"] for each in bindings} == named
+    assert named == {"isthmus-mpi-gangs", "isthmus-mpi-launchers", "isthmus-mpi-workers"}
     assert '".svc.k8s.example.test"' in json.dumps(manifest).replace("\\", "")
 
 
@@ -135,7 +144,7 @@ def test_manifest_can_be_applied_without_the_server_side(manifest):
 
 def test_chart_has_the_same_objects(files, manifest):
     text = files["chart/templates/operator.yaml"].replace("{{ toJson .Values.resources }}", "{}")
-    charted = list(yaml.safe_load_all(text)) + list(yaml.safe_load_all(files["chart/crds/mpijobs.yaml"]))
+    charted = list(yaml.safe_load_all(text)) + list(yaml.safe_load_all(files["chart/crds/kinds.yaml"]))
     whole = {(each["kind"], each["metadata"]["name"]) for each in manifest} - {("Namespace", "mpi-operator")}
     assert {(each["kind"], each["metadata"]["name"]) for each in charted} == whole
 
@@ -186,10 +195,10 @@ def test_index_has_what_is_enabled(site):
     assert json.loads(workloads.workloads_index([], told)) == {"schema": 1, "workloads": {}}
 
 
-@pytest.mark.parametrize(("enabled", "count"), [(["mpi"], 3), ([], 0)])
-def test_images_follow_what_is_enabled(enabled, count):
-    assert len(workloads.workloads_images(enabled)) == count
-    assert len(workloads.workloads_programs(enabled)) == count
+@pytest.mark.parametrize(("enabled", "images", "programs"), [(["mpi"], 3, 4), ([], 0, 0)])
+def test_images_follow_what_is_enabled(enabled, images, programs):
+    assert len(workloads.workloads_images(enabled)) == images
+    assert len(workloads.workloads_programs(enabled)) == programs
 
 
 def test_reference_is_of_what_is_in_the_image():

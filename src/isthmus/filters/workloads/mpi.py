@@ -1,6 +1,7 @@
 """The MPI Operator's objects: the manifest of its Go module, made to fit users' clusters, and the same as a Helm chart.
 
-What is changed: the image is the site's; the controller asks for little, for it is a job of the user's own; what
+What is changed: the image is the site's; pods of an MPIJob start together, so the kind PodGroup stands beside it, which
+the kubelet reads; the controller asks for little, for it is a job of the user's own; what
 `kubectl explain pod` knows as well is not described a second time within the custom resource, so that a plain
 `kubectl apply` takes it (an annotation holds 256 KiB); admission policies stand beside it.
 """
@@ -22,13 +23,25 @@ NAMESPACE = "mpi-operator"
 NAME = "mpi-operator"
 # Of its own it makes five requests a second: a job of 64 workers would take a quarter of a minute to begin.
 REQUESTS = ("--kube-api-qps=50", "--kube-api-burst=100")
+# Pods of this scheduler are bound as they are made; the word makes the operator write PodGroups of scheduler-plugins.
+GANGS = "--gang-scheduling=default-scheduler"
 PORT = 8080
 VALUES = "values.yaml"
 _RESOURCES = "@resources@"
+_FIRST = ("Namespace", "CustomResourceDefinition")
 # Recipe's name -> the operator's word.
 _MPIS = {"openmpi": "OpenMPI", "mpich": "MPICH"}
 _HOME = "/home/mpiuser"
 _EXAMPLE = "Two workers of one rank each, as user 1000, who is nobody's root; the launcher waits until both are ready."
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where objects come from: the operator's module, that of scheduler-plugins, and the admission policies."""
+
+    operator: Path
+    groups: Path
+    policies: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,30 +68,31 @@ def resources(memory_mib: int) -> dict[str, Any]:
     return {"requests": {"cpu": "10m", "memory": f"{memory_mib}Mi"}, "limits": {"memory": f"{memory_mib}Mi"}}
 
 
-def objects(source: Path, policies: Path, shape: Shape) -> list[Object]:
+def objects(files: Files, shape: Shape) -> list[Object]:
     """Return the objects in the order in which they can be made.
 
     Args:
-        source: the module's manifest.
-        policies: the admission policies.
+        files: what they are read from.
         shape: what is decided.
     """
-    objects = [each for each in _documents(source.read_text(encoding="utf-8")) if each]
-    added = _documents(Template(policies.read_text(encoding="utf-8")).substitute(domain=shape.domain))
-    return [_fitting(each, shape) for each in objects] + list(added)
+    texts = [path.read_text(encoding="utf-8") for path in (files.operator, files.groups)]
+    found = [each for text in texts for each in _documents(text) if each]
+    found.sort(key=lambda each: _FIRST.index(each["kind"]) if each["kind"] in _FIRST else len(_FIRST))
+    added = _documents(Template(files.policies.read_text(encoding="utf-8")).substitute(domain=shape.domain))
+    return [_fitting(each, shape) for each in found] + list(added)
 
 
-def manifest(source: Path, policies: Path, shape: Shape) -> str:
+def manifest(files: Files, shape: Shape) -> str:
     """Return the objects as one file for kubectl."""
-    return "---\n".join(_text(each) for each in objects(source, policies, shape))
+    return "---\n".join(_text(each) for each in objects(files, shape))
 
 
-def chart(source: Path, policies: Path, shape: Shape) -> dict[str, str]:
+def chart(files: Files, shape: Shape) -> dict[str, str]:
     """Return the files of a Helm chart with the same objects: path -> content. JSON is YAML."""
     open_shape = Shape(
         "{{ .Values.image }}", "{{ .Values.clusterDomain }}", "{{ .Release.Namespace }}", _RESOURCES, shape.version
     )
-    made = [each for each in objects(source, policies, open_shape) if each["kind"] != "Namespace"]
+    made = [each for each in objects(files, open_shape) if each["kind"] != "Namespace"]
     kinds = [each for each in made if each["kind"] == "CustomResourceDefinition"]
     rest = [json.dumps(each, indent=1) for each in made if each not in kinds]
     about = {"apiVersion": "v2", "name": NAME, "version": shape.version, "appVersion": shape.version}
@@ -86,7 +100,7 @@ def chart(source: Path, policies: Path, shape: Shape) -> dict[str, str]:
     return {
         "Chart.yaml": _json({**about, "description": "The MPI Operator, fit for clusters whose pods are Slurm jobs"}),
         VALUES: _json(values),
-        "crds/mpijobs.yaml": "---\n".join(_text(each) for each in kinds),
+        "crds/kinds.yaml": "---\n".join(_text(each) for each in kinds),
         "templates/operator.yaml": "\n---\n".join(rest).replace(f'"{_RESOURCES}"', "{{ toJson .Values.resources }}")
         + "\n",
     }
@@ -156,7 +170,13 @@ def _controller(deployment: Object, shape: Shape) -> Object:
     container = {
         **container,
         "image": shape.image,
-        "args": [*arguments, f"--lock-namespace={shape.namespace}", f"--cluster-domain={shape.domain}", *REQUESTS],
+        "args": [
+            *arguments,
+            f"--lock-namespace={shape.namespace}",
+            f"--cluster-domain={shape.domain}",
+            GANGS,
+            *REQUESTS,
+        ],
         "resources": shape.resources,
         "readinessProbe": {"httpGet": {"path": "/healthz", "port": PORT}, "periodSeconds": 2},
     }

@@ -25,7 +25,7 @@ def workloads_images(enabled: Iterable[str]) -> list[str]:
 
 def workloads_programs(enabled: Iterable[str]) -> list[str]:
     """Return the programs of artifacts.yml that they need."""
-    return ["mpi-operator", "mpi-operator.yaml", "mpi-pi.cc"] if "mpi" in list(enabled) else []
+    return ["mpi-operator", "mpi-operator.yaml", "podgroups.yaml", "mpi-pi.cc"] if "mpi" in list(enabled) else []
 
 
 def workloads_references(recipes: Iterable[Mapping[str, Any]], repository: str) -> dict[str, str]:
@@ -42,13 +42,15 @@ def workloads_mpi_files(site: Mapping[str, Any]) -> dict[str, str]:
     """
     plain = json.loads(json.dumps(dict(site)))
     obtained = plain["obtained"]["mpi-operator.yaml"]
-    source, policies = Path(obtained["path"]), Path(plain["policies"])
+    files = mpi_operator.Files(
+        Path(obtained["path"]), Path(plain["obtained"]["podgroups.yaml"]["path"]), Path(plain["policies"])
+    )
     resources = mpi_operator.resources(int(plain["memory_mib"]))
     image, version = plain["images"]["mpi-operator-controller"], str(obtained["version"])
     shape = mpi_operator.Shape(image, plain["domain"], mpi_operator.NAMESPACE, resources, version)
-    charted = mpi_operator.chart(source, policies, shape)
+    charted = mpi_operator.chart(files, shape)
     return {
-        "manifest.yaml": mpi_operator.manifest(source, policies, shape),
+        "manifest.yaml": mpi_operator.manifest(files, shape),
         **{f"chart/{path}": content for path, content in charted.items()},
         **{f"examples/{path}": content for path, content in mpi_operator.examples(plain["images"]).items()},
     }
