@@ -78,6 +78,7 @@ def test_gang_that_can_never_fit_says_so(bed, api, group):
     for pod in pods:
         says(api, pod, "can never start: one of its pods needs 33 CPUs of a node, and the largest has 32; ask for less")
         assert api.status(pod)["reason"] == "Unschedulable"
+    for pod in pods:
         api.delete(pod)
         api.wait_gone(pod)
 

@@ -161,7 +161,11 @@ class Gangs:
         """See to a gang while somebody of it waits."""
         pause_s = self._pauses[0]
         while gang.of(Stage.WAITING):
-            reason, message = await self._look(group, gang)
+            try:
+                reason, message = await self._look(group, gang)
+            except Exception as error:
+                _log.exception("%s", group)
+                reason, message = WAITING, f"{group}: {type(error).__name__}: {error}"
             if message:
                 await self._show(gang, reason, message)
                 await self._pause(gang, pause_s)
