@@ -100,25 +100,6 @@ def test_example_is_an_mpijob(applied, files, name):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("policy", "said", "least"),
-    [
-        ("WaitForWorkersReady", {}, 2),
-        ("WaitForWorkersReady", {"schedulingPolicy": {"queue": "q"}}, 2),
-        ("WaitForWorkersReady", {"schedulingPolicy": {"minAvailable": 1}}, 1),
-        ("AtStartup", {}, None),
-    ],
-)
-def test_workers_do_not_wait_for_a_launcher_that_waits_for_them(applied, files, policy, said, least):
-    job = yaml.safe_load(files["examples/pi-mpich.yaml"])
-    job["spec"] |= {"launcherCreationPolicy": policy, "runPolicy": said}
-    done = applied.kubectl("create", "--filename=-", "--dry-run=server", "--output=json", input=json.dumps(job))
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)["spec"]["runPolicy"].get("schedulingPolicy", {})
-    assert told.get("minAvailable") == least
-    assert told.get("queue") == said.get("schedulingPolicy", {}).get("queue")
-
-
 def test_definition_still_explains_its_own_fields(applied):
     told = applied.kubectl("explain", "mpijob.spec.runLauncherAsWorker").stdout
     assert "launcher" in told.partition("DESCRIPTION")[2].lower()

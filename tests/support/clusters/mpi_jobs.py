@@ -45,8 +45,11 @@ class MpiJobs:
         spec, replicas = job["spec"], job["spec"]["mpiReplicaSpecs"]
         job["metadata"]["name"] = name
         spec.update(changes.get("spec", {}))
-        spec["runPolicy"].update(changes.get("policy", {}))
         replicas["Worker"]["replicas"] = changes.get("workers", 2)
+        # A launcher that is there from the beginning starts with its workers.
+        later = spec["launcherCreationPolicy"] == "WaitForWorkersReady"
+        spec["runPolicy"]["schedulingPolicy"] = {"minAvailable": changes.get("workers", 2) + (not later)}
+        spec["runPolicy"].update(changes.get("policy", {}))
         for kind in ("Launcher", "Worker"):
             (container,) = replicas[kind]["template"]["spec"]["containers"]
             container.update(changes.get(kind.lower(), {}))

@@ -125,7 +125,8 @@ def _example(name: str, mpi: str, image: str) -> Object:
             "mpiImplementation": mpi,
             "launcherCreationPolicy": "WaitForWorkersReady",
             "sshAuthMountPath": f"{_HOME}/.ssh",
-            "runPolicy": {"cleanPodPolicy": "Running"},
+            # Workers start together, and do not wait for a launcher that is made when they run.
+            "runPolicy": {"cleanPodPolicy": "Running", "schedulingPolicy": {"minAvailable": 2}},
             "mpiReplicaSpecs": {
                 "Launcher": _replicas(1, image, "launcher", ["mpirun", "-n", "2", f"{_HOME}/pi"], 128),
                 "Worker": _replicas(2, image, "worker", ["/usr/sbin/sshd", "-De", "-f", f"{_HOME}/.sshd_config"], 256),

@@ -75,8 +75,9 @@ def ignored(pod: Object) -> list[str]:
     """Return what a pod asks for that changes nothing here, for an event."""
     spec = pod["spec"]
     affinity = spec.get("affinity") or {}
+    needed = "requiredDuringSchedulingIgnoredDuringExecution"
     found = [*notes.unknown(pod), *refusals_tasks.ignored(pod)]
-    found += [text for kind, text in IGNORED.items() if any((affinity.get(kind) or {}).values())]
+    found += [text for kind, text in IGNORED.items() if (affinity.get(kind) or {}).get(needed)]
     if spec.get("topologySpreadConstraints"):
         found.append("topologySpreadConstraints is ignored: Slurm places pods; use --spread-job or --exclude")
     if any(map(identity.is_privileged, [*(spec.get("initContainers") or ()), *spec["containers"]])):
