@@ -175,3 +175,25 @@ def test_look_is_taken_when_something_is_due():
     assert decide(deleted(replace(LINKED, stop=Stop(150.0, ("supervisor", 30))))).look_in_s == 1.0
     assert decide(LINKED).look_in_s == 60.0
     assert text(0)
+
+
+GANG = {**POD, "metadata": {**POD["metadata"], "labels": {"scheduling.x-k8s.io/pod-group": "pi"}}}
+IN_GANG = replace(FREE, pod=GANG, prepared=PREPARED)
+GIVING_BACK = replace(RUNNING, pod=GANG, is_withdrawn=True)
+WITHOUT_PLAN = replace(LINKED, pod=GANG, prepared=PREPARED, link=replace(HERE, has_plan=False), report=None)
+
+
+@pytest.mark.parametrize(
+    ("state", "wanted"),
+    [
+        (IN_GANG, ([], {actions.Turn()})),
+        (replace(IN_GANG, has_turn=True), ([actions.Submit()], set())),
+        (WITHOUT_PLAN, ([], {actions.Together()})),
+        (replace(WITHOUT_PLAN, is_together=True), ([actions.SendPlan("supervisor", PLAN)], set())),
+        (GIVING_BACK, ([actions.Cancel("12")], set())),
+        (replace(GIVING_BACK, job=job(JobState.CANCELLED)), ([actions.GiveBack()], set())),
+        (gone(replace(GIVING_BACK, job=job(JobState.CANCELLED))), ([actions.Finish()], set())),
+    ],
+)
+def test_pods_that_start_together(state, wanted):
+    assert done(state, *wanted) == wanted
