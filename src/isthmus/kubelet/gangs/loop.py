@@ -200,9 +200,10 @@ class Gangs:
             rooms = await self._threads.call(self._rooms, self._partitions.get(uids[0], ""))
         except SlurmError as error:
             return WAITING, f"{group}: Slurm did not say what is free: {error}"
-        if why := fitting.never(wanted, rooms):
+        # Where Slurm shows no node of the partition, its own word comes when the jobs are submitted.
+        if rooms and (why := fitting.never(wanted, rooms)):
             return NEVER, f"{group} can never start: {why}; ask for less"
-        if not fitting.fits(wanted, rooms):
+        if rooms and not fitting.fits(wanted, rooms):
             cpus, free = sum(need.cpus for need in wanted), sum(node.cpus for node in rooms)
             return (
                 WAITING,
