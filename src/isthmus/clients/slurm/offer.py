@@ -68,10 +68,10 @@ def rooms(partition: str = "", prefix: Path = Path("/usr")) -> list[NodeRoom]:
     """
     argv = [str(prefix / "bin/sinfo"), "--noheader", "--Node", f"--Format={','.join(f'{name}:256' for name in _ROOM)}"]
     try:
-        told = run(argv, timeout_s=TIMEOUT_S, without=options_among(os.environ)).stdout
+        output = run(argv, timeout_s=TIMEOUT_S, without=options_among(os.environ)).stdout
     except ProcessError as error:
         raise SlurmError(f"slurmctld did not say what is free: {error}") from error
-    rows = [line.split() for line in told.splitlines() if line.strip()]
+    rows = [line.split() for line in output.splitlines() if line.strip()]
     try:
         return [
             _room(row)
@@ -79,7 +79,7 @@ def rooms(partition: str = "", prefix: Path = Path("/usr")) -> list[NodeRoom]:
             if row[1] in (partition, f"{partition}*") or (not partition and row[1][-1] == "*")
         ]
     except (ValueError, IndexError) as error:
-        raise SlurmError(f"sinfo's answer is no list of nodes: {told[:200]!r}") from error
+        raise SlurmError(f"sinfo's answer is no list of nodes: {output[:200]!r}") from error
 
 
 def _room(row: Sequence[str]) -> NodeRoom:
