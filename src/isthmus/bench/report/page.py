@@ -109,7 +109,7 @@ _GOALS = ("what", "paper", "goal", "measured", "met")
 
 
 def _goal_rows(document: Document) -> list[tuple[str, ...]]:
-    words = {True: "yes", False: "no", None: ""}
+    words = {True: "yes", False: "no", None: "open"}
     return [(each.what, each.paper, each.goal, each.measured, words[each.is_met]) for each in tables.goals(document)]
 
 

@@ -263,7 +263,7 @@ class Goal:
         paper: its own figure.
         goal: in words.
         measured: with its interval.
-        is_met: whether it is; None where it was not measured.
+        is_met: whether it is; None where the measurement does not tell.
     """
 
     what: str
@@ -313,4 +313,12 @@ def _at_most(limit: float) -> Callable[[float], bool]:
 
 
 def _goal(what: str, paper: str, goal: str, found: Median | None, test: Callable[[float], bool]) -> Goal:
-    return Goal(what, paper, goal, ratio_shown(found), None if found is None else test(found.value))
+    return Goal(what, paper, goal, ratio_shown(found), _judged(found, test))
+
+
+def _judged(found: Median | None, test: Callable[[float], bool]) -> bool | None:
+    """Judge by the whole interval: where a goal lies within it, or there is none, nothing is known."""
+    if found is None or found.low is None or found.high is None:
+        return None
+    ends = {test(found.low), test(found.high)}
+    return ends.pop() if len(ends) == 1 else None
