@@ -1,6 +1,7 @@
-"""The connection of a node that says nothing more."""
+"""A connection by which nothing is said."""
 
 import socket
+import tracemalloc
 
 import pytest
 
@@ -24,3 +25,19 @@ def test_node_that_dies_without_a_word_is_missed_in_a_minute(its_keys, tmp_path)
         assert idle_s + pause_s * count <= 60
 
     served(its_keys, tmp_path, use)
+
+
+def test_idle_connection_costs_little_memory(its_keys, tmp_path):
+    """There is one for each pod; both ends are in this process here."""
+
+    async def use(listener, supervisors):
+        tracemalloc.start()
+        try:
+            for supervisor in supervisors:
+                await supervisor.connect()
+            await until(lambda: len(listener.there) == len(supervisors))
+            return tracemalloc.get_traced_memory()[0] / len(supervisors)
+        finally:
+            tracemalloc.stop()
+
+    assert served(its_keys, tmp_path, use) < 200_000
