@@ -2,7 +2,6 @@
 
 import asyncio
 import ssl
-import tracemalloc
 
 import pytest
 
@@ -290,19 +289,3 @@ def test_stream_to_one_that_has_gone_is_at_its_end(keys, tmp_path):
         assert stream.end.is_gone
 
     served(keys, tmp_path, use)
-
-
-def test_idle_connection_costs_little_memory(keys, tmp_path):
-    """There is one for each pod; both ends are in this process here."""
-
-    async def use(listener, supervisors):
-        tracemalloc.start()
-        try:
-            for supervisor in supervisors:
-                await supervisor.connect()
-            await until(lambda: len(listener.there) == len(supervisors))
-            return tracemalloc.get_traced_memory()[0] / len(supervisors)
-        finally:
-            tracemalloc.stop()
-
-    assert served(keys, tmp_path, use) < 200_000
