@@ -14,7 +14,7 @@ from tests.support.clusters.user_clusters import fresh, site_images
 __all__ = ["cluster", "computes", "controller", "login", "nodes", "other_user", "two_computes", "user"]
 
 HERE = Path(__file__).parent
-WITH_CLUSTERS = (HERE / "kubernetes", HERE / "workloads", HERE / "bench")
+WITH_CLUSTERS = tuple(HERE / name for name in ("kubernetes", "workloads", "bench", "parallelcluster"))
 # Processes that test at once shall end at once: these modules take longest.
 LONG = ("test_deaths", "test_data_on_node", "test_mpi_steps", "test_workloads", "test_up", "test_mpijobs")
 

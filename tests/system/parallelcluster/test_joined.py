@@ -12,7 +12,7 @@ SHARED = "/opt/slurm/etc/isthmus"
 LOG = "/var/log/parallelcluster/isthmus-bootstrap.log"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def joining(cluster):
     """The nodes, by name."""
     found = {node.name: node for node in cluster.part("joining")}
