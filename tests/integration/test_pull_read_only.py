@@ -15,6 +15,7 @@ import subprocess, sys
 from pathlib import Path
 from isthmus.clients import process
 from isthmus.images import errors, pull
+from isthmus.images.workspace import Workspace
 from isthmus.model import images
 from tests.support.fakes.image_tools import FakeTools
 
@@ -34,17 +35,17 @@ def run(argv, **how):
 
 process.run = run
 process.run_patiently = lambda argv, *_: run(argv)
-place = pull.Place(home / ".isthmus/images", home.parent / "scratch", None, "amd64")
+workspace = Workspace(home / ".isthmus/images", home.parent / "scratch", None, "amd64")
 try:
-    pull.pull(images.parse(reference), place, lambda word: None)
+    pull.pull(images.parse(reference), workspace, lambda word: None)
     sys.exit("the pull did not fail")
 except errors.ImageError as error:
     print(error)
-print(*(path.name for path in place.cache.glob("*.squashfs")))
+print(*(path.name for path in workspace.cache.glob("*.squashfs")))
 subprocess.run(["umount", home], check=True)
 moment = "never"
-pulled = pull.pull(images.parse(reference), place, lambda word: None)
-print(pulled.path.read_bytes()[:4].decode(), *(path.suffix for path in place.cache.iterdir() if path.suffix))
+pulled = pull.pull(images.parse(reference), workspace, lambda word: None)
+print(pulled.path.read_bytes()[:4].decode(), *(path.suffix for path in workspace.cache.iterdir() if path.suffix))
 """
 
 
