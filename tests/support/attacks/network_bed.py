@@ -94,7 +94,7 @@ def bed(cluster: Cluster, near: Node, far: Node, users: dict[str, str]) -> Itera
     """Bring the programs, begin the jobs, and learn all addresses."""
     hosts = list(cluster.nodes.values())
     with ExitStack() as stack:
-        for path, name in ((AGENT, "network_ways.py"), (PROBE, "probe.py")):
+        for path, name in ((AGENT, "attacks/network.py"), (PROBE, "remote/probe.py")):
             text = (ROOT / "tests/support" / name).read_text()
             for node in hosts:
                 node.output(f"cat > {path} <<'END'\n{text}\nEND")
