@@ -12,7 +12,7 @@ chroot "$root" make -C /usr/src/bench MPICC=mpicc.openmpi OUT=/opt/bench/bin
 # shellcheck disable=SC2016
 chroot "$root" dpkg-query --show --showformat '${Section} ${Package}\n' |
     sed -n '/ fenicsx-performance-tests$/d; s/^\(devel\|libdevel\) //p' | xargs chroot "$root" dpkg --purge --force-depends
-for program in mpirun hpcc NPopenmpi dolfinx-scaling-test /opt/bench/bin/hpcg; do
+for program in mpirun NPopenmpi dolfinx-scaling-test /opt/bench/bin/hpcg /opt/bench/bin/hpl; do
     # shellcheck disable=SC2016
     path=$(chroot "$root" sh -c 'command -v "$0"' "$program")
     # A library that went with its compiler shows here, not in a user's job.
