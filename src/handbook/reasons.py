@@ -8,7 +8,7 @@ from pathlib import Path
 
 from handbook.markdown import code, page, table
 from handbook.source import constant, modules
-from isthmus.kubelet.pods.verdict import TELLS
+from isthmus.kubelet.pods.verdict import EXPLANATIONS
 from isthmus.kubelet.status.event_reasons import EventReason
 from isthmus.podproto.reasons import Reason
 
@@ -27,7 +27,7 @@ def text(root: Path) -> str:
         "## What Slurm says",
         "While its job waits, a pod has Slurm's own reason (`Resources`, `Priority`, `QOSMaxJobsPerUserLimit`; see"
         " squeue(1)) at the condition `PodScheduled`. A pod whose job Slurm ended has the job's state as reason:",
-        table(("reason", "the job"), ((code(state.value), said) for state, said in TELLS.items())),
+        table(("reason", "the job"), ((code(state.value), said) for state, said in EXPLANATIONS.items())),
         "## Conditions of the node",
         table(("condition", "reason", "message"), sorted((code(a), b, c) for a, b, c in _node(root))),
     )

@@ -28,13 +28,13 @@
 
 enum { START_MS = 120 * 1000, ENVIRONMENT_MAX = 1 << 20, END_TRIES = 500, END_PAUSE_NS = 2 * 1000 * 1000, PROCESSES_MAX = 8 };
 
-/* What the tasks of a node share: one of them starts the container, under the lock, and one tells why it cannot be had. */
+/* What the tasks of a node share: one of them starts the container, under the lock, and one reports why it cannot be started. */
 struct shared {
     pthread_mutex_t lock;
     pid_t holder; /* 0: nobody tried yet; -1: somebody did in vain */
     pid_t all[PROCESSES_MAX]; /* Apptainer, which leads a session, and what it started: the holder, FUSE's programs */
     struct problem problem;
-    atomic_bool told;
+    atomic_bool reported;
 };
 
 static struct shared *shared;
@@ -293,7 +293,7 @@ bool container_enter(spank_t spank, struct problem *problem, bool *tells)
         entered = holder > 0 && prepend_entrypoint(spank, &plan, problem) &&
                   import_environment(spank, &plan, holder, problem) && join(holder, problem) &&
                   change_folder(&plan, problem);
-        *tells = !entered && (!shared || !atomic_exchange(&shared->told, true));
+        *tells = !entered && (!shared || !atomic_exchange(&shared->reported, true));
         (void)spank_unsetenv(spank, CONTAINER_VARIABLE);
         plan_free(&plan);
     }

@@ -106,7 +106,7 @@ static bool read_all(int fd, char **text)
     return read;
 }
 
-/* The command tells the user what is wrong by itself. */
+/* The command prints its own error. */
 static bool ask(const char *command, bool check, char **answer)
 {
     int ends[2] = {-1, -1}, status = -1;

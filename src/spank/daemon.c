@@ -1,22 +1,23 @@
-/* Requests and replies as JSON, version 1. A reply is believed only as far as it was read: every text has a bound and
+/* Requests and replies as JSON, version 1. A reply is trusted only as far as it was read: every text has a bound and
  * a type, and what is missing or too long is a problem, never a default. */
 #include "daemon.h"
 
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { VERSION = 1, DEPTH_MAX = 8 };
 /* Longer the prolog does not wait: srun looks for ready nodes after 0.1 s, and then only after one second more. */
 static const double ANSWER_S = 0.005;
 
-static struct json_object *request(const char *op, uint32_t job)
+static struct json_object *request(const char *op, const char *about, uint32_t number)
 {
     struct json_object *object = json_object_new_object();
 
     json_object_object_add(object, "version", json_object_new_int(VERSION));
     json_object_object_add(object, "op", json_object_new_string(op));
-    json_object_object_add(object, "job", json_object_new_int64(job));
+    json_object_object_add(object, about, json_object_new_int64(number));
     return object;
 }
 
@@ -121,7 +122,7 @@ static int daemons_timeout_s(int timeout_s)
 bool daemon_prepare(const struct settings *settings, const struct job *job, const struct deadline *deadline,
                     struct problem *problem)
 {
-    struct json_object *asked = request("job_prepare", job->id), *reply;
+    struct json_object *asked = request("job_prepare", "job", job->id), *reply;
 
     json_object_object_add(asked, "uid", json_object_new_int64(job->uid));
     json_object_object_add(asked, "user", json_object_new_string(job->user));
@@ -167,7 +168,7 @@ static bool read_network(struct json_object *reply, struct network *network, str
 bool daemon_get(const struct settings *settings, uint32_t job, const struct deadline *deadline, struct network *network,
                 struct problem *problem)
 {
-    struct json_object *reply = ask(settings, request("job_get", job), deadline, problem);
+    struct json_object *reply = ask(settings, request("job_get", "job", job), deadline, problem);
     bool known = reply && read_network(reply, network, problem);
 
     json_object_put(reply);
@@ -176,8 +177,27 @@ bool daemon_get(const struct settings *settings, uint32_t job, const struct dead
 
 bool daemon_release(const struct settings *settings, uint32_t job, const struct deadline *deadline, struct problem *problem)
 {
-    struct json_object *reply = ask(settings, request("job_release", job), deadline, problem);
+    struct json_object *reply = ask(settings, request("job_release", "job", job), deadline, problem);
 
     json_object_put(reply);
     return reply != NULL;
+}
+
+bool daemon_login(const struct settings *settings, const char *op, uint32_t uid, const struct deadline *deadline,
+                  struct login *login, struct problem *problem)
+{
+    struct json_object *asked = request(op, "uid", uid), *reply, *init = NULL;
+    bool known = false;
+
+    json_object_object_add(asked, "pid", json_object_new_int64(getpid()));
+    reply = ask(settings, asked, deadline, problem);
+    if (reply) {
+        known = json_object_object_get_ex(reply, "init", &init) && json_object_is_type(init, json_type_int) &&
+                copy_text(reply, "netns", login->netns, sizeof(login->netns));
+        login->init = known ? json_object_get_int(init) : 0;
+        known = (known && login->init > 1) ||
+                problem_set(problem, "the network daemon's answer about the login pod makes no sense; see its log");
+    }
+    json_object_put(reply);
+    return known;
 }

@@ -1,14 +1,15 @@
-/* What the plugin asks of the node's network daemon (src/isthmus/network): three requests as root. */
+/* What plugin and PAM module ask of the node's network daemon (src/isthmus/network), as root. */
 #pragma once
 
 #include <limits.h>
 #include <net/if.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "settings.h"
 #include "socket.h"
 
-/* A job as its prolog sees it; texts are empty where Slurm does not tell. */
+/* A job as its prolog sees it; texts are empty where Slurm does not set them. */
 struct job {
     uint32_t id;
     uint32_t uid;
@@ -30,6 +31,15 @@ struct network {
     struct problem error;
 };
 
+/* A user's login pod on this host: a process of it, and the network that process is in. */
+struct login {
+    pid_t init;
+    char netns[PATH_MAX];
+};
+
+/* `op` is login_prepare, which makes the pod, or login_enter, which also counts this process as a session in it. */
+bool daemon_login(const struct settings *settings, const char *op, uint32_t uid, const struct deadline *deadline,
+                  struct login *login, struct problem *problem);
 bool daemon_prepare(const struct settings *settings, const struct job *job, const struct deadline *deadline,
                     struct problem *problem);
 bool daemon_get(const struct settings *settings, uint32_t job, const struct deadline *deadline, struct network *network,

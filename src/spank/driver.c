@@ -1,14 +1,12 @@
-/* One table, so that a driver is added in one place. */
+/* Names of the drivers that driver_list.h has. */
 #include "driver.h"
 
 #include <stddef.h>
 #include <string.h>
 
-static const char *const names[] = {
-    [DRIVER_NONE] = "none",
-    [DRIVER_PRIVATE] = "private",
-    [DRIVER_FLANNEL] = "flannel",
-};
+#define DRIVER_NAME(member, name) [member] = (name),
+static const char *const names[] = {DRIVER_LIST(DRIVER_NAME)};
+#undef DRIVER_NAME
 
 const char *driver_name(enum driver driver)
 {

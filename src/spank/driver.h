@@ -1,11 +1,13 @@
-/* The networks a job can have: the values of --pod-network, as src/isthmus/model/network.py names them. */
+/* The networks a job can have: the values of --pod-network, from driver_list.h. */
 #pragma once
 
 #include <stdbool.h>
 
-enum driver { DRIVER_NONE, DRIVER_PRIVATE, DRIVER_FLANNEL };
+#include "driver_list.h"
 
-#define DRIVER_CHOICES "private, flannel or none"
+#define DRIVER_MEMBER(member, name) member,
+enum driver { DRIVER_LIST(DRIVER_MEMBER) };
+#undef DRIVER_MEMBER
 
 const char *driver_name(enum driver driver);
 

@@ -38,7 +38,7 @@ int epilog_run(spank_t spank, int ac, char **av)
     uint32_t job = 0;
 
     if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS) {
-        log_error("Slurm does not tell which job this epilog is for");
+        log_error("Slurm does not say which job this epilog is for");
     } else {
         (void)settings_read(&settings, ac, av, &problem);
         if (has_network(&settings, &choice, job)) {

@@ -1,4 +1,4 @@
-/* sysfs shows the network of whoever mounted it, so a new one is needed; it would hide the cgroups, debugfs, resctrl,
+/* sysfs shows the network namespace that it was mounted in, so a new one is needed; it would hide the cgroups, debugfs, resctrl,
  * and what a container masks. Each of these is held by a descriptor while /sys is covered, and then bound, with all
  * that is mounted below it, to its old path: right for one cgroup2 mount and for a tmpfs full of hierarchies alike.
  * There is nothing to undo: a task that did not get all of it ends. */

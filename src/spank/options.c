@@ -17,9 +17,8 @@ static struct choice given;
 static struct problem off;
 static struct spank_option option = {
     .name = "pod-network",
-    .arginfo = "[private|flannel|none]",
-    .usage = "give the job a network namespace of its own on each node: in a network that only its user reaches"
-             " (private, also without a value), in one for all (flannel), or not at all (none)",
+    .arginfo = DRIVER_ARGUMENT,
+    .usage = "give the job a network namespace of its own on each node: " DRIVER_USAGE,
     .has_arg = optional_argument,
     .cb = take,
 };

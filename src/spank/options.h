@@ -1,4 +1,4 @@
-/* The user's word: --pod-network[=private|flannel|none] of srun, sbatch and salloc. */
+/* The user's option: --pod-network[=DRIVER] of srun, sbatch and salloc. */
 #pragma once
 
 #include <slurm/spank.h>

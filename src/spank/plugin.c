@@ -12,8 +12,9 @@ SPANK_PLUGIN(isthmus, 1)
 #include "settings.h"
 #include "step.h"
 #include "task.h"
+#include "waiting.h"
 
-/* In slurmd: once, so that its log tells of a wrong line before a job meets it. */
+/* In slurmd: once, so that its log reports a wrong line before a job meets it. */
 static void report_settings(int ac, char **av)
 {
     struct settings settings;
@@ -54,6 +55,9 @@ int slurm_spank_init_post_opt(spank_t spank, int ac, char **av)
         options_submit(spank);
         (void)settings_read(&settings, ac, av, &problem);
         container_submit(&settings);
+        if (spank_context() == S_CTX_LOCAL) {
+            waiting_begin(&settings);
+        }
         break;
     case S_CTX_REMOTE:
         rc = step_start(spank, ac, av);
@@ -63,6 +67,16 @@ int slurm_spank_init_post_opt(spank_t spank, int ac, char **av)
         break;
     }
     return rc;
+}
+
+/* In srun, once it has a step. */
+int slurm_spank_local_user_init(spank_t spank, int ac, char **av)
+{
+    (void)spank;
+    (void)ac;
+    (void)av;
+    waiting_over();
+    return 0;
 }
 
 int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
@@ -98,6 +112,7 @@ int slurm_spank_exit(spank_t spank, int ac, char **av)
     (void)ac;
     (void)av;
     step_end();
+    waiting_end();
     return 0;
 }
 

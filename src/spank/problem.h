@@ -7,5 +7,5 @@ struct problem {
     char text[512];
 };
 
-/* Replaces what was told before; returns false, so that a function can end with it. */
+/* Replaces what was reported before; returns false, so that a function can end with it. */
 __attribute__((format(printf, 2, 3))) bool problem_set(struct problem *problem, const char *format, ...);

@@ -17,15 +17,15 @@ static const char *environment(const char *name)
 }
 
 /* The user's option, else the rule for the user, else the one for the partition, else the default. */
-static enum driver decide(const struct settings *settings, const struct choice *choice, bool *told)
+static enum driver decide(const struct settings *settings, const struct choice *choice, bool *chosen)
 {
     enum driver driver = settings->fallback;
 
-    *told = choice->given;
+    *chosen = choice->given;
     if (choice->given) {
         driver = choice->driver;
     } else {
-        *told = settings_rule(settings, "user", getenv("SLURM_JOB_USER"), &driver) ||
+        *chosen = settings_rule(settings, "user", getenv("SLURM_JOB_USER"), &driver) ||
                 settings_rule(settings, "partition", getenv("SLURM_JOB_PARTITION"), &driver);
     }
     return driver;
@@ -68,13 +68,13 @@ static void run(struct job *job, const struct choice *choice, int ac, char **av)
 {
     struct settings settings;
     struct problem problem;
-    bool valid = settings_read(&settings, ac, av, &problem), told = false;
-    enum driver driver = decide(&settings, choice, &told);
+    bool valid = settings_read(&settings, ac, av, &problem), chosen = false;
+    enum driver driver = decide(&settings, choice, &chosen);
 
     record_remove(&settings, job->id);
     if (!valid && !choice->given) {
         log_error("the plugin is off until an administrator corrects %s", problem.text);
-    } else if (told || driver != DRIVER_NONE) {
+    } else if (chosen || driver != DRIVER_NONE) {
         keep_driver(&settings, job->id, driver);
     }
     if (choice->given && !choice->valid) {
@@ -92,7 +92,7 @@ int prolog_run(spank_t spank, int ac, char **av)
 
     if (spank_get_item(spank, S_JOB_ID, &job.id) != ESPANK_SUCCESS ||
         spank_get_item(spank, S_JOB_UID, &job.uid) != ESPANK_SUCCESS) {
-        log_error("Slurm does not tell which job this prolog is for");
+        log_error("Slurm does not say which job this prolog is for");
     } else {
         run(&job, &choice, ac, av);
     }

@@ -78,7 +78,7 @@ static bool read_word(struct settings *settings, const char *word, size_t *ident
     return valid || problem_set(problem, "plugstack.conf: %s: %s", word, why.text);
 }
 
-/* Tells whether a word, up to its value or a rule's driver, stands before too. */
+/* Returns whether a word, up to its value or a rule's driver, stands before too. */
 static bool is_repeated(char **av, int index, size_t identity)
 {
     bool repeated = false;

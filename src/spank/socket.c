@@ -13,7 +13,7 @@
 
 #define REMEDY "; an administrator must look at isthmus-networkd on this node"
 
-/* A UNIX socket whose queue of callers is full says EAGAIN, and no poll tells when there is room. */
+/* A UNIX socket whose queue of callers is full returns EAGAIN, and poll does not report when there is room. */
 enum { QUEUE_FULL_PAUSE_MS = 20 };
 
 /* A daemon that is restarted has no socket, or nobody behind it, for a second or two. */

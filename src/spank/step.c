@@ -49,7 +49,7 @@ static void enter_later(const struct network *network)
     if (open_namespace(network->netns)) {
         memcpy(step.resolv_conf, network->resolv_conf, sizeof(step.resolv_conf));
         if (setenv("PMIX_MCA_ptl_base_if_include", network->leg, 1) != 0) {
-            (void)problem_set(&step.problem, "PMIx cannot be told of %s: %s", network->leg, strerror(errno));
+            (void)problem_set(&step.problem, "PMIx cannot use %s: %s", network->leg, strerror(errno));
         }
     }
 }
@@ -142,7 +142,7 @@ int step_start(spank_t spank, int ac, char **av)
 
     if (spank_get_item(spank, S_JOB_ID, &step.job) != ESPANK_SUCCESS ||
         spank_get_item(spank, S_JOB_STEPID, &id) != ESPANK_SUCCESS) {
-        log_error("Slurm does not tell which step this is");
+        log_error("Slurm does not say which step this is");
     } else if (id != SLURM_EXTERN_CONT) {
         bool valid = settings_read(&settings, ac, av, &problem);
 

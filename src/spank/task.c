@@ -17,7 +17,7 @@
 #include "mounts.h"
 #include "step.h"
 
-/* Whether the failure is this task's alone; one that all share is told once a node. */
+/* Whether the failure is this task's alone; one that all share is reported once per node. */
 static bool own;
 
 static bool enter(const struct step *step, struct problem *problem)
@@ -39,7 +39,7 @@ int task_enter(spank_t spank)
     return 0;
 }
 
-/* Ends the task, with a reason where nobody on the node has told it yet. */
+/* Ends the task, with a reason where nobody on the node has reported it yet. */
 static void refuse(const char *what, const struct problem *problem, bool tells)
 {
     char node[HOST_NAME_MAX + 1] = "this node";

@@ -1,1 +1,1 @@
-"""Third-party programs on the deployer: the table, the cache, and the ways to obtain each."""
+"""Third-party programs on the deployer: their table, the cache, and the ways to obtain each."""

@@ -1,13 +1,13 @@
-"""A bundle: one tar archive with everything a site needs from outside, and the project's tree.
+"""A bundle: one tar archive with the project's tree and everything that a site would download.
 
-    manifest.json     what the bundle is for, and the sha256 of every file in it; the archive's first member
+    manifest.json     the bundle's version, and the sha256 of every file in it; the archive's first member
     isthmus.tar       the project's tree
     programs/         third-party programs and their programs.json: a mirror for the role `artifacts`
     wheels/           Python packages of deployer and nodes
-    packages.tar      Debian packages of the nodes, with an index for apt; laid out beside itself as packages/
+    packages.tar      Debian packages of the nodes, with an index for apt; extracted beside itself as packages/
     images/           container images as OCI archives
 
-Runs as a script too, with nothing but the standard library: a deployer without a way out has no venv before it.
+Runs as a script too, with the standard library alone: a deployer without internet has no venv before it is unpacked.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from pathlib import Path
 SCHEMA = 1
 MANIFEST = "manifest.json"
 PACKAGES = "packages.tar"
-# A bundle fits a tree that wants the same things.
+# Files that decide what is downloaded: a bundle fits all trees that agree in these.
 WANTED = ("artifacts.yml", "locks/build.txt", "locks/deployer.txt", "locks/runtime.txt")
 ROOT = Path(__file__).parents[3]
 
 
 class BundleError(Exception):
-    """A bundle that cannot be made or used; the message has file and remedy."""
+    """A bundle that cannot be made or used; the message names the file and the remedy."""
 
 
 def wanted(root: Path) -> str:
-    """Return a hash of what this tree needs from outside."""
+    """Return a hash of what this tree downloads."""
     texts = [(root / name).read_text(encoding="utf-8") for name in WANTED]
     return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
 
 
 def pack(folder: Path, bundle: Path, root: Path = ROOT) -> None:
-    """Make a bundle of a folder; it bears its name only when it is whole."""
+    """Make a bundle of a folder; it gets its name when it is complete."""
     files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     sums = {name: _digest(folder / name) for name in files if name != MANIFEST}
     manifest = {"schema": SCHEMA, "wanted": wanted(root), "files": sums}
@@ -60,10 +60,10 @@ def pack(folder: Path, bundle: Path, root: Path = ROOT) -> None:
 
 
 def unpack(bundle: Path, cache: Path, root: Path = ROOT) -> Path:
-    """Check a bundle and lay it out, once; return the folder.
+    """Verify a bundle and extract it, once; return the folder.
 
     Raises:
-        BundleError: it is none, is for another version of the project, or was changed.
+        BundleError: it is no bundle, is of another version of the project, or was modified.
     """
     try:
         with tarfile.open(bundle) as tar:
@@ -100,14 +100,14 @@ def _lay_out(tar: tarfile.TarFile, sums: dict[str, str], folder: Path, bundle: P
 
 
 def _extract(tar: tarfile.TarFile, sums: dict[str, str] | None, work: Path) -> None:
-    """Write the files of an archive, of `sums` alone; Python before 3.11.4 has no filter that would keep others out."""
+    """Extract those files of an archive that are in `sums`; Python before 3.11.4 has no extraction filter."""
     for info in tar:
         if info.name == MANIFEST or info.isdir():
             continue
         path = (work / info.name).resolve()
         content = tar.extractfile(info) if info.isreg() else None
         if content is None or (sums is not None and info.name not in sums) or work.resolve() not in path.parents:
-            raise ValueError(f"{info.name} does not belong there")
+            raise ValueError(f"{info.name} is not in the manifest")
         path.parent.mkdir(parents=True, exist_ok=True)
         with content, path.open("wb") as file:
             shutil.copyfileobj(content, file)
@@ -127,10 +127,10 @@ def _digest(path: Path) -> str:
 
 def main() -> int:
     """Pack or unpack from the command line; unpack prints the folder."""
-    parser = argparse.ArgumentParser(description="Make or lay out a bundle: all that a site needs from outside.")
+    parser = argparse.ArgumentParser(description="Make or extract a bundle of everything that a site would download.")
     parser.add_argument("verb", choices=["pack", "unpack"])
     parser.add_argument("source", type=Path, help="pack: the folder; unpack: the bundle")
-    parser.add_argument("target", type=Path, help="pack: the bundle; unpack: the folder of laid out bundles")
+    parser.add_argument("target", type=Path, help="pack: the bundle; unpack: the folder of extracted bundles")
     options = parser.parse_args()
     try:
         if options.verb == "pack":

@@ -19,7 +19,7 @@ from isthmus.filters.suggest import check_keys
 from isthmus.model.programs import Arch, Program, Way
 
 ARGUMENTS = ("table", "cache", "programs", "order", "mirror", "arch", "jobs", "memory_mib")
-# What decides which file a name stands for.
+# The arguments that decide which file a name stands for.
 ASKED = ("table", "cache", "order", "mirror", "arch")
 
 
@@ -27,10 +27,10 @@ def run(arguments: Mapping[str, Any], progress: Progress, *, dry: bool = False) 
     """Obtain programs; return Ansible's result, with `programs`: name -> path, version, sha256, way, origin, took_s.
 
     Args:
-        arguments: all of ARGUMENTS, and perhaps `known`: the result of an earlier task of the same run, whose programs
-            are taken as they are, where this one asks in the same way.
-        progress: takes a line of progress.
-        dry: change nothing but say whether something would change; programs are those that the cache has.
+        arguments: all of ARGUMENTS, and optionally `known`: the result of an earlier task of the same run, whose
+            programs are reused where the other arguments are equal.
+        progress: called with a line of progress.
+        dry: change nothing, return whether something would change; programs are those in the cache.
     """
     try:
         check_keys("artifacts_obtain", arguments, (*ARGUMENTS, "known"))

@@ -1,7 +1,7 @@
-"""Obtain programs: the first way that works, in the site's order, one at a time.
+"""Obtains programs one at a time: by the first way that works, in the site's order.
 
-Builds share Go's cache and the machine's memory, so one goes on after the other; a lock per recipe makes a second
-run wait for the first and find its result.
+Builds share Go's cache and the machine's memory, so they run one after another; a lock per recipe makes a second run
+wait for the first and reuse its result.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from isthmus.support.ticking import ticking
 
 @dataclass(frozen=True)
 class Site:
-    """Where programs come from and go to.
+    """The sources and the destination of programs.
 
     Attributes:
         order: the ways to try.
         store: the cache.
         workshop: where they are built.
-        mirror: the admin's, if there is one.
-        arch: the nodes' machine.
+        mirror: the administrator's, if there is one.
+        arch: the nodes' architecture.
     """
 
     order: list[Way]
@@ -44,26 +44,26 @@ class Site:
 
 
 def obtain(programs: Iterable[Program], site: Site, progress: Progress) -> list[Obtained]:
-    """Obtain programs, telling of each as it comes.
+    """Obtain programs, with a line of progress for each.
 
     Raises:
-        ObtainError: no way gives one of them; what each way said is in the message.
-        ChecksumError: a file is not what was promised.
+        ObtainError: all ways to one of them failed; the message has each way's error.
+        ChecksumError: a file has another checksum.
     """
     return [_obtain_one(program, site, progress) for program in programs]
 
 
 def missing(programs: Iterable[Program], site: Site) -> list[Program]:
-    """Return those that the cache does not give."""
+    """Return the programs that are not in the cache."""
     return [program for program in programs if not _cached(recipe_key(program, site), site)]
 
 
 def recipe_key(program: Program, site: Site) -> str:
-    """Name everything that the content of a program may depend on, as 32 hex digits."""
+    """Return the key of a program: 32 hex digits over everything that its content depends on."""
     origin: dict[str, Any] = {"arch": site.arch, **asdict(replace(program, licence="", source=""))}
     del origin["on_request"]
     if program.build:
-        # Other programs keep the keys that caches know them by.
+        # Keys of other programs stay as they are in existing caches.
         for kind in ("test", "file"):
             if not origin["build"][kind]:
                 del origin["build"][kind]
@@ -77,7 +77,7 @@ def recipe_key(program: Program, site: Site) -> str:
 
 def _cached(key: str, site: Site) -> Entry | None:
     entry = site.store.find(key) if Way.CACHE in site.order else None
-    # What came a way that the site does not want is none of its programs.
+    # An entry that was obtained by a way which the site excludes is not used.
     return entry if entry and (entry.way in site.order or site.order == [Way.CACHE]) else None
 
 

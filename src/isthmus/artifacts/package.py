@@ -1,7 +1,7 @@
-"""A Debian package that no release has, built from source on the deployer, once: Apptainer with its setuid starter.
+"""Builds a Debian package that no release has from source on the deployer, once: Apptainer with its setuid starter.
 
-The cache is that of the programs: by content, with a key of all that is in the recipe, a lock per key, and nothing
-under its name before it is whole.
+It uses the programs' cache: content-addressed, with a key over the recipe and a lock per key; files get their names
+when they are complete.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from isthmus.model.programs import Way
 from isthmus.support.ticking import ticking
 
 ARGUMENTS = ("recipe", "cache", "targets", "apt", "jobs", "memory_mib")
-# Inside the Debian that builds; package.sh knows these as well.
+# Paths in the build root, which package.sh uses too.
 SOURCE, RECIPE, GO, PACKAGE = "/srv/source", "/srv/recipe", "/usr/local/go", "/srv/package.deb"
 
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What a package is built with.
+    """The tools and sources of a build.
 
     Attributes:
         go: the pinned one.
@@ -56,10 +56,10 @@ def run(arguments: Mapping[str, Any], progress: Progress, *, dry: bool = False) 
     """Build a recipe's package unless the cache has it; return Ansible's result, with path, sha256, version, took_s.
 
     Args:
-        arguments: all of ARGUMENTS; `targets` and `apt` are what this machine's apt says, as `local_apt_sources` and
-            `local_apt_options` read it.
-        progress: takes a line of progress.
-        dry: change nothing but say whether something would change.
+        arguments: all of ARGUMENTS; `targets` and `apt` are the output of this machine's apt, as `local_apt_sources`
+            and `local_apt_options` parse it.
+        progress: called with a line of progress.
+        dry: change nothing, return whether something would change.
     """
     started = time.monotonic()
     try:
@@ -81,8 +81,8 @@ def build(recipe: Recipe, workshop: Workshop, folder: Path, progress: Progress) 
     """Build the package in a folder, which must be empty; return its path.
 
     Raises:
-        InputError: no address gives the source.
-        ChecksumError: one gives another file.
+        InputError: the source is at none of its addresses.
+        ChecksumError: an address has another file.
         isthmus.clients.process.ProcessError: a step failed.
     """
     archive, source, package = folder / "archive", folder / "source", folder / "package.deb"

@@ -1,7 +1,7 @@
-"""The recipe of a Debian package: a folder of build/ that says from what it is built, and how.
+"""The recipe of a Debian package: a folder of build/ with its sources and its build script.
 
 recipe.yml has version, suite, date, source and packages; package.sh builds inside a Debian of that suite; debian/ is
-what the package tells dpkg.
+the package's metadata for dpkg.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ LOCK = Path("locks", "build.txt")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A recipe, read and checked.
+    """A recipe, parsed and validated.
 
     Attributes:
-        folder: where it lies, two below the project's tree.
-        epoch: seconds of the date that the package's files bear.
+        folder: its path, two levels below the project's tree.
+        epoch: modification time of the package's files, seconds since 1970.
         sha256: hex digest of the source's archive.
-        urls: where that lies; `{mirror}` stands for the Debian mirror in use.
-        packages: what the build needs of the suite.
-        key: 32 hex digits that follow all that the package is made of.
+        urls: of the archive; `{mirror}` stands for the Debian mirror in use.
+        packages: build dependencies from the suite.
+        key: 32 hex digits over everything that the package is made of.
     """
 
     folder: Path
@@ -52,7 +52,7 @@ class Recipe:
 
     @property
     def package_version(self) -> str:
-        """The version that dpkg sees: above Debian's of the same release, and another for each recipe."""
+        """The version for dpkg: above Debian's of the same release, and different for each recipe."""
         return f"{self.version}{OWN_PACKAGE}{self.key[:12]}"
 
     @property
@@ -61,7 +61,7 @@ class Recipe:
         return self.folder.parents[1] / LOCK
 
     def __str__(self) -> str:
-        """What messages call it."""
+        """Return the name for messages."""
         return f"{self.folder.name} {self.version} with setuid"
 
 
@@ -69,7 +69,7 @@ def load(folder: Path) -> Recipe:
     """Read a recipe.
 
     Raises:
-        InputError: it cannot be read, or is not complete; the message begins with the file.
+        InputError: it cannot be read, or is incomplete; the message begins with the file.
     """
     file = folder / FILE
     try:
@@ -97,7 +97,7 @@ def _recipe(folder: Path, document: Mapping[str, Any], key: str) -> Recipe:
 
 
 def _key(folder: Path, document: Mapping[str, Any]) -> str:
-    """Where the source comes from is no part of it: its checksum is."""
+    """The source's checksum is part of the key, its address is not."""
     parts = {**document, "source": document["source"]["sha256"], "machine": os.uname().machine}
     files = [folder / SCRIPT, *sorted((folder / CONTROL).iterdir()), folder.parents[1] / LOCK]
     texts = [(file.name, file.read_text(encoding="utf-8")) for file in files]

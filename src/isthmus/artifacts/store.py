@@ -1,9 +1,9 @@
-"""The cache: programs by the hash of their content, and which recipe each of them came from.
+"""The cache: programs by the hash of their content, with an index by recipe.
 
     blobs/<sha256>       an executable; its name is its content
-    index/<key>.json     the blob that a recipe gave, and how
-    locks/<key>          held while a recipe is carried out: of two runs at once the second finds the first's result
-    work/                what is not whole yet
+    index/<key>.json     the blob of a recipe, and how it was obtained
+    locks/<key>          held while a recipe is executed: of two concurrent runs the second finds the first's result
+    work/                incomplete files
 
 A recipe's key changes with anything that may change the program: version, machine, checksums, Go modules, Go.
 """
@@ -28,7 +28,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the index."""
+    """An entry of the index."""
 
     schema: int
     program: str
@@ -45,12 +45,12 @@ class Store:
             (root / name).mkdir(parents=True, exist_ok=True)
 
     def lock(self, key: str) -> AbstractContextManager[object]:
-        """Let one process at a time work on a recipe; the lock ends with its holder."""
+        """Lock a recipe; the lock ends with its process."""
         return FileLock(self.root / "locks" / key)
 
     @contextmanager
     def workspace(self, name: str) -> Iterator[Path]:
-        """Give a folder for what is not whole yet, on the cache's file system."""
+        """Provide a folder for incomplete files, on the cache's file system."""
         with durable.workspace(self.root / "work", name) as folder:
             yield folder
 
@@ -59,10 +59,10 @@ class Store:
         return self.root / "blobs" / entry.sha256
 
     def find(self, key: str) -> Entry | None:
-        """Return what a recipe gave before, if it is still there and unchanged.
+        """Return the entry of a recipe, if its blob is present and unchanged.
 
         Raises:
-            ChecksumError: it is there, and changed.
+            ChecksumError: the blob was modified.
         """
         try:
             known = json.loads((self.root / "index" / f"{key}.json").read_text(encoding="utf-8"))
@@ -76,7 +76,7 @@ class Store:
         return entry
 
     def keep(self, key: str, program: str, way: Way, executable: Path) -> Entry:
-        """Take over a program: its content first, then the line that names it."""
+        """Store a program: first its content, then its entry."""
         entry = Entry(SCHEMA, program, digest(executable), way)
         executable.chmod(0o755)
         durable.move(executable, self.blob(entry))
@@ -96,11 +96,11 @@ def check(path: Path, expected: str, remedy: str, name: str = "") -> None:
     Args:
         path: the file.
         expected: hex digest.
-        remedy: what to do about another one.
-        name: how messages call the file; by default its path.
+        remedy: for the message of a mismatch.
+        name: of the file in messages; by default its path.
 
     Raises:
-        ChecksumError: it has another one.
+        ChecksumError: the file has another checksum.
     """
     found = digest(path)
     if found != expected:

@@ -1,4 +1,4 @@
-"""`artifacts.yml`, read and checked as a whole before anything is fetched."""
+"""Parser of `artifacts.yml`, which is validated as a whole before anything is fetched."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VERSION = re.compile(r"\d+\.\d+\.\d+")
 
 
 def load(path: Path) -> dict[str, Program]:
-    """Read the table; its programs by name, in its order.
+    """Read the table; return its programs by name, in its order.
 
     Raises:
         InputError: it cannot be read, or a row of it is wrong; the message begins with the file.
@@ -37,12 +37,12 @@ def load(path: Path) -> dict[str, Program]:
         raise InputError(f"{path}: {error.problem}", error.remedy) from error
     known = {program.name: program for program in programs}
     if len(known) < len(programs):
-        raise InputError(f"{path}: a program stands there twice", "keep one")
+        raise InputError(f"{path}: a program is listed twice", "keep one")
     return known
 
 
 def pick(table: Mapping[str, Program], names: Iterable[str]) -> list[Program]:
-    """Return the named programs; without a name all but those on request.
+    """Return the named programs; without names all but those on request.
 
     Raises:
         InputError: the table lacks one.
@@ -55,7 +55,7 @@ def pick(table: Mapping[str, Program], names: Iterable[str]) -> list[Program]:
 
 
 def ways(names: Iterable[str]) -> list[Way]:
-    """Read the order of ways.
+    """Parse the order of ways.
 
     Raises:
         InputError: a way is unknown, named twice, or there is none.

@@ -1,4 +1,4 @@
-"""The ways to a program. Each puts it at a path, or says why it cannot; a wrong checksum ends everything."""
+"""The ways to a program. Each writes it to a path or raises why it cannot; a wrong checksum stops the run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Mirror:
-    """An admin's folder or HTTP server: `programs.json` and the files that it names.
+    """An administrator's folder or HTTP server with `programs.json` and the files that it names.
 
     Attributes:
         address: a path, or an http(s) URL.
@@ -39,7 +39,7 @@ class Mirror:
         """Read the index.
 
         Raises:
-            InputError: there is none, or it is of another schema.
+            InputError: it is missing, or has another schema.
         """
         index = f"{address.rstrip('/')}/{MIRROR_INDEX}"
         remedy = "point artifacts_mirror at a folder or server that `make bundle` has filled"
@@ -68,7 +68,7 @@ class Mirror:
                 shutil.copyfile(file, path)
         except (OSError, DownloadError) as error:
             raise WayError(str(error)) from error
-        check(path, row["sha256"], f"ask who keeps {self.address}", file)
+        check(path, row["sha256"], f"ask the administrator of {self.address}", file)
 
 
 def _remote(address: str) -> bool:
@@ -76,7 +76,7 @@ def _remote(address: str) -> bool:
 
 
 def from_upstream(program: Program, arch: Arch, path: Path, progress: Progress) -> None:
-    """Download the official release file and take the program out of it."""
+    """Download the official release file and extract the program."""
     upstream = program.upstream
     if not upstream or arch not in upstream.sha256:
         raise WayError(f"no confirmed checksum of an official release for {arch}")
@@ -108,12 +108,12 @@ def _extract(archive: Path, member: str, path: Path, name: str) -> None:
 
 @dataclass(frozen=True)
 class Workshop:
-    """Where programs are built.
+    """The build environment of programs.
 
     Attributes:
         root: the project's tree, with build/go and locks/build.txt.
         cache: Go itself, its modules and its build cache, one for all programs.
-        limits: of one build; builds wait for one another.
+        limits: of one build; builds run one after another.
     """
 
     root: Path
@@ -121,7 +121,7 @@ class Workshop:
     limits: golang.Limits
 
     def get(self, program: Program, arch: Arch, path: Path) -> None:
-        """Build the program, or take the file out of its module."""
+        """Build the program, or copy the file out of its module."""
         plan = program.build
         if not plan:
             raise WayError("no Go module is known")

@@ -1,6 +1,6 @@
-"""Layer bench: the papers' measurements, on one site, with Slurm and Kubernetes on the same nodes.
+"""Layer bench: the papers' measurements, with Slurm and Kubernetes on the same nodes of one site.
 
-`plan` decides purely what is run, in which order; `running` runs it and keeps each result at once, so that whoever was
-ended goes on from there; `report` compares what is kept with what the papers published. The programs, in C and shell,
-are in `programs`: each checks its own result.
+`plan` computes which runs there are and in which order; `running` executes them and stores each result at once, so that
+an interrupted session can be resumed; `report` compares the stored results with the papers' figures. The programs, in
+C and shell, are in `programs`; each verifies its own result.
 """

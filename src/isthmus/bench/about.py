@@ -1,4 +1,4 @@
-"""Where figures come from: the machine, versions of programs, settings of Open MPI. A figure alone says nothing."""
+"""The origin of figures: the machine, versions of programs, settings of Open MPI."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _VERSION = re.compile(r"\d+(?:\.\d+)+\S*")
 
 
 def machine() -> dict[str, object]:
-    """Describe this machine by what it can do, not by its name."""
+    """Describe this machine by its hardware, not by its name."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -33,27 +33,27 @@ def machine() -> dict[str, object]:
 
 
 def versions() -> dict[str, str]:
-    """Return program -> version, as far as they are here."""
+    """Return program -> version, of those that are installed."""
     found = {"isthmus": version("isthmus")}
     for name, argv in _PROGRAMS.items():
         try:
-            told = _VERSION.search(run(argv, timeout_s=10).stdout)
+            match = _VERSION.search(run(argv, timeout_s=10).stdout)
         except ProcessError:
             continue
-        if told:
-            found[name] = told[0]
+        if match:
+            found[name] = match[0]
     return found
 
 
 def mpi_settings(path: Path = OPENMPI) -> dict[str, str]:
-    """Return the host's settings of Open MPI as variables: containers do not see its file."""
+    """Return the host's settings of Open MPI as environment variables, as containers do not see its file."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     pairs = (line.partition("#")[0].partition("=") for line in lines)
     return {f"OMPI_MCA_{name.strip()}": value.strip() for name, equal, value in pairs if equal}
 
 
 def whole(cluster: str, nodes: Mapping[str, Any], settings: Mapping[str, str], image: str) -> dict[str, Any]:
-    """Return all that a document says of where it was made."""
+    """Return the context of a document of results."""
     return {
         "cluster": cluster,
         "nodes": dict(nodes),

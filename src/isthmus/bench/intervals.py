@@ -1,7 +1,7 @@
-"""Medians of paired ratios, with an interval that no assumption about their distribution stands behind. Pure.
+"""Medians of paired ratios, with an interval that assumes nothing about their distribution. Pure.
 
-The interval is the classical one of the sign test: the k-th smallest and k-th largest of n values hold the median with
-a probability that binomials give. With fewer than six pairs none reaches 95 %.
+The interval is that of the sign test: the k-th smallest and k-th largest of n values contain the median with a
+probability from the binomial distribution. With fewer than six pairs no interval reaches 95 %.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LEVEL = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Median:
-    """A median, and how sure it is.
+    """A median with its confidence interval.
 
     Attributes:
         value: the median.
@@ -31,7 +31,7 @@ class Median:
     count: int
 
     def lies_within(self, low: float, high: float) -> bool:
-        """Tell whether the whole interval does."""
+        """Return whether the whole interval lies within two bounds."""
         return self.low is not None and self.high is not None and low <= self.low and self.high <= high
 
 

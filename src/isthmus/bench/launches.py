@@ -1,4 +1,4 @@
-"""What is run: a program, how many ranks of it on how many nodes, and by whom it is started."""
+"""A launch: a program, its number of ranks and nodes, and the platform that starts it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from isthmus.bench.sizes import Table
 
 
 class Column(StrEnum):
-    """Who starts the ranks, and where they are."""
+    """How ranks are started, and where they run."""
 
     SLURM = "slurm"
     CONTAINER = "container"
@@ -19,28 +19,28 @@ class Column(StrEnum):
 
     @property
     def is_kubernetes(self) -> bool:
-        """Whether the user's Kubernetes starts it."""
+        """Whether it runs in the user's Kubernetes."""
         return self in (Column.POD, Column.MPIJOB)
 
     @property
     def is_contained(self) -> bool:
-        """Whether the program is the image's."""
+        """Whether the program is that of the image."""
         return self is not Column.SLURM
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One cell of a table: what one run of it does.
+    """One cell of a table.
 
     Attributes:
-        table: where its result belongs.
-        row: the same.
-        column: who starts it.
-        program: the name of a program of ours, and its arguments.
-        nodes: on which it runs; all of them are used.
+        table: of its result.
+        row: of its result.
+        column: how it is started.
+        program: name of one of the programs, and its arguments.
+        nodes: number of nodes, all of which are used.
         per_node: ranks on each.
         memory_mib: of each rank.
-        minutes: after which it counts as stuck.
+        minutes: its time limit.
         steps: how often one job starts the program.
     """
 
@@ -61,5 +61,5 @@ class Launch:
 
     @property
     def key(self) -> str:
-        """Name it as results do."""
+        """Return the key that results use."""
         return f"{self.table}/{self.row}/{self.column}"

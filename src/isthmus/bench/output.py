@@ -1,7 +1,8 @@
-"""What a run wrote: where and when its ranks were, its steps, and the line of JSON of its program. Pure.
+"""Parser of a run's output: where and when its ranks ran, its steps, and its program's result as a line of JSON. Pure.
 
-A run counts only when its program has checked its own result, and all its ranks ran on as many hosts as it should:
-Open MPI that was told of no hosts runs all ranks on one, and succeeds.
+A run is valid only if its program has verified its own result and its ranks ran on the expected number of hosts:
+without
+a host list Open MPI runs all ranks on one host, and succeeds.
 """
 
 from __future__ import annotations
@@ -16,23 +17,26 @@ from typing import Any
 from isthmus.bench.launches import Launch
 
 _RANK = re.compile(r"rank (begins|ends) (\S+) (\d+\.\d+)(?: (\d+))?")
+_RANK_LINE = re.compile(rf"{_RANK.pattern}\n?")
+_RESULT = re.compile(r'\{"program"')
+_DECODER = json.JSONDecoder()
 _STEP = re.compile(r"^step (begins|ends) (\d+\.\d+)$", re.MULTILINE)
 _SHOWN = 2000
 
 
 class OutputError(Exception):
-    """A run that does not count; the words say why."""
+    """A run that is not valid; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What was read.
+    """The parsed output of a run.
 
     Attributes:
         first_rank: when the first rank began, seconds since 1970.
         program_s: from then until the last one ended.
         hosts: ranks on each host.
-        figures: what the program said.
+        figures: the program's own result.
         steps_s: how long each step of the job took.
     """
 
@@ -47,7 +51,7 @@ def read(text: str, launch: Launch) -> Output:
     """Read what all ranks of a run wrote.
 
     Raises:
-        OutputError: it does not count.
+        OutputError: the run is not valid.
     """
     begun = [(host, float(when)) for kind, host, when, _ in _RANK.findall(text) if kind == "begins"]
     ended = [(float(when), int(status)) for kind, _, when, status in _RANK.findall(text) if kind == "ends" and status]
@@ -58,14 +62,19 @@ def read(text: str, launch: Launch) -> Output:
         raise OutputError(f"{len(failed)} ranks ended with status {max(failed)}: {_end(text)}")
     hosts = Counter(host for host, _ in begun)
     if set(hosts.values()) != {launch.per_node * launch.steps} or len(hosts) != launch.nodes:
-        raise OutputError(f"{launch.per_node} ranks on each of {launch.nodes} hosts are wanted, not {dict(hosts)}")
+        raise OutputError(f"expected {launch.per_node} ranks on each of {launch.nodes} hosts, found {dict(hosts)}")
     first = min(when for _, when in begun)
     last = max(when for when, _ in ended)
     return Output(first, last - first, dict(hosts), _figures(text, launch), _steps(text))
 
 
 def _figures(text: str, launch: Launch) -> Mapping[str, Any]:
-    said = [json.loads(line) for line in text.splitlines() if line.startswith('{"program"')]
+    # Lines of one rank may be written in the middle of another's.
+    rest = _RANK_LINE.sub("", text)
+    try:
+        said = [_DECODER.raw_decode(rest, found.start())[0] for found in _RESULT.finditer(rest)]
+    except ValueError as error:
+        raise OutputError(f"{launch.program[0]} wrote a result that cannot be read ({error}): {_end(text)}") from error
     if len(said) != launch.steps:
         raise OutputError(f"{launch.program[0]} wrote {len(said)} results, not {launch.steps}: {_end(text)}")
     if wrong := [each for each in said if each.get("verified") is not True]:

@@ -1,8 +1,9 @@
-"""From the tables wanted, a size and a cluster to the runs, in their order. Pure.
+"""Computes the runs and their order from the requested tables, a size and a cluster. Pure.
 
-A round runs each cell of each table once. Rows come in a random order, and so do the columns of a row, one right after
-the other: what else the machine does then falls on all that are compared. The order is the same each time, so that a
-run that was cut goes on. Round 0 warms up each program in each column once, and counts nowhere.
+A round runs each cell of each table once. Rows come in a random order, and the columns of a row in a random order right
+after one another, so that other load on the machine affects all that are compared. The order is reproducible, so that
+an
+interrupted plan can be resumed. Round 0 warms up each program in each column once, and is not evaluated.
 """
 
 from __future__ import annotations
@@ -16,21 +17,21 @@ from isthmus.bench import tables
 from isthmus.bench.launches import Column, Launch
 from isthmus.bench.sizes import Size, Table
 
-# The user's control plane, the operator and a launcher stand beside the ranks.
+# The user's control plane, the operator and a launcher run beside the ranks.
 _OTHERS_CPUS = 4
 _OTHERS_MIB = 2600
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What there is to run on.
+    """The resources of a cluster.
 
     Attributes:
-        nodes: that take jobs.
+        nodes: number of nodes that take jobs.
         cpus: of the smallest of them.
-        memory_mib: the same.
+        memory_mib: of the smallest of them.
         kubernetes: why the user's Kubernetes cannot be used; empty where it can.
-        mpijobs: why MPIJobs cannot.
+        mpijobs: why MPIJobs cannot be used.
         network: why jobs have no pod network.
     """
 
@@ -51,13 +52,13 @@ class Run:
 
     @property
     def key(self) -> str:
-        """Name it as results do."""
+        """Return the key that results use."""
         return f"{self.round}/{self.launch.key}"
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is run, and what is not.
+    """Runs, and the cells that are left out.
 
     Attributes:
         runs: in their order.
@@ -69,13 +70,13 @@ class Plan:
 
 
 def make(wanted: Iterable[Table], size: Size, cluster: Cluster, rounds: int = 0) -> Plan:
-    """Plan.
+    """Compute a plan.
 
     Args:
-        wanted: tables.
+        wanted: the requested tables.
         size: of the problems.
-        cluster: what there is.
-        rounds: of each table, in place of the size's.
+        cluster: its resources.
+        rounds: of each table, instead of the size's.
     """
     cells = [launch for table in Table if table in set(wanted) for launch in tables.launches(table, size)]
     reasons = {launch.key: _lacking(launch, cluster) for launch in cells}
@@ -89,7 +90,7 @@ def make(wanted: Iterable[Table], size: Size, cluster: Cluster, rounds: int = 0)
 
 
 def worker_cpus(launch: Launch, node_cpus: int) -> int:
-    """Return how many CPUs a worker of an MPIJob asks for: of several no two fit on one node."""
+    """Return the CPUs that a worker of an MPIJob requests: so many that no two fit on one node."""
     return launch.per_node if launch.nodes == 1 else max(launch.per_node, node_cpus // 2 + 1)
 
 

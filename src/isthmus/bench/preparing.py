@@ -1,4 +1,4 @@
-"""Makes ready what runs need in the user's home: programs that the host's own compiler makes, and room for output."""
+"""Prepares the user's home for runs: compiles the programs with the host's compiler and makes folders for output."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ FILE = Path("/etc/isthmus/bench.json")
 SCHEMA = 1
 IMAGE = "bench-openmpi"
 _MAKE_S = 300
-_REMEDY = "an admin brings it with playbooks/bench.yml"
+_REMEDY = "an administrator installs it with playbooks/bench.yml"
 
 
 class PreparingError(Exception):
-    """Something that runs need is not there; the words have the remedy."""
+    """A prerequisite of runs is missing; the message has the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Folder:
 
     @property
     def programs(self) -> Path:
-        """Those that were compiled here."""
+        """The programs that were compiled here."""
         return self.top / "bin"
 
     @property
@@ -37,7 +37,7 @@ class Folder:
         return self.top / "runs"
 
     def results(self, size: str) -> Path:
-        """What is kept, unless the user says where."""
+        """The default file of results."""
         return self.top / f"results-{size}.json"
 
 
@@ -45,13 +45,13 @@ def images(path: Path = FILE) -> dict[str, str]:
     """Return the site's images for benchmarks: name -> reference.
 
     Raises:
-        PreparingError: the site has none here.
+        PreparingError: the site has none on this host.
     """
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        if told["schema"] != SCHEMA:
-            raise ValueError(f"schema {told['schema']!r} is not {SCHEMA}")
-        return {str(name): str(reference) for name, reference in told["images"].items()}
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document["schema"] != SCHEMA:
+            raise ValueError(f"schema {document['schema']!r} is not {SCHEMA}")
+        return {str(name): str(reference) for name, reference in document["images"].items()}
     except FileNotFoundError as error:
         raise PreparingError(f"{path} is missing: this host is not in the group bench; {_REMEDY}") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -62,7 +62,7 @@ def compile_programs(folder: Folder) -> None:
     """Compile what is missing or older than its source, with the host's Open MPI.
 
     Raises:
-        PreparingError: it could not be.
+        PreparingError: the compilation failed.
     """
     for path in (folder.programs, folder.runs):
         path.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
-"""Results as a document that is whole at every moment: written after each run, and read by whoever goes on.
+"""The document of results: written atomically after each run, so that an interrupted session can be resumed.
 
-A document belongs to one size on one cluster; others begin one of their own.
+A document belongs to one size on one cluster.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SCHEMA = 1
 
 
 class ResultsError(Exception):
-    """A file that holds no such results, or another's; the words have the remedy."""
+    """A file without results, or with those of another cluster; the message has the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +25,18 @@ class Result:
     """One run.
 
     Attributes:
-        round: 0 for one that warmed up.
+        round: 0 for a warm-up.
         table: the cell.
-        row: the same.
-        column: the same.
+        row: of it.
+        column: of it.
         when: it was submitted, in UTC.
         end_s: from submission to completion, as its user sees it.
         start_s: from submission to the first rank.
         program_s: from the first rank's beginning to the last one's end.
-        figures: what the program said.
+        figures: the program's own result.
         steps_s: how long each step took, where a job has several.
         load: of the machine that submits, just before.
-        error: why it does not count; empty for one that does.
+        error: why it is not valid; empty for a valid one.
     """
 
     round: int
@@ -54,7 +54,7 @@ class Result:
 
     @property
     def key(self) -> str:
-        """Name it as a plan does."""
+        """Return the key that plans use."""
         return f"{self.round}/{self.table}/{self.row}/{self.column}"
 
 
@@ -65,8 +65,8 @@ class Document:
     Attributes:
         size: its name.
         about: the cluster, machine, versions, settings.
-        left_out: cell -> why it was not run.
-        results: in the order in which they were had.
+        left_out: cell -> why it is not run.
+        results: in the order of the runs.
     """
 
     size: str
@@ -76,17 +76,17 @@ class Document:
 
     @property
     def done(self) -> frozenset[str]:
-        """Runs that count, by key; one that failed is run again."""
+        """Keys of valid runs; failed ones are run again."""
         return frozenset(each.key for each in self.results if not each.error)
 
     def with_result(self, result: Result) -> Document:
-        """Return the document with one more; an earlier failure of the same run goes."""
+        """Return the document with a result; it replaces an earlier failure of the same run."""
         kept = tuple(each for each in self.results if each.key != result.key)
         return Document(self.size, self.about, self.left_out, (*kept, result))
 
 
 def write(document: Document, path: Path) -> None:
-    """Keep a document in one step."""
+    """Write a document atomically."""
     durable.write(path, json.dumps({"schema": SCHEMA, **asdict(document)}, indent=1) + "\n")
 
 
@@ -94,14 +94,14 @@ def read(path: Path) -> Document:
     """Read a document.
 
     Raises:
-        ResultsError: it is none.
+        ResultsError: the file is no such document.
     """
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        if told.pop("schema") != SCHEMA:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document.pop("schema") != SCHEMA:
             raise ValueError(f"only schema {SCHEMA} is known here")
-        results = [Result(**{**each, "steps_s": tuple(each["steps_s"])}) for each in told.pop("results")]
-        return Document(**told, results=tuple(results))
+        results = [Result(**{**each, "steps_s": tuple(each["steps_s"])}) for each in document.pop("results")]
+        return Document(**document, results=tuple(results))
     except FileNotFoundError as error:
         raise ResultsError(f"{path} is missing; run `isthmus bench run` first") from error
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -109,10 +109,10 @@ def read(path: Path) -> Document:
 
 
 def resume(path: Path, size: str, about: Mapping[str, Any], left_out: Mapping[str, str]) -> Document:
-    """Return what is there already, or an empty document.
+    """Return the present document, or an empty one.
 
     Raises:
-        ResultsError: what is there is of another size or cluster.
+        ResultsError: the present one is of another size or cluster.
     """
     if not path.exists():
         return Document(size, about, left_out)

@@ -1,4 +1,4 @@
-"""Runs a plan, and keeps each result at once: whoever was ended goes on from there."""
+"""Executes a plan and stores each result at once, so that an interrupted session can be resumed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from isthmus.bench.launches import Column, Launch
 from isthmus.bench.output import OutputError
 from isthmus.bench.plan import Plan, Run
 from isthmus.bench.results import Document, Result
-from isthmus.clients.kube.apiserver import ApiError
+from isthmus.clients.kube.errors import KubeError
 
-# Until there are figures of this cluster: what a run takes beside its program.
+# Estimates of a run's overhead until there are figures of this cluster.
 _GUESS_S = {Column.MPIJOB: 8.0, Column.POD: 4.0}
 _USUAL_S = 3.0
-# A cell that fails so often in one session is left for the next one.
+# A cell that failed this often in one session is skipped until the next.
 _TRIES = 2
 
 
 class Platform(Protocol):
-    """Slurm, or a Kubernetes."""
+    """Slurm, or the user's Kubernetes."""
 
     def run(self, launch: Launch, name: str) -> tuple[str, float, float]:
         """Run a launch; return what its ranks wrote, when it was submitted, and when it had ended."""
@@ -36,24 +36,24 @@ class Session:
     """One session of a plan.
 
     Attributes:
-        platform: by whom a column's ranks are started.
-        keep: takes the document after each run.
-        tell: takes a line about each run.
+        platform: column -> the platform that starts its ranks.
+        keep: stores the document after each run.
+        progress: called with a line about each run.
         clock: seconds, for estimates and the limit.
     """
 
     platform: Callable[[Column], Platform]
     keep: Callable[[Document], None]
-    tell: Callable[[str], None]
+    progress: Callable[[str], None]
     clock: Callable[[], float] = time.monotonic
 
     def go_on(self, plan: Plan, document: Document, limit_s: float) -> Document:
         """Run what is left of a plan.
 
         Args:
-            plan: what is to be run.
-            document: what was.
-            limit_s: no run begins after so many seconds.
+            plan: all runs.
+            document: results so far.
+            limit_s: no run starts after this many seconds.
         """
         ends_s, failures = self.clock() + limit_s, dict[str, int]()
         left = [run for run in plan.runs if run.key not in document.done]
@@ -66,18 +66,18 @@ class Session:
             document = document.with_result(result)
             self.keep(document)
             failures[run.launch.key] = failures.get(run.launch.key, 0) + bool(result.error)
-            self.tell(_line(result, place + 1, len(left), remaining_s(left[place + 1 :], document.results)))
+            self.progress(_line(result, place + 1, len(left), remaining_s(left[place + 1 :], document.results)))
         return document
 
     def once(self, run: Run) -> Result:
-        """Run one launch; a failure is a result, too."""
+        """Run one launch; a failure is a result with an error."""
         launch = run.launch
         cell = (run.round, str(launch.table), launch.row, str(launch.column))
         when, load = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", os.getloadavg()[0]
         try:
             text, began, ended = self.platform(launch.column).run(launch, name(run))
             read = output.read(text, launch)
-        except (OutputError, ApiError) as error:
+        except (OutputError, KubeError) as error:
             return Result(*cell, when=when, load=load, error=str(error))
         return Result(
             *cell,
@@ -92,14 +92,14 @@ class Session:
 
 
 def name(run: Run) -> str:
-    """Return a name that Kubernetes takes."""
+    """Return a name that is valid in Kubernetes."""
     launch = run.launch
     words = f"b{run.round}-{launch.table}-{launch.row}-{launch.column}".lower()
     return "".join(letter if letter.isalnum() else "-" for letter in words)
 
 
 def remaining_s(runs: Sequence[Run], results: Sequence[Result]) -> float:
-    """Estimate how long runs will take: as the same cell did, else as its column does."""
+    """Estimate the time of runs: the median of the same cell, else of its column."""
     cells: dict[str, list[float]] = {}
     for each in results:
         if not each.error:
@@ -115,7 +115,9 @@ def remaining_s(runs: Sequence[Run], results: Sequence[Result]) -> float:
 
 
 def _line(result: Result, place: int, count: int, left_s: float) -> str:
-    told = f"FAILED: {result.error}" if result.error else f"{result.end_s:.1f} s, the program {result.program_s:.1f} s"
+    outcome = (
+        f"FAILED: {result.error}" if result.error else f"{result.end_s:.1f} s, the program {result.program_s:.1f} s"
+    )
     kind = f"round {result.round}" if result.round else "warm-up"
     where = f"{result.table} {result.row} {result.column}"
-    return f"[{place}/{count}] {kind}: {where}: {told}; about {left_s / 60:.0f} min left"
+    return f"[{place}/{count}] {kind}: {where}: {outcome}; about {left_s / 60:.0f} min left"

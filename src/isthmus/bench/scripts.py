@@ -1,7 +1,7 @@
 """What is submitted for a launch: a batch script for Slurm, an object for Kubernetes. Pure.
 
-Each rank is started through `rank` (programs/rank.sh), which says where and when it begins and ends: so the program's
-own time, and the hosts it ran on, are read in one way from all columns.
+Each rank is started through `rank` (programs/rank.sh), which prints where and when it begins and ends; so the time and
+the hosts of a program are measured alike in all columns.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from isthmus.bench.plan import worker_cpus
 Object = dict[str, Any]
 
 NAMESPACE = "isthmus-bench"
-# Where the image has the programs.
+# The folder of the programs in the image.
 CONTAINED = "/opt/bench/bin"
 _MPIUSER = "/home/mpiuser"
 _SSHD = ["/usr/sbin/sshd", "-De", "-f", f"{_MPIUSER}/.sshd_config"]
@@ -28,15 +28,15 @@ MPIJOB_API = "kubeflow.org/v2beta1"
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """What a launch needs to know of where it runs.
+    """The properties of a site that launches need.
 
     Attributes:
         programs: folder of the programs that were compiled here.
         image: reference of the image with the same programs.
-        image_file: the same image as `isthmus pull` left it.
-        settings: variables of Open MPI, the same for all columns.
+        image_file: the same image as a file of `isthmus pull`.
+        settings: environment variables of Open MPI, the same for all columns.
         node_cpus: of the smallest node.
-        has_network: whether jobs can have a pod network, and so must say that they want none.
+        has_network: whether jobs can have a pod network, so that the others must decline it.
     """
 
     programs: str
@@ -48,7 +48,7 @@ class Site:
 
 
 def command(launch: Launch, site: Site) -> list[str]:
-    """Return the words that start one rank."""
+    """Return the command of one rank."""
     folder = CONTAINED if launch.column.is_contained else site.programs
     name, *arguments = launch.program
     words = [f"{folder}/rank", f"{folder}/{name}", *arguments]
@@ -72,7 +72,12 @@ def options(launch: Launch, site: Site, output: str) -> list[str]:
 
 
 def script(launch: Launch, site: Site, ended: str) -> str:
-    """Return a batch script; its last act is to make the file `ended`."""
+    """Return a batch script; its last act is to create the file `ended`.
+
+    Of several steps each must not wait for Slurm to release the CPUs of the one before: within a pod network srun
+    polls, on a node slurmctld notifies it, and the difference would be measured.
+    """
+    overlap = "--overlap " if launch.steps > 1 else ""
     lines = [
         "#!/bin/bash",
         f"end() {{ touch {shlex.quote(ended)}; }}",
@@ -80,7 +85,7 @@ def script(launch: Launch, site: Site, ended: str) -> str:
         *(f"export {name}={shlex.quote(value)}" for name, value in site.settings.items()),
         f"for step in $(seq {launch.steps}); do",
         '    echo "step begins $(date +%s.%N)"',
-        f"    srun --mpi=pmix {shlex.join(command(launch, site))} || exit",
+        f"    srun --mpi=pmix {overlap}{shlex.join(command(launch, site))} || exit",
         '    echo "step ends $(date +%s.%N)"',
         "done",
     ]

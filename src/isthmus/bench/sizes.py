@@ -1,6 +1,6 @@
-"""How large the problems are: as the papers say, for a small machine, or just enough to see that all works.
+"""Problem sizes: as in the papers, for a small machine, or just enough for a smoke test.
 
-What a paper does not say is written beside it.
+Assumptions about what a paper leaves open are noted beside the value.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class Size:
         message_repeats: of each message.
         strong: points of all ranks in table 5.
         weak: points of each rank in table 6.
-        hpcg_time: options that say how long: `--sets N` (equal work) or `--seconds S`.
+        hpcg_time: options for its duration: `--sets N` (equal work) or `--seconds S`.
         steps: of one job of figure 2.
         hpl_unknowns: of figure 3.
-        hpl_block: the same.
-        hpcg_figure3: points of each rank there.
+        hpl_block: block size of figure 3.
+        hpcg_figure3: points of each rank of figure 3.
         ep_class: of the sweep.
         memory_mib: of each rank.
-        minutes: after which a run counts as stuck.
+        minutes: time limit of a run.
     """
 
     rounds: Mapping[Table, int]
@@ -64,7 +64,7 @@ _TEN = dict.fromkeys(Table, 10)
 _SIX = dict.fromkeys(Table, 6)
 
 SIZES: Mapping[str, Size] = {
-    # Half an hour a run of table 3, of a solid that is not published; table 5's points neither: one rank of table 6.
+    # Half an hour a run of table 3, whose solid is not published; table 5's points are those of one rank of table 6.
     "paper": Size(
         rounds={**_TEN, Table.FIGURE2: 1, Table.FIGURE3: 20},
         fe_unknowns=20_000_000,
@@ -74,14 +74,14 @@ SIZES: Mapping[str, Size] = {
         weak="96,128,128",
         hpcg_time=("--seconds", "60"),
         steps=50,
-        hpl_unknowns=40_000,
+        hpl_unknowns=25_000,
         hpl_block=192,
         hpcg_figure3="96,128,128",
         ep_class="A",
         memory_mib=3500,
         minutes=120,
     ),
-    # Two cores that eight ranks share: seconds a run.
+    # For eight ranks on two cores: some seconds a run.
     "machine": Size(
         rounds={**_SIX, Table.FIGURE2: 1},
         fe_unknowns=12_000,
@@ -91,7 +91,7 @@ SIZES: Mapping[str, Size] = {
         weak="16,16,8",
         hpcg_time=("--sets", "1"),
         steps=20,
-        hpl_unknowns=1500,
+        hpl_unknowns=3000,
         hpl_block=80,
         hpcg_figure3="32,32,16",
         ep_class="S",

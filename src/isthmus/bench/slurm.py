@@ -1,7 +1,8 @@
-"""Runs a launch as a batch job of the user's.
+"""Runs a launch as a batch job of the user.
 
-The job's last act is a file on the shared home: to look for it costs slurmctld nothing, and disturbs no run. Slurm is
-asked only then until the job has gone, and now and then in between, for a job may end without a last act.
+A job's last act is to create a file on the shared home: polling that file costs slurmctld nothing and disturbs no run.
+slurmctld itself is polled every few seconds, as a job that was killed leaves no file, and after the file appeared until
+the job has left the queue.
 """
 
 from __future__ import annotations
@@ -13,21 +14,17 @@ from isthmus.bench import scripts
 from isthmus.bench.launches import Launch
 from isthmus.bench.output import OutputError
 from isthmus.bench.scripts import Site
+from isthmus.bench.timing import Timing
 from isthmus.clients.process import ProcessError
 from isthmus.clients.slurm import own_jobs
 from isthmus.clients.slurm.commands import SlurmError
 
-_LOOK_S = 0.02
-_ASK_S = 5.0
-_LEAVES_S = 0.1
-_GRACE_S = 120
-
 
 class Slurm:
-    """The site's, as the user has it."""
+    """Submits launches with sbatch, one at a time."""
 
-    def __init__(self, site: Site, folder: Path) -> None:
-        self._site, self._folder = site, folder
+    def __init__(self, site: Site, folder: Path, timing: Timing | None = None) -> None:
+        self._site, self._folder, self._timing = site, folder, timing or Timing()
 
     def run(self, launch: Launch, name: str) -> tuple[str, float, float]:
         """Run a launch; return what its ranks wrote, and when it was submitted and had ended, seconds since 1970.
@@ -48,7 +45,7 @@ class Slurm:
         except ProcessError as error:
             raise OutputError(f"sbatch refused it: {error}") from error
         try:
-            self._await(job, ended, launch.minutes * 60 + _GRACE_S)
+            self._await(job, ended, self._timing.limit_s(launch))
             over = time.time()
         except BaseException:
             own_jobs.cancel([job])
@@ -58,26 +55,26 @@ class Slurm:
         ended.unlink(missing_ok=True)
         return text, began, over
 
-    def _await(self, job: str, ended: Path, limit_s: int) -> None:
-        ends_s = time.monotonic() + limit_s
-        ask_s = time.monotonic() + _ASK_S
+    def _await(self, job: str, ended: Path, limit_s: float) -> None:
+        deadline = time.monotonic() + limit_s
+        next_poll = time.monotonic() + self._timing.squeue_s
         while not ended.exists():
-            if time.monotonic() > ask_s:
-                if not _is_there(job):
+            if time.monotonic() > next_poll:
+                if not _is_queued(job):
                     return
-                ask_s = time.monotonic() + _ASK_S
-            if time.monotonic() > ends_s:
-                raise OutputError(f"job {job} has not ended after {limit_s} s; `squeue --me` may say why")
-            time.sleep(_LOOK_S)
-        while _is_there(job):
-            if time.monotonic() > ends_s:
-                raise OutputError(f"job {job} does not leave its nodes; see `squeue --me`")
-            time.sleep(_LEAVES_S)
+                next_poll = time.monotonic() + self._timing.squeue_s
+            if time.monotonic() > deadline:
+                raise OutputError(f"job {job} has not ended after {limit_s:g} s; see `squeue --me`")
+            time.sleep(self._timing.file_s)
+        while _is_queued(job):
+            if time.monotonic() > deadline:
+                raise OutputError(f"job {job} is still completing after {limit_s:g} s; see `squeue --me`")
+            time.sleep(self._timing.leaves_s)
 
 
-def _is_there(job: str) -> bool:
+def _is_queued(job: str) -> bool:
     try:
         return any(each.id == job for each in own_jobs.own_jobs())
     except SlurmError:
-        # No answer says nothing.
+        # A slurmctld that does not answer is no evidence that the job has ended.
         return True

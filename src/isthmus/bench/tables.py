@@ -1,4 +1,4 @@
-"""Rows and columns of each table, as launches: the papers' shapes with the problems of a size. Pure."""
+"""Rows and columns of each table as launches: the papers' shapes with a size's problems. Pure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _table4(size: Size) -> Iterator[Launch]:
 def _scaling(table: Table, size: Size) -> Iterator[Launch]:
     kind, points = ("--global", size.strong) if table is Table.TABLE5 else ("--local", size.weak)
     program = ("hpcg", kind, points, *size.hpcg_time)
-    # Speed-ups of both tables need the time of one rank.
+    # The speed-ups of both tables are relative to one rank.
     yield from _row(table, "1", _PAPER, program, (1, 1), size)
     for ranks in WIDTHS:
         for setup, nodes in SETUPS.items():
@@ -68,7 +68,7 @@ def _figure2(size: Size) -> Iterator[Launch]:
 
 
 def _figure3(size: Size) -> Iterator[Launch]:
-    yield from _row(Table.FIGURE3, "HPL", _STEPS, ("hpl", 2, size.hpl_unknowns, size.hpl_block), (2, 1), size)
+    yield from _row(Table.FIGURE3, "HPL-like", _STEPS, ("hpl", size.hpl_unknowns, size.hpl_block), (2, 1), size)
     program = ("hpcg", "--local", size.hpcg_figure3, *size.hpcg_time)
     yield from _row(Table.FIGURE3, "HPCG-like", _STEPS, program, (2, 1), size)
 

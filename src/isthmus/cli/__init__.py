@@ -1,1 +1,1 @@
-"""The command `isthmus`: one sub-command per tool."""
+"""The command `isthmus`: one subcommand per tool."""

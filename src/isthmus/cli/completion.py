@@ -19,6 +19,6 @@ def register(subparsers: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the script for `options.shell`."""
-    from isthmus.cli.main import parser  # here, since the parser is made of the commands
+    from isthmus.cli.main import parser  # imported here: the parser imports this command
 
     print(shtab.complete(parser(), shell=options.shell))

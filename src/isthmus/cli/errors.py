@@ -1,10 +1,10 @@
-"""The one error a command ends with."""
+"""The error of a command."""
 
 from __future__ import annotations
 
 
 class CommandError(Exception):
-    """What could not be done, and the remedy; printed on standard error.
+    """A failure and its remedy; printed on standard error.
 
     Args:
         words: problem and remedy.

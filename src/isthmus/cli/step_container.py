@@ -1,7 +1,7 @@
-"""isthmus-step-container: what Slurm's plugin starts when a step, or a job, is given --container-image and its like.
+"""isthmus-step-container: started by Slurm's plugin for a step, or a job, with --container-image or related options.
 
-A program of its own, and no command of `isthmus`, because each such srun waits for it: it loads little, and what a pull
-needs only when there is something to pull.
+It is a separate program, as each such srun waits for it: it imports little, and a pull's modules only when there is
+something to pull.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from isthmus.model.images import DEFAULT_TAG, Reference
 from isthmus.steps import container
 from isthmus.steps.container import Options, StepError
 
-DESCRIPTION = """Check the options of `srun --container-image`, pull the image unless it is there, and print as JSON
-what the nodes do. Slurm's plugin starts this before srun asks for nodes; by hand it shows what a step would get. sbatch
-and salloc only check (--check): each srun of the job pulls for itself. A registry is asked for an image that is not in
-~/.isthmus/images, and each time for what is called `latest`."""
+DESCRIPTION = """Check the options of `srun --container-image`, pull the image unless it is cached, and print the nodes'
+plan as JSON. Slurm's plugin starts this before srun requests nodes; by hand it shows what a step would get. sbatch and
+salloc only check (--check): each srun of the job pulls for itself. The registry is queried for images that are not in
+~/.isthmus/images, and each time for the tag `latest`."""
 EPILOG = """examples:
   srun --container-image=debian:13 cat /etc/os-release
   isthmus-step-container --container-image=debian:13      # what this does on each node
 
 exit status: 0 printed, 1 it cannot be done (standard error says why), 2 wrong usage"""
 _PAIRS = (
-    ("mount-home", "show the home in the container"),
+    ("mount-home", "mount the home in the container"),
     ("remap-root", "be root in the container"),
     ("entrypoint", "start the image's entrypoint with the command as its arguments"),
 )
@@ -45,11 +45,11 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    command.add_argument("--check", action="store_true", help="only look at the options; no registry is asked")
+    command.add_argument("--check", action="store_true", help="only check the options, without the registry")
     command.add_argument("--container-image", metavar="IMAGE|FILE", default="", help="a name, or the path of a file")
     command.add_argument("--container-mounts", metavar="SRC:DST[:FLAGS][,...]", default="", help="flags: ro, rw")
-    command.add_argument("--container-workdir", metavar="PATH", default="", help="where tasks start")
-    command.add_argument("--container-env", metavar="NAME[,NAME...]", default="", help="variables the job keeps")
+    command.add_argument("--container-workdir", metavar="PATH", default="", help="working directory of tasks")
+    command.add_argument("--container-env", metavar="NAME[,NAME...]", default="", help="variables to keep from the job")
     for name, help_text in _PAIRS:
         command.add_argument(f"--container-{name}", action="store_true", help=help_text)
         command.add_argument(f"--no-container-{name}", action="store_true", help="do not (default)")
@@ -76,7 +76,7 @@ def _plan(options: argparse.Namespace) -> str:
     asked = _asked(options)
     program = shutil.which("apptainer")
     if program is None:
-        raise StepError("apptainer is not on PATH here; an administrator runs playbooks/apptainer.yml")
+        raise StepError("apptainer is not on PATH here; an administrator installs it with playbooks/apptainer.yml")
     if problem := container.lacking(asked, os.path.exists):
         raise StepError(problem)
     if container.is_file(asked.image):
@@ -91,7 +91,7 @@ def _plan(options: argparse.Namespace) -> str:
 
 def _asked(options: argparse.Namespace) -> Options:
     if not options.container_image:
-        raise StepError("--container-image is missing; the other options of containers mean nothing without it")
+        raise StepError("--container-image is missing; the other container options need it")
     for first, second in (
         *((f"container_{name}", f"no_container_{name}") for name in ("mount_home", "remap_root", "entrypoint")),
         ("container_writable", "container_readonly"),
@@ -125,7 +125,7 @@ def _file(image: str) -> Path:
 
 
 def _cached(image: Reference) -> tuple[Path, dict[str, Any]] | None:
-    """Return the file of an image that is in the cache under this name, and what it starts by itself."""
+    """Return the file of a cached image by this name, and its entrypoint and command."""
     from isthmus.images.cache import Cache
     from isthmus.images.known import Known
 
@@ -140,7 +140,7 @@ def _cached(image: Reference) -> tuple[Path, dict[str, Any]] | None:
 
 
 def _pulled(image: Reference) -> tuple[Path, dict[str, Any]]:
-    """Have the image in the cache; return the same of it."""
+    """Pull the image into the cache; return the same."""
     from isthmus.cli.commands import pull as pulling
     from isthmus.images.errors import ImageError
     from isthmus.images.known import Known

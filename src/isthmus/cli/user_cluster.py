@@ -1,4 +1,4 @@
-"""What all commands of a user's cluster share: where they work, errors as the CLI tells them, progress."""
+"""Shared by all commands of a user's cluster: their context, errors of the CLI, progress."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from isthmus.support import private
 
 
 class Daemon:
-    """The user's private network by this host's daemon."""
+    """The user's private network, by this host's daemon."""
 
     def reserve(self, name: str) -> str:
-        """Keep an address."""
+        """Reserve an address."""
         return str(_asked(Reserve(name))["address"])
 
     def unreserve(self, name: str) -> None:
-        """Give it back."""
+        """Release it."""
         _asked(Unreserve(name))
 
     def join(self) -> None:
@@ -40,11 +40,11 @@ class Daemon:
 
 
 def here() -> Context:
-    """Return the caller's place.
+    """Return the caller's context.
 
     Raises:
-        CommandError: this host is no member of layer kubernetes.
-        PrivateError: something else lies where the user's ~/.isthmus belongs.
+        CommandError: this host has no layer kubernetes.
+        PrivateError: the path of ~/.isthmus is taken by something else.
     """
     with explained():
         known = settings.read()
@@ -56,18 +56,18 @@ def here() -> Context:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Turn errors of the control plane into the command's."""
+    """Convert errors of the control plane to those of the command."""
     try:
         yield
     except ControlPlaneError as error:
         raise CommandError(str(error)) from error
     except OSError as error:
-        raise CommandError(f"{error}; `isthmus doctor` looks closer") from error
+        raise CommandError(f"{error}; see `isthmus doctor`") from error
 
 
 @contextmanager
 def progress() -> Iterator[Callable[[str], None]]:
-    """Give a function that shows what is waited for: a moving line on a terminal, else a line per change."""
+    """Return a function that shows progress: one changing line on a terminal, else a line per change."""
     console = Console(stderr=True)
     last = ""
 
@@ -85,7 +85,7 @@ def progress() -> Iterator[Callable[[str], None]]:
 
 
 def add_json(command: Any) -> None:
-    """Add the option that all of them have."""
+    """Add the option that all commands have."""
     command.add_argument("--json", action="store_true", help="one JSON object, for scripts")
 
 
@@ -95,4 +95,4 @@ def _asked(request: Request) -> dict[str, Any]:
     except RequestError as error:
         raise NetworkError(str(error)) from error
     except OSError as error:
-        raise NetworkError(f"{SOCKET}: {error}; an admin looks at isthmus-networkd on this host") from error
+        raise NetworkError(f"{SOCKET}: {error}; an administrator checks isthmus-networkd on this host") from error

@@ -1,1 +1,1 @@
-"""The edge: the only packages that spawn programs or talk to the network, one module per outside system."""
+"""The edge: the only packages that spawn processes or talk to the network, one module per outside system."""

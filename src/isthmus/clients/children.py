@@ -1,4 +1,4 @@
-"""Programs that run beside this one: their output goes line by line to a function, their end is awaited.
+"""Long-running child processes: their output is passed on by line, their end is awaited.
 
 A child dies with its parent, however that ends (prctl(2), PR_SET_PDEATHSIG), unless it gives that up as Apptainer does.
 setpriv(1) asks for it, as Python code between fork and exec may hang.
@@ -31,7 +31,7 @@ class Child:
     async def wait(self) -> int:
         """Return its exit status, or the negative number of the signal that ended it."""
         status = await self._process.wait()
-        # What it started may hold its output open; its own words have come by then.
+        # What it started may hold its output open; its own output is complete by then.
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(self._reader), 1)
         self._reader.cancel()

@@ -1,4 +1,4 @@
-"""A program that can write to one folder alone, whatever it is made to open.
+"""Runs a program that can write to one folder alone.
 
 Apptainer writes files of its own into an image that it has unpacked, and follows the links that the image brought; so
 does skopeo with an OCI archive's. So they run where nothing else can be written:
@@ -146,7 +146,7 @@ def main() -> None:
         confine(folder, source)
     except OSError as error:
         _fail(f"images cannot be unpacked safely here: {error.strerror}; {REMEDY}")
-    # The files are the image's, for whoever a container runs as; the folder above them is closed to others.
+    # The files are the image's, readable by any user a container runs as; the folder above them is closed to others.
     os.umask(0o022)
     try:
         os.execv(program, argv)  # noqa: S606

@@ -1,4 +1,4 @@
-"""The kernel's table of connections: how full it is, how large it may be, and how long it remembers.
+"""The kernel's connection tracking table: use, size and timeouts.
 
 Its files come with the module, which the first rule that asks for connections loads. In a container the size is the
 machine's and cannot be written: it stays as it is.

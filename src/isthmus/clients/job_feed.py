@@ -18,7 +18,7 @@ _CONNECT_S = 15.0
 
 
 class FeedError(Exception):
-    """jobsd is not there, or cannot be understood; the words say why."""
+    """jobsd is unreachable, or sent an invalid message; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ async def connect(source: Source, credential: Callable[[str, int], str] = munge.
             context = ssl.create_default_context(cafile=str(source.ca))
             context.minimum_version = ssl.TLSVersion.TLSv1_3
             reader, writer = await asyncio.open_connection(
-                source.address, source.port, ssl=context, limit=job_feed.TOLD_BYTES
+                source.address, source.port, ssl=context, limit=job_feed.REPORT_BYTES
             )
             try:
                 hello = job_feed.read_hello(await reader.readuntil(b"\n"))

@@ -1,4 +1,4 @@
-"""munge: says which account wrote something, to whoever has the cluster's key; see munge(7).
+"""munge: authenticates an account to holders of the cluster's key; see munge(7).
 
 A credential is for one reader: munged opens it for that uid alone, once, and for a minute. Who reads checks what it
 says, too: it stands for one question of one connection.
@@ -21,7 +21,7 @@ _ANSWER = re.compile(_STATUS.pattern + r"UID: +\S+ \((?P<uid>[0-9]+)\)\n\n(?P<pa
 
 
 class MungeError(Exception):
-    """munged does not answer, or a credential is not good; the words say why."""
+    """munged does not answer, or a credential is invalid; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)

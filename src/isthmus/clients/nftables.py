@@ -45,7 +45,7 @@ def sets(table: str) -> dict[str, frozenset[str]]:
     """Return the elements of all sets in the tables of that name but those the kernel fills; empty without such tables.
 
     Raises:
-        NftError: nft did not tell.
+        NftError: nft failed.
     """
     found: dict[str, frozenset[str]] = {}
     for family in _FAMILIES:
@@ -57,7 +57,7 @@ def sets(table: str) -> dict[str, frozenset[str]]:
             raise
         for entry in json.loads(output)["nftables"]:
             described = entry.get("set")
-            # Such sets alone have a size, and nft 1.0 does not tell that they are dynamic.
+            # Such sets alone have a size, and nft 1.0 does not print that they are dynamic.
             if described and "size" not in described:
                 found[described["name"]] = frozenset(map(_element, described.get("elem", [])))
     return found
@@ -67,7 +67,7 @@ def timeouts(family: str, table: str, namespace: Path | None = None) -> dict[str
     """Return which elements of a table's sets end by themselves: set -> element -> seconds left; empty without a table.
 
     Raises:
-        NftError: nft did not tell.
+        NftError: nft failed.
     """
     found: dict[str, dict[str, int]] = {}
     for entry in listed(family, table, namespace) or ():
@@ -82,7 +82,7 @@ def listed(family: str, table: str, namespace: Path | None = None) -> list[dict[
     """Return what a table has, as in libnftables-json(5): sets, maps, chains and rules; None without a table.
 
     Raises:
-        NftError: nft did not tell.
+        NftError: nft failed.
     """
     try:
         output = _nft("-j", "list", "table", family, table, namespace=namespace)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-# Of a long error the end tells why.
+# The cause of a long error is at its end.
 _SHOWN_LINES = 40
 # Between two looks at one that may take long.
 _LOOK_S = 0.5
@@ -51,7 +51,7 @@ class StalledError(ProcessError):
 
 
 def never() -> bool:
-    """Tell that something is still wanted."""
+    """Return False: the work is still wanted."""
     return False
 
 
@@ -73,7 +73,7 @@ class Patience:
         window_s: in each of these at least `least` must be added to `progress`.
         least: see there.
         progress: what the program has done so far, as a number that grows.
-        unwanted: tells that nobody waits for it any more.
+        unwanted: whether nobody waits for it any more.
         grace_s: between SIGTERM and SIGKILL; none for SIGKILL at once.
     """
 

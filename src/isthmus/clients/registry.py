@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from isthmus.clients import http
+from isthmus.clients.http import Limits
 from isthmus.model.registry import (
     ACCESS_PATH,
     IMAGES_PATH,
@@ -24,6 +25,7 @@ IMAGES = Path("/etc/isthmus/images.json")
 _TIMEOUT_S = 30.0
 # A user's names: more than they can have.
 _ANSWER_BYTES = 64 << 20
+_OK = 200
 
 
 class RegistryError(Exception):
@@ -37,7 +39,7 @@ class Login:
     Attributes:
         address: host:port.
         auth: base64 of account and password, as containers-auth.json(5) has it; never shown.
-        ca: the certificate that its own is believed by.
+        ca: the certificate that its own is trusted by.
     """
 
     address: str
@@ -54,7 +56,7 @@ def login(authfile: Path, images: Path = IMAGES) -> Login:
 
     Args:
         authfile: the user's, in Docker's form.
-        images: what the playbook tells of the registry.
+        images: the registry's images, from the playbook.
 
     Raises:
         RegistryError: there is none, or no credential for it.
@@ -95,21 +97,21 @@ def set_access(to: Login, repository: str, access: Access) -> None:
 def _ask(to: Login, method: str, path: str, body: dict[str, Any] | None) -> Any:
     headers = {"Authorization": f"Basic {to.auth}", "Content-Type": "application/json"}
     try:
-        context = ssl.create_default_context(cafile=str(to.ca))
-        link = http.client.HTTPSConnection(to.address, timeout=_TIMEOUT_S, context=context)
-        try:
-            link.request(method, path, json.dumps(body) if body else None, headers)
-            answer = link.getresponse()
-            text = answer.read(_ANSWER_BYTES)
-        finally:
-            link.close()
-    except (OSError, http.client.HTTPException, ValueError) as error:
+        answer = http.ask(
+            method,
+            f"https://{to.address}{path}",
+            Limits(_TIMEOUT_S, _ANSWER_BYTES),
+            tls=ssl.create_default_context(cafile=str(to.ca)),
+            headers=headers,
+            body=json.dumps(body).encode() if body else None,
+        )
+    except (OSError, ValueError) as error:
         raise RegistryError(f"{to.address} does not answer ({error}); try again, or ask the site") from error
     try:
-        said = json.loads(text)
+        said = json.loads(answer.content)
     except ValueError:
         said = None
-    if answer.status == http.client.OK and said is not None:
+    if answer.status == _OK and said is not None:
         return said
     words = said.get("error") if isinstance(said, dict) else None
     raise RegistryError(f"{to.address}: {words or f'{answer.status} {answer.reason}'}")

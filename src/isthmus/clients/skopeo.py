@@ -48,14 +48,20 @@ def config(image: Reference, authfile: Path | None, scratch: Path) -> str:
     return _inspect(image, ["--config", "--raw"], authfile, scratch)
 
 
-def copy(image: Reference, folder: Path, authfile: Path | None, unwanted: Callable[[], bool] = process.never) -> None:
+def copy(
+    image: Reference,
+    folder: Path,
+    authfile: Path | None,
+    unwanted: Callable[[], bool] = process.never,
+    stall_s: float = STALL_S,
+) -> None:
     """Copy an image into a new folder: `manifest.json`, blobs by the hex digits of their digests, layers as plain tar.
 
     Raises:
         StalledError: the registry sends next to nothing, or nobody wants the image any more.
         ProcessError: skopeo could not.
     """
-    patience = process.Patience(STALL_S, LEAST_BYTES, lambda: process.folder_bytes(folder), unwanted)
+    patience = process.Patience(stall_s, LEAST_BYTES, lambda: process.folder_bytes(folder), unwanted)
     verb = ["copy", "--quiet", "--dest-decompress"]
     _run(verb, image, authfile, folder.parent, patience, f"dir:{folder}")
 
@@ -74,7 +80,7 @@ def layout(
         folder: the layout, without a colon in its name.
         there: digests of layers that are not downloaded; their blobs are empty.
         authfile: credentials.
-        unwanted: tells that nobody wants the image any more.
+        unwanted: whether nobody wants the image any more.
 
     Raises:
         StalledError: the registry sends next to nothing, or nobody wants the image any more.

@@ -1,4 +1,4 @@
-"""What a program must know of its own network before it listens: its address, and ports that are free."""
+"""The host's own address, and free ports."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def free_ports(count: int, ephemeral: Path = _EPHEMERAL) -> list[int]:
 
     Args:
         count: how many.
-        ephemeral: tells the first and last port of connections (ip-sysctl).
+        ephemeral: returns the first and last port of connections (ip-sysctl).
     """
     first = int(ephemeral.read_text(encoding="ascii").split()[0])
     candidates = range(max(first // 2, _LOWEST), first)

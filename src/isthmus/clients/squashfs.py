@@ -23,7 +23,7 @@ def pack(feed: Callable[[int], None], mode: int, file: Path, unwanted: Callable[
         feed: writes the stream to the descriptor it is given; its errors come out of here.
         mode: of the root, which a stream cannot say; it is root's.
         file: where nothing is yet.
-        unwanted: tells that nobody waits for it any more.
+        unwanted: whether nobody waits for it any more.
 
     Raises:
         ProcessError: mksquashfs could not.

@@ -1,4 +1,4 @@
-"""Files of a user's subordinate ids, which outside a namespace with these ids not even they can remove."""
+"""Removes files of subordinate ids, which need a user namespace with these ids."""
 
 from __future__ import annotations
 

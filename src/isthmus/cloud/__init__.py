@@ -1,1 +1,1 @@
-"""Servers of an OpenStack cloud for a cluster's nodes, and what they need; the calls are in clients.openstack."""
+"""Servers and other resources of an OpenStack cloud for a cluster's nodes; the API is called by clients.openstack."""

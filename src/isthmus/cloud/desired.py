@@ -1,14 +1,14 @@
-"""The resources of a cluster, in the order in which they can be made. Pure."""
+"""The desired resources of a cluster, in the order in which they can be created. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from isthmus.cloud.userdata import user_data
+from isthmus.cloud.userdata import Join, user_data
 from isthmus.filters.provider.openstack import Machine, Settings
 from isthmus.model.cloud import Kind, Wanted
 
-# Ports that other clouds' firewalls let nobody in by; `-` is any.
+# Security group rules; `-` is any.
 Rule = tuple[str, str, str, str, str]
 _OUT: list[Rule] = [("egress", "IPv4", "-", "-", "-"), ("egress", "IPv6", "-", "-", "-")]
 NETWORK, ROUTER, KEY, HOME = "net", "router", "key", "home"
@@ -17,7 +17,7 @@ UNMARKED_NAMES = {Kind.KEY_PAIR: KEY, Kind.SERVER_GROUP: SPREAD}
 
 
 def desired(settings: Settings) -> list[Wanted]:
-    """Return all that the cluster shall have."""
+    """Return all resources; for nodes that Slurm starts only the ports, which keep their addresses."""
     return [*_shared(settings), *_ports(settings), *_home(settings), *_servers(settings), *_entry(settings)]
 
 
@@ -42,7 +42,7 @@ def _shared(settings: Settings) -> Iterator[Wanted]:
 
 def _ports(settings: Settings) -> Iterator[Wanted]:
     for kind in settings.kinds:
-        # Who may reach a node's SSH: login nodes, or the one node with the address to the outside.
+        # SSH from outside is for login nodes, or the node with the floating IP.
         for node, address in kind.addresses(settings.cidr).items():
             entry = kind.part == "login" or node == settings.entry
             groups = [settings.name(NODES)] + ([settings.name(LOGIN)] if entry else [])
@@ -57,8 +57,19 @@ def _home(settings: Settings) -> Iterator[Wanted]:
 
 def _servers(settings: Settings) -> Iterator[Wanted]:
     for kind in settings.kinds:
-        for node in kind.nodes:
+        for node in () if kind.cloud else kind.nodes:
             yield Wanted(Kind.SERVER, settings.name(node), _server(settings, node, settings.machines[kind.name]))
+
+
+def cloud_server(settings: Settings, node: str, join: Join) -> Wanted:
+    """Return the server of a node that Slurm starts.
+
+    Its port exists already. A key pair belongs to one user of the cloud and the controller may be another: so the
+    public key is in the user data.
+    """
+    kind = next(kind for kind in settings.kinds if node in kind.nodes)
+    server = _server(settings, node, settings.machines[kind.name])
+    return Wanted(Kind.SERVER, settings.name(node), {**server, "key": "", "user_data": user_data(node, join=join)})
 
 
 def _server(settings: Settings, node: str, machine: Machine) -> dict[str, object]:

@@ -1,10 +1,10 @@
 """The composition root: from a task's arguments to servers in a cloud, as Ansible's result.
 
-    state: present   everything of the inventory, or with `only` the machines of some nodes
-    state: absent    all that is this cluster's, or with `only` the machines of some nodes
+    state: present   all resources of the inventory, or with `only` the servers of some nodes
+    state: absent    no resource of this cluster, or with `only` no servers of some nodes
 
-A run asks the cloud once, decides, and then makes or removes kind by kind, the resources of a kind at once. The record
-is written between the kinds, so that the next run goes on from where one was killed.
+A run observes the cloud once, computes a plan, and then creates or deletes kind by kind, the resources of a kind
+concurrently. The record is written between kinds, so that the next run continues after one that was killed.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ SETTINGS = (
 
 
 def run(arguments: Mapping[str, Any], progress: Progress, *, dry: bool = False) -> dict[str, Any]:
-    """Bring a cluster's resources to what is wanted; return Ansible's result.
+    """Reconcile a cluster's resources; return Ansible's result.
 
     Args:
         arguments: `state`, `only` (nodes; none for all) and `settings`, all of SETTINGS.
-        progress: takes a line of progress.
-        dry: change nothing, and say what would be done.
+        progress: called with a line of progress.
+        dry: change nothing, return the plan.
 
     Returns:
-        `plan` (lines), `notes`, `servers` (node -> id, status, address) and `entry` (address to the outside).
+        `plan` (lines), `notes`, `servers` (node -> id, status, address) and `entry` (floating IP).
     """
     try:
         check_keys("openstack_cluster", arguments, ("state", "only", "settings"), ("state", "settings"))
@@ -89,7 +89,7 @@ def _checked(recorded: Recorded, cloud: Cloud, cluster: str, identity: str) -> o
 
 
 def _first(cluster: str, identity: str) -> ownership.Record:
-    """Draw an identity; where an admin takes over what a lost record knew, unmarked names are believed."""
+    """Return a first record with a new identity; one that replaces a lost record claims unmarked names too."""
     taken = {(kind, f"{cluster}-{name}") for kind, name in UNMARKED_NAMES.items()} if identity else set()
     return ownership.Record(identity or secrets.token_hex(4), begun=frozenset(taken))
 
@@ -121,7 +121,7 @@ def _nodes(settings: Settings) -> list[str]:
 def _absent(arguments: Mapping[str, Any], progress: Progress, dry: bool) -> dict[str, Any]:
     path = Path(arguments["record"])
     if not arguments["identity"] and not path.exists():
-        return {"changed": False, "plan": [], "notes": [f"{path} is not there: nothing was made"]}
+        return {"changed": False, "plan": [], "notes": [f"{path} is missing: nothing was created"]}
     with Recorded(path, dry=dry) as recorded:
         connection = connect(str(arguments["cloud"]), str(arguments["region"]))
         cloud = look(connection)

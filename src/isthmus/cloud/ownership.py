@@ -1,7 +1,8 @@
-"""Whose a resource is: by the mark in it, or by the record of what this deployer made. Pure.
+"""Ownership of resources: by the mark in them, or by the record of what this deployer created. Pure.
 
 The record is a file beside the cluster's secrets. It is written before and after each batch of calls: before, with the
-names of what can bear no mark and is about to be made, so that what a killed run made is no stranger's to the next one.
+names of resources that cannot bear a mark and are about to be created, so that the next run owns what a killed run
+created.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Record:
-    """What this deployer knows of what it made.
+    """What this deployer has created.
 
     Attributes:
-        identity: drawn once; part of every mark.
+        identity: random, generated once; part of every mark.
         project: the cloud's project; "" before the first run.
         made: (kind, name) -> id.
-        begun: names of unmarked resources that were about to be made.
-        addresses: node -> its address to the outside.
+        begun: names of unmarked resources that were about to be created.
+        addresses: node -> its floating IP.
     """
 
     identity: str
@@ -35,12 +36,12 @@ class Record:
     addresses: Mapping[str, str] = ()  # type: ignore[assignment]
 
     def with_made(self, found: Iterable[Made]) -> Record:
-        """Return it with what was made."""
+        """Return the record with created resources."""
         one = {(made.kind, made.name): made.id for made in found}
         return replace(self, made={**dict(self.made), **one}, begun=self.begun - one.keys())
 
     def without(self, gone: Iterable[tuple[Kind, str]]) -> Record:
-        """Return it without what was removed."""
+        """Return the record without deleted resources."""
         names = set(gone)
         return replace(
             self,
@@ -50,7 +51,7 @@ class Record:
 
 
 def to_json(record: Record) -> dict[str, Any]:
-    """Return a record as it is kept."""
+    """Serialize a record."""
     rows = [{"kind": kind.value, "name": name, "id": id_} for (kind, name), id_ in sorted(dict(record.made).items())]
     begun = [{"kind": kind.value, "name": name} for kind, name in sorted(record.begun)]
     return {
@@ -64,7 +65,7 @@ def to_json(record: Record) -> dict[str, Any]:
 
 
 def from_json(text: Mapping[str, Any], place: str) -> Record:
-    """Read a record.
+    """Parse a record.
 
     Raises:
         InputError: it is not one of this version.
@@ -86,12 +87,12 @@ def from_json(text: Mapping[str, Any], place: str) -> Record:
 
 
 def mark(cluster: str, identity: str) -> str:
-    """What is written into each resource of a cluster."""
+    """Return the mark of a cluster's resources."""
     return f"isthmus.{cluster}.{identity}"
 
 
 def is_ours(found: Found, record: Record, ours: str) -> bool:
-    """Tell whether this deployer made a resource for this cluster."""
+    """Return whether this deployer created a resource for this cluster."""
     if found.kind not in UNMARKED:
         return found.mark == ours
     key = (found.kind, found.name)
@@ -99,7 +100,7 @@ def is_ours(found: Found, record: Record, ours: str) -> bool:
 
 
 def refuse_strangers(found: Sequence[Found], names: Iterable[tuple[Kind, str]], record: Record, ours: str) -> None:
-    """Refuse names that somebody else uses, and marks of this cluster by another deployer.
+    """Refuse names that foreign resources use, and marks of this cluster by another deployer.
 
     Raises:
         InputError: for the first one.
@@ -112,11 +113,11 @@ def refuse_strangers(found: Sequence[Found], names: Iterable[tuple[Kind, str]], 
         if one.mark.rpartition(".")[0] == cluster:
             identity = one.mark.rpartition(".")[2]
             raise InputError(
-                f"{one.kind} {one.name} ({one.id}) belongs to a cluster of this name that another deployer made",
+                f"{one.kind} {one.name} ({one.id}) belongs to a cluster of this name that another deployer created",
                 f"take another cluster_name; or, if its record is lost, set provider_openstack_identity: {identity}",
             )
         if one.kind in NAMED and (one.kind, one.name) in wanted:
             raise InputError(
-                f"{one.kind} {one.name} ({one.id}) is there and not this cluster's",
+                f"{one.kind} {one.name} ({one.id}) exists and is not this cluster's",
                 "remove it, or choose another cluster_name",
             )

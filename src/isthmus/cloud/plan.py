@@ -1,7 +1,7 @@
-"""From what is there and what shall be there to the steps between. Pure; a second plan after these steps is empty.
+"""Computes the steps from the observed to the desired resources. Pure; a second plan after these steps is empty.
 
-What cannot be changed in place without losing what a node holds (a flavor, an image) is not changed: it is a note, and
-`remove_nodes` and `add_nodes` are the way. A server that failed is replaced, and one that somebody stopped is started.
+Properties that cannot be changed in place without losing a node's data (a flavor, an image) are not changed: the plan
+notes them, and `remove_nodes` and `add_nodes` replace the node. A failed server is replaced, a stopped one is started.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from isthmus.cloud.ownership import Record, is_ours, refuse_strangers
 from isthmus.filters.errors import InputError
 from isthmus.model.cloud import Cloud, Found, Kind, Step, Verb, Wanted
 
-# nova's status -> what wakes the server.
+# nova's status -> the action that starts the server.
 ASLEEP = {
     "SHUTOFF": "it is shut off",
     "PAUSED": "it is paused",
@@ -33,19 +33,19 @@ _MUTABLE = {
     Kind.VOLUME: ("gib",),
     Kind.FLOATING_IP: ("port",),
 }
-# Settings whose change needs other machines, or another network: refused.
+# Settings whose change needs new servers, or another network: refused.
 _FIXED = {Kind.SUBNET: ("network", "cidr"), Kind.PORT: ("network", "address"), Kind.SERVER_GROUP: ("policy",)}
-# Settings that the next server of this name will have.
+# Settings that take effect with the next server of this name.
 _LATER = {Kind.SERVER: ("flavor", "image")}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps by stages: those of one kind can be taken at once, the kinds follow one another.
+    """Steps by kind: those of one kind can run concurrently, kinds run in order.
 
     Attributes:
-        kept: what is there and needs nothing.
-        notes: for the admin, one line each.
+        kept: resources that need no change.
+        notes: for the administrator, one line each.
     """
 
     steps: Sequence[Step]
@@ -53,29 +53,29 @@ class Plan:
     notes: Sequence[str]
 
     def stages(self) -> Iterator[tuple[Kind, list[Step]]]:
-        """Yield what is to be made, kind by kind."""
+        """Yield the steps that create or change, kind by kind."""
         for kind in Kind:
             steps = [step for step in self.steps if step.kind is kind and step.verb is not Verb.DELETE]
             if steps:
                 yield kind, steps
 
     def lines(self) -> list[str]:
-        """Write it for people."""
+        """Return the plan as text."""
         return [str(step) for step in self.steps]
 
 
 def plan(cloud: Cloud, wanted: Sequence[Wanted], record: Record, ours: str, only: Iterable[str] | None = None) -> Plan:
-    """Compare.
+    """Compare observed and desired resources.
 
     Args:
-        cloud: what is there.
-        wanted: all that shall be there.
-        record: what this deployer made.
+        cloud: the observed resources.
+        wanted: the desired resources.
+        record: what this deployer has created.
         ours: the cluster's mark.
-        only: names of the servers and ports that may be made or changed now; None for all.
+        only: names of the servers and ports that may be changed now; None for all.
 
     Raises:
-        InputError: somebody else has a name that is needed, or a change is not possible.
+        InputError: a foreign resource has a name that is needed, or a change is not possible.
     """
     refuse_strangers(cloud.found, ((one.kind, one.name) for one in wanted), record, ours)
     mine = _by_name(found for found in cloud.found if is_ours(found, record, ours))
@@ -146,7 +146,7 @@ def _later(wanted: Wanted, found: Found) -> Iterator[str]:
         if found.settings.get(key) and _differs(wanted, found, key):
             yield (
                 f"{wanted.name} keeps its {key} {found.settings[key]}, the inventory has {wanted.settings[key]}: "
-                "remove_nodes and add_nodes make it anew"
+                "remove_nodes and add_nodes replace it"
             )
 
 
@@ -168,8 +168,9 @@ def _old_addresses(mine: Mapping[tuple[Kind, str], Found], wanted: Iterable[Want
 
 
 def _not_wanted(mine: Mapping[tuple[Kind, str], Found], wanted: Iterable[Wanted]) -> list[str]:
-    names = {(one.kind, one.name) for one in wanted}
-    left = sorted(name for kind, name in mine if kind is Kind.SERVER and (kind, name) not in names)
+    # By ports: nodes that Slurm starts have servers only at times.
+    names = {one.name for one in wanted if one.kind is Kind.PORT}
+    left = sorted(name for kind, name in mine if kind is Kind.SERVER and name not in names)
     return [f"{name} is not in the inventory and stays: remove_nodes removes nodes" for name in left]
 
 
@@ -181,9 +182,9 @@ def removal(
     *,
     keep_volumes: bool = False,
 ) -> list[Step]:
-    """The steps that remove all that is the cluster's, or what is named; what others made is in none of them.
+    """Return the steps that delete the cluster's resources, all or those named; foreign resources are in none.
 
-    What depends on another is removed before it, in the reverse of the order in which they are made.
+    Dependent resources are deleted first, in the reverse order of creation.
     """
     wanted = None if names is None else set(names)
     kinds = [kind for kind in reversed(Kind) if not (keep_volumes and kind is Kind.VOLUME)]

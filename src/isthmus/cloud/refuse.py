@@ -1,4 +1,4 @@
-"""What a cloud does not have or allow, found before anything is made. Pure."""
+"""Checks a plan against the cloud's offer and quotas before anything is created. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from isthmus.filters.provider.openstack import Machine, Settings
 from isthmus.filters.suggest import unknown
 from isthmus.model.cloud import Flavor, Kind, Offer, Step, Verb
 
-# Quota of the API -> kind of resource that counts once.
+# The API's quota -> the kind of resource that it counts.
 _COUNTED = {
     "key_pairs": Kind.KEY_PAIR,
     "server_groups": Kind.SERVER_GROUP,
@@ -25,10 +25,10 @@ _COUNTED = {
 
 
 def refuse(settings: Settings, offer: Offer, steps: Sequence[Step]) -> None:
-    """Refuse what cannot be made.
+    """Refuse a plan that the cloud cannot carry out.
 
     Raises:
-        InputError: with all quotas that are too small, or the first thing that the cloud does not have.
+        InputError: with all quotas that are too small, or the first thing that the cloud lacks.
     """
     for name, machine in settings.machines.items():
         _refuse_machine(name, machine, offer, uploaded=bool(settings.image_file))
@@ -43,7 +43,10 @@ def refuse(settings: Settings, offer: Offer, steps: Sequence[Step]) -> None:
         raise InputError("this cloud has no block storage", "set home_gib and boot_gib to 0")
     short = list(_short(settings, offer, steps))
     if short:
-        raise InputError(f"quota too small: {'; '.join(short)}", "ask the cloud's admin for more, or want fewer nodes")
+        raise InputError(
+            f"quota too small: {'; '.join(short)}",
+            "ask the cloud's admin for more, or use fewer nodes",
+        )
 
 
 def _refuse_machine(name: str, machine: Machine, offer: Offer, *, uploaded: bool) -> None:
@@ -62,14 +65,14 @@ def _refuse_machine(name: str, machine: Machine, offer: Offer, *, uploaded: bool
 
 
 def needs(settings: Settings, flavors: Mapping[str, Flavor], steps: Sequence[Step]) -> Counter[str]:
-    """Count what steps take of each quota; the names are the API's."""
+    """Return the steps' use of each quota, by the API's names."""
     made = [step for step in steps if step.verb is Verb.CREATE]
     kinds = Counter(step.kind for step in made)
     needed = Counter({quota: kinds[kind] for quota, kind in _COUNTED.items()})
     # A router has a port in the subnet it joins.
     needed["ports"] = kinds[Kind.PORT] + kinds[Kind.ROUTER]
     wanted = [(step.kind, step.wanted.settings) for step in made if step.wanted]
-    # Each group begins with two rules of the cloud's own.
+    # The cloud creates each group with two rules.
     needed["security_group_rules"] = sum(len(given["rules"]) for kind, given in wanted if kind is Kind.SECURITY_GROUP)
     for given in (given for kind, given in wanted if kind is Kind.SERVER):
         flavor = flavors[given["flavor"]]

@@ -1,4 +1,4 @@
-"""Takes the steps of a plan: those of one kind at once, kind after kind, with the record between them."""
+"""Executes a plan: the steps of one kind concurrently, kind after kind, and writes the record in between."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from isthmus.cloud.recorded import Recorded
 from isthmus.model.cloud import UNMARKED, Found, Kind, Made, Step, Verb
 
 _AT_ONCE = 10
-# What stands in the way of a removal for a moment: a volume that is being detached, a port that a server just left.
+# Deletions that fail for a moment: of a volume that is being detached, of a port that a server just released.
 _TRIES = 15
 T = TypeVar("T")
 
 
 class Work:
-    """Makes and removes.
+    """Creates and deletes resources.
 
     Args:
         changes: makes the calls.
         recorded: the record, loaded and saved before.
-        progress: takes a line of progress.
+        progress: called with a line of progress.
         timeout_s: how long servers may take.
-        look_s: how often they are asked for.
+        look_s: between two polls of their states.
     """
 
     def __init__(
@@ -44,10 +44,10 @@ class Work:
         self._timeout_s, self._look_s = timeout_s, look_s
 
     def make(self, plan: Plan) -> None:
-        """Make what lacks, then remove images that nobody uses.
+        """Create what is missing, then delete images that no server uses.
 
         Raises:
-            CloudError: a step failed; what the others made is recorded.
+            CloudError: a step failed; the results of the others are recorded.
         """
         ids = {(one.kind, one.name): one.id for one in plan.kept}
         ids |= {(step.kind, step.name): step.found.id for step in plan.steps if step.found}
@@ -64,11 +64,36 @@ class Work:
                 self._changes.delete(step.found)
                 self._forget([step.found])
 
-    def remove(self, steps: Sequence[Step]) -> None:
-        """Remove, kind by kind.
+    def start(self, steps: Sequence[Step], ids: dict[tuple[Kind, str], str]) -> dict[str, str]:
+        """Create servers concurrently, or replace them where a step does; do not wait until they run.
+
+        Args:
+            steps: of servers.
+            ids: of their ports.
+
+        Returns:
+            name -> why the cloud refused it; the others are being created, and recorded.
 
         Raises:
-            CloudError: something stays; what went is out of the record.
+            CloudError: a server that is to be replaced cannot be deleted.
+        """
+        self._clear([step.found for step in steps if step.verb is Verb.REPLACE and step.found])
+        made, failed = at_once(lambda step: self._changes.apply(step, ids), steps)
+        self._recorded.save(self._record().with_made(made))
+        return {step.name: str(error).partition("; ")[0] for step, error in failed}
+
+    def stop(self, servers: Sequence[Found]) -> dict[str, str]:
+        """Delete servers without waiting for it; return name -> why the cloud refused it."""
+        _, failed = at_once(self._delete, servers)
+        refused = {found.name: str(error).partition("; ")[0] for found, error in failed}
+        self._forget(one for one in servers if one.name not in refused)
+        return refused
+
+    def remove(self, steps: Sequence[Step]) -> None:
+        """Delete resources, kind by kind.
+
+        Raises:
+            CloudError: some could not be deleted; the others are removed from the record.
         """
         for kind in reversed(Kind):
             found = [step.found for step in steps if step.kind is kind and step.found]
@@ -78,7 +103,7 @@ class Work:
                 self._forget(found)
 
     def _begin(self, steps: Iterable[Step]) -> None:
-        """Write down what can bear no mark, before it is made."""
+        """Record the names of resources that cannot bear a mark before they are created."""
         names = {(step.kind, step.name) for step in steps if step.kind in UNMARKED and step.verb is Verb.CREATE}
         record = self._record()
         self._recorded.save(replace(record, begun=record.begun | names))
@@ -96,7 +121,7 @@ class Work:
         addresses = {one.name: one.address for one in made if one.address}
         self._recorded.save(replace(record, addresses={**dict(record.addresses), **addresses}))
         if failed:
-            raise CloudError(_sum(failed), "run it again; what was made is kept")
+            raise CloudError(_sum(failed), "run it again; it continues")
         return made
 
     def _until_active(self, names: Sequence[str]) -> None:
@@ -105,27 +130,31 @@ class Work:
         Raises:
             CloudError: some failed, or take too long.
         """
+        failed, waiting = self.outcome(names)
+        if waiting:
+            raise CloudError(
+                f"after {self._timeout_s} s not running: {', '.join(waiting)}",
+                "run it again later, or raise provider_openstack_timeout_s",
+            )
+        if failed:
+            shown = "; ".join(f"{name}: {fault}" for name, fault in sorted(failed.items()))
+            raise CloudError(f"servers failed: {shown}", "the next run replaces them")
+
+    def outcome(self, names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+        """Wait until servers run or have failed, within the limit; return name -> fault, and those still building."""
         until = time.monotonic() + self._timeout_s
         while True:
             there = self._changes.servers(names)
-            failed = [f"{name}: {_fault(one)}" for name, one in sorted(there.items()) if one.status == "ERROR"]
             waiting = [name for name in names if name not in there or there[name].status not in ("ACTIVE", "ERROR")]
-            if not waiting:
-                break
-            if time.monotonic() > until:
-                raise CloudError(
-                    f"after {self._timeout_s} s not running: {', '.join(waiting)}",
-                    "run it again later, or raise provider_openstack_timeout_s",
-                )
+            if not waiting or time.monotonic() > until:
+                return {name: _fault(one) for name, one in there.items() if one.status == "ERROR"}, waiting
             time.sleep(self._look_s)
-        if failed:
-            raise CloudError(f"servers failed: {'; '.join(failed)}", "the next run replaces them")
 
     def _clear(self, found: Sequence[Found]) -> None:
-        """Remove resources of one kind; servers are gone when this returns."""
+        """Delete resources of one kind; servers are gone when this returns."""
         _, failed = at_once(self._delete, found)
         if failed:
-            raise CloudError(_sum(failed), "run it again; what is gone is forgotten")
+            raise CloudError(_sum(failed), "run it again; it continues")
         names = [one.name for one in found if one.kind is Kind.SERVER]
         until = time.monotonic() + self._timeout_s
         while names and (left := self._changes.servers(names)):
@@ -152,16 +181,16 @@ class Work:
         return self._recorded.current
 
 
-def at_once(call: Callable[[T], object], items: Iterable[T]) -> tuple[list[Made], list[CloudError]]:
-    """Call for each item, several at a time; return results and errors, of which none hides another's result."""
+def at_once(call: Callable[[T], object], items: Iterable[T]) -> tuple[list[Made], list[tuple[T, CloudError]]]:
+    """Call a function for each item concurrently; return the results, and the items with errors."""
     done: list[Made] = []
-    failed: list[CloudError] = []
+    failed: list[tuple[T, CloudError]] = []
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for future in [pool.submit(call, item) for item in items]:
+        for item, future in [(item, pool.submit(call, item)) for item in items]:
             try:
                 result = future.result()
             except CloudError as error:
-                failed.append(error)
+                failed.append((item, error))
             else:
                 done += [result] if isinstance(result, Made) else []
     return done, failed
@@ -171,6 +200,6 @@ def _fault(server: Found) -> str:
     return str(server.settings.get("fault") or "the cloud gives no reason")
 
 
-def _sum(errors: Sequence[CloudError]) -> str:
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return f"{str(errors[0]).partition(';')[0]}{more}"
+def _sum(failed: Sequence[tuple[object, CloudError]]) -> str:
+    more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+    return f"{str(failed[0][1]).partition(';')[0]}{more}"

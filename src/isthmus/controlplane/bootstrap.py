@@ -1,7 +1,7 @@
-"""The objects every cluster has: policies in place of a scheduler, rights, storage classes; made again at each start.
+"""The objects of every cluster: admission policies in place of a scheduler, RBAC, storage classes; applied at starts.
 
-They are plain YAML files in `objects`, applied by server-side apply; what a user changed in fields that they name is
-set back. `$node` stands for the name of the node.
+They are YAML files in `objects`, applied by server-side apply; a user's change of a field that they own is
+reverted. `$node` stands for the name of the node.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def objects(name: str, node: str) -> Iterator[Mapping[str, Any]]:
 
 
 def apply(api: ApiServer, node: str, *, headless: bool) -> int:
-    """Make the objects; return how many.
+    """Apply the objects; return how many.
 
     Raises:
-        ApiError: the API server refuses one, or does not answer; to repeat is harmless.
+        KubeError: the API server refuses one or does not answer; applying again is harmless.
     """
     count = 0
     for file in sorted(each.name for each in OBJECTS.iterdir() if each.name.endswith(".yaml")):

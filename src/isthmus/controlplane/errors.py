@@ -1,15 +1,15 @@
-"""The error tree of the control plane; each message says what is wrong and the remedy."""
+"""The error tree of the control plane; each message names the problem and the remedy."""
 
 from __future__ import annotations
 
 
 class ControlPlaneError(Exception):
-    """The control plane cannot do what it was asked for."""
+    """A command or the control plane failed."""
 
 
 class OwnedError(ControlPlaneError):
-    """Another job writes this cluster's data, or might: starting beside it would destroy them."""
+    """Another job writes this cluster's data, or may: a second writer would corrupt them."""
 
 
 class UnansweredError(ControlPlaneError):
-    """Slurm or the API server did not answer; nothing is known about what was asked."""
+    """Slurm or the API server did not answer; the result is unknown."""

@@ -1,11 +1,11 @@
-"""The way to a successor, from Slurm's signal before the time limit on.
+"""Handover to a successor job, which starts with Slurm's signal before the time limit.
 
-The successor is an ordinary job: it waits in the queue beside the control plane that serves, which goes on until Slurm
-has given the other its place, to the last second of its time if need be. So a full partition costs time in the queue,
-not time without a cluster. Between a place and a start lies what only one of both can have: the reserved address, for
+The successor is an ordinary job: it is pending while the present control plane serves, which continues until Slurm
+has allocated the other's node, to the last second of its time if need be. So a full partition costs time in the queue,
+not downtime. Between the allocation and the start both compete for the reserved address, for
 which the successor's prolog waits, or the lock on the data. Both are free when this job has ended.
 
-Slurm is asked seldom: of a hundred control planes that wait for a successor, five times a second.
+Slurm is polled seldom: a hundred control planes that wait for a successor make five queries a second.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from isthmus.clients.slurm.own_jobs import Job
 from isthmus.controlplane.layout import JOB_NAME
+from isthmus.support.backoff import Backoff
 
 # When everything else has ended, within the half minute that Slurm gives.
 _LAST_TRIES = 3
@@ -28,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Slurm:
-    """What is asked of it; anything may fail.
+    """Slurm's commands; each may fail.
 
     Attributes:
         jobs: the user's jobs that have not ended.
@@ -41,7 +42,7 @@ class Slurm:
 
 @dataclass(frozen=True, slots=True)
 class Pauses:
-    """Between two looks at Slurm: they grow from the first to the longest."""
+    """The first and the longest interval between two polls of Slurm."""
 
     first_s: float = 2.0
     longest_s: float = 20.0
@@ -49,46 +50,45 @@ class Pauses:
 
 
 def successor(jobs: Sequence[Job], own: str) -> Job | None:
-    """Return the other job that is a control plane, one with a place first."""
+    """Return the other job that is a control plane, a running one first."""
     others = [job for job in jobs if job.name == JOB_NAME and job.id != own and job.state != "COMPLETING"]
     return min(others, key=lambda job: job.state == "PENDING", default=None)
 
 
 async def until_there_is_room(slurm: Slurm, own: str, pauses: Pauses = Pauses()) -> str:
-    """Have a successor, again and again, until Slurm has given one its place; return its id."""
-    pause_s, known = pauses.first_s, ""
+    """Submit a successor, again if it is lost, until one has its allocation; return its id."""
+    backoff, known = Backoff(pauses.first_s, pauses.longest_s, growth=pauses.growth), ""
     while True:
         try:
             found = await asyncio.to_thread(_have, slurm, own)
         except Exception as error:
-            _log.error("no successor could be submitted, it is tried again: %s", error)
+            _log.error("no successor could be submitted, retrying: %s", error)
         else:
             if found is not None and found.state != "PENDING":
-                _log.info("job %s has its place and goes on", found.id)
+                _log.info("job %s has its allocation and takes over", found.id)
                 return found.id
             if found is not None and found.id != known:
                 known = found.id
-                _log.info("the time limit is near: job %s waits for its place", known)
-        await asyncio.sleep(pause_s)
-        pause_s = min(pauses.longest_s, pause_s * pauses.growth)
+                _log.info("the time limit is near: job %s is pending", known)
+        await asyncio.sleep(backoff.next_s())
 
 
 def _have(slurm: Slurm, own: str) -> Job | None:
     found = successor(slurm.jobs(), own)
     if found is None:
         slurm.submit()
-        # Its state is for the next look to tell.
+        # Its state is for the next poll.
     return found
 
 
 class Handover:
-    """What one control plane does for its successor; nothing until `start`.
+    """The handover of one control plane; inactive until `start`.
 
     Args:
         slurm: see there.
         own: this job.
         delay_s: how long to wait first.
-        pauses: between two looks.
+        pauses: between two polls.
     """
 
     def __init__(self, slurm: Slurm, own: str, delay_s: Callable[[], float], pauses: Pauses = Pauses()) -> None:
@@ -97,18 +97,18 @@ class Handover:
         self._is_left = False
 
     def start(self, leave: Callable[[], None]) -> None:
-        """Begin; `leave` is called when Slurm has given a successor its place. Once is enough."""
+        """Start; `leave` is called when a successor has its allocation. Idempotent."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run(leave), name="hand-over")
 
     def stop(self) -> None:
-        """Submit no successor any more; one that is there stays."""
+        """Stop submitting; a present successor stays."""
         self._is_left = False
         if self._task is not None:
             self._task.cancel()
 
     def insist(self) -> None:
-        """See that the successor is still there, now that all has ended; else submit another."""
+        """After everything has ended, check that the successor still exists, else submit another."""
         if not self._is_left:
             return
         for _ in range(_LAST_TRIES):
@@ -116,7 +116,7 @@ class Handover:
                 _have(self._slurm, self._own)
                 return
             except Exception as error:
-                _log.error("nobody can tell whether there is a successor: %s", error)
+                _log.error("it is unknown whether there is a successor: %s", error)
             time.sleep(self._pauses.first_s)
 
     async def _run(self, leave: Callable[[], None]) -> None:
@@ -137,6 +137,6 @@ def delay_s(environment: Mapping[str, str], handover_s: float, now_s: float | No
     except (KeyError, ValueError):
         return 0.0
     now_s = time.time() if now_s is None else now_s
-    # Slurm may signal a minute early; a signal long before is somebody's wish.
+    # Slurm may signal a minute early; a much earlier signal was sent by a user.
     is_slurms = end - now_s <= handover_s + _EARLY_S
     return max(0.0, start + (end - start) / 2 - now_s) if is_slurms else 0.0

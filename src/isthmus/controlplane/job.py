@@ -91,7 +91,7 @@ def submission(
         f"--cpus-per-task={settings.cpus}",
         f"--mem={user_options.memory_mib or settings.memory_mib}M",
         "--requeue",
-        # Whoever submits may stand in a folder that goes; the kubelet's sbatch wants one that stays.
+        # The submitter's working directory may be removed; the kubelet's sbatch needs one that stays.
         f"--chdir={layout.folder}",
         "--open-mode=append",
         f"--output={layout.job_log}",

@@ -1,4 +1,4 @@
-"""How a program of the image is started: by Apptainer in a job, or as it lies in a folder."""
+"""Command lines of the image's programs: in Apptainer, or directly from a folder."""
 
 from __future__ import annotations
 

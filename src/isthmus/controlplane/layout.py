@@ -1,8 +1,8 @@
-"""Where a user's cluster keeps its files: everything below one folder, 0700, on the shared home.
+"""Paths of a user's cluster: everything is below one folder, 0700, on the shared home.
 
-Only the data of etcd may lie elsewhere (nodedisk).
+Only the data of etcd may be elsewhere (node_disk).
 
-Programs in containers see that folder elsewhere, so whoever writes a program's arguments takes a layout of the place
+Programs in containers see that folder elsewhere, so a program's arguments are written with a layout of the place
 where the program sees it.
 """
 
@@ -44,7 +44,7 @@ class Layout:
 
     @property
     def disk_name(self) -> Path:
-        """What nobody can guess of the name of the folder on nodes' disks."""
+        """The random part of the folder's name on nodes' disks."""
         return self.folder / "disk-name"
 
     @property
@@ -54,7 +54,7 @@ class Layout:
 
     @property
     def purge(self) -> Path:
-        """There when the control plane shall end without a trace."""
+        """Exists when the control plane must remove everything at its end."""
         return self.folder / "purge"
 
     @property
@@ -99,7 +99,7 @@ class Layout:
 
     @property
     def audit_policy(self) -> Path:
-        """What the audit log tells."""
+        """The audit policy."""
         return self.folder / "audit.yaml"
 
     @property
@@ -128,7 +128,7 @@ class Home:
 
     @property
     def folder(self) -> Path:
-        """All of it."""
+        """The whole folder, ~/.isthmus."""
         return self.home / ".isthmus"
 
     @property

@@ -1,8 +1,8 @@
-"""`python -m isthmus.controlplane`: what the control plane's job runs; the composition root.
+"""`python -m isthmus.controlplane`: the composition root of the control plane's job.
 
-SIGTERM ends the cluster in order, within the half minute that Slurm gives. SIGUSR1, which Slurm sends some time before
-the limit, has a successor submitted, and this job goes on until Slurm has given that one its place (handover). What
-the API server has said yes to is in etcd and synced by then, and from a node's disk it is copied to the home before
+SIGTERM stops the cluster in order, within KillWait. SIGUSR1, which Slurm sends some time before
+the limit, starts the handover: this job continues until its successor has its allocation (handover). Whatever
+the API server has acknowledged is synced in etcd by then, and from a node's disk it is copied to the home before
 the end, so neither loses a write.
 """
 
@@ -114,7 +114,7 @@ def _listen(keeper: Keeper, leaving: handover.Handover) -> None:
     loop = asyncio.get_running_loop()
 
     def end() -> None:
-        # Whoever ends this job wants no successor.
+        # A job that is ended on purpose has no successor.
         leaving.stop()
         keeper.stop()
 
@@ -124,7 +124,7 @@ def _listen(keeper: Keeper, leaving: handover.Handover) -> None:
 
 
 def _site(known: settings.Settings, wanted: user_options.UserOptions, data: Path) -> Site:
-    """Tell where this start listens: in a network of its own where the programs always do, else where it is free."""
+    """Return the ports of this start: the usual ones in a pod network, else free ones."""
     if known.has_network:
         address, ports = sockets.own_address(), Ports()
     else:

@@ -1,4 +1,4 @@
-"""What the commands need of the network layer, which is beside this package and not below it; the CLI hands it in."""
+"""The interface to the network layer, which is a sibling of this package; the CLI passes in the implementation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Keeps programs running: started in order, restarted with back-off, ended in the reverse order.
+"""Supervises programs: started in order of their dependencies, restarted with back-off, stopped in reverse order.
 
-A program starts when those it needs are ready, and is ended when those that need it have ended: what the API server
-still has to say to etcd is said. One that dies alone is started again alone; its clients reconnect by themselves.
+A program starts when its dependencies are ready, and is stopped when its dependents have ended, so the API server's
+last writes reach etcd. One that crashes is restarted alone; its clients reconnect.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LOG_FILES = 2
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MAX_S = 60.0
 # A program that ran so long has not failed because of how it was started.
-SETTLED_S = 120.0
+STABLE_S = 120.0
 _PROBE_S = 0.2
 # Of a log, that wait for the home; and how long the last of them do.
 _LINES = 10_000
@@ -89,7 +89,7 @@ class Condition:
 
 
 class Keeper:
-    """Runs programs until it is told to stop.
+    """Runs programs until it is stopped.
 
     Args:
         programs: in any order.
@@ -122,7 +122,7 @@ class Keeper:
                 group.create_task(self._keep(program), name=program.name)
 
     async def ready(self, *names: str) -> bool:
-        """Wait until these are ready; False when it is told to stop first."""
+        """Wait until these are ready; False if it is stopped first."""
         return await self._unless_stopped(_all(self._ready[name] for name in names))
 
     def states(self) -> dict[str, dict[str, object]]:
@@ -145,7 +145,7 @@ class Keeper:
             await self._run_once(program, hear)
             if self._stopping.is_set():
                 return
-            if time.monotonic() - began_s > SETTLED_S:
+            if time.monotonic() - began_s > STABLE_S:
                 backoff.reset()
             self._set(program, ProgramState.BACKOFF)
             await self._unless_stopped(asyncio.sleep(backoff.next_s()))
@@ -185,7 +185,7 @@ class Keeper:
         self._ready[program.name].set()
         if program.is_alive is not None:
             await self._hung(program, program.is_alive)
-            _log.error("%s does not answer; it is ended, and started again", program.name)
+            _log.error("%s does not answer; it is restarted", program.name)
             await child.stop(program.grace_s)
 
     async def _hung(self, program: Program, is_alive: Callable[[], bool]) -> None:
@@ -237,7 +237,7 @@ def shorten(path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(-LOG_BYTES, os.SEEK_END)
         path.with_name(f"{path.name}.1").write_bytes(file.read(LOG_BYTES))
-        # Whoever writes it only appends.
+        # Its writers only append.
         file.truncate(0)
 
 

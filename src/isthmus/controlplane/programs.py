@@ -1,4 +1,4 @@
-"""What the four programs are started with; pure: from settings, places and ports to arguments and files.
+"""Arguments and configuration files of the four programs; pure.
 
 Memory: the API server's live heap grows with the objects, the others' hardly do. GOMEMLIMIT makes each collect
 harder near its share instead of dying at the job's limit.
@@ -88,8 +88,8 @@ def etcd(site: Site) -> list[str]:
     A lone member elects itself, but only when its election timeout has passed, once or twice; and as it counts its own
     voice, a sync that takes longer costs it nothing. Each heartbeat wakes it.
 
-    Whoever watches is told at times how far etcd is. The API server, which has a watch for each kind of objects, asks
-    for that itself where it has to know; every 5 s, as usual elsewhere, is a third of what an idle cluster costs.
+    Watchers get progress notifications. The API server, which has a watch for each kind of objects, requests
+    them where it needs them; one every 5 s, the usual period, is a third of an idle cluster's CPU time.
     """
     client, peer = (f"https://{LOOPBACK}:{port}" for port in (site.ports.etcd, site.ports.etcd_peer))
     pair = [("cert-file", site.seen.certificate("etcd")), ("key-file", site.seen.key("etcd"))]
@@ -220,7 +220,10 @@ def coredns(site: Site) -> list[str]:
 
 
 def corefile(site: Site) -> str:
-    """Return CoreDNS's configuration: the cluster's names itself, all others from the network layer's servers."""
+    """Return CoreDNS's configuration: the cluster's names itself, all others from the network layer's servers.
+
+    That a name of the cluster is not there is found out each time: who waits for a pod asks before it is.
+    """
     zones = f"{site.settings.domain} in-addr.arpa ip6.arpa"
     # In order: what only the first server knows, the others deny.
     servers = " ".join(site.upstreams)
@@ -237,7 +240,7 @@ def corefile(site: Site) -> str:
         "        fallthrough in-addr.arpa ip6.arpa\n"
         "    }\n"
         f"{forward}"
-        "    cache 5\n"
+        f"    cache 5 {{\n        disable denial {site.settings.domain}\n    }}\n"
         "    loadbalance\n"
         "}\n"
     )

@@ -1,4 +1,4 @@
-"""One run of a control plane: from files to programs, and back down; everything here has its parts handed in."""
+"""One run of a control plane: writes its files, starts its programs, stops them; all dependencies are passed in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from pathlib import Path
 from secrets import token_bytes
 
 from isthmus.clients import sockets
-from isthmus.clients.kube.apiserver import Access, ApiError, ApiServer
+from isthmus.clients.kube.apiserver import Access, ApiServer
+from isthmus.clients.kube.errors import KubeError
 from isthmus.controlplane import bootstrap, programs
 from isthmus.controlplane.data.snapshotter import Saver
 from isthmus.controlplane.launcher import Launch
@@ -25,13 +26,14 @@ from isthmus.controlplane.pki import issuing as pki
 from isthmus.controlplane.process_supervisor import Keeper, Program, shorten
 from isthmus.controlplane.programs import Site
 from isthmus.support import durable
+from isthmus.support.backoff import Backoff
 
 SERVING = ("etcd", "kube-apiserver", "kube-controller-manager", "coredns")
 # The step after which every program has its rights.
 OBJECTS = "objects"
 RENEWAL_CHECK_S = 12 * 3600.0
 LOG_CHECK_S = 600.0
-_RETRY_S = 1.0
+_RETRY_S, _RETRY_MOST_S = 1.0, 5.0
 # Until a home that took no file is tried again.
 _HOME_S = 5.0
 _PROBE_S = 3.0
@@ -66,7 +68,7 @@ class Run:
 
 
 async def run(setup: Run, on_keeper: Callable[[Keeper], None] = lambda _: None) -> None:
-    """Run a control plane until its keeper is told to stop.
+    """Run a control plane until its keeper is stopped.
 
     Args:
         setup: of this run.
@@ -190,7 +192,7 @@ def _kubelet(setup: Run) -> Program:
 def _answers(api: ApiServer, path: str) -> bool:
     try:
         api.text(path)
-    except ApiError:
+    except KubeError:
         return False
     return True
 
@@ -199,7 +201,7 @@ def _is_alive(api: ApiServer, path: str) -> bool:
     """Return whether a program answers at all; what it says of itself is not asked."""
     try:
         api.text(path)
-    except ApiError as error:
+    except KubeError as error:
         return error.status is not None
     return True
 
@@ -212,14 +214,15 @@ async def _serve(setup: Run, keeper: Keeper) -> None:
     api = ApiServer(
         Access(site.local_server, layout.certificate("ca"), layout.certificate("admin"), layout.key("admin"))
     )
+    backoff = Backoff(_RETRY_S, _RETRY_MOST_S)
     while True:
         try:
             await asyncio.to_thread(bootstrap.apply, api, site.settings.node, headless=site.settings.headless)
             keeper.done(OBJECTS)
             break
-        except ApiError as error:
+        except KubeError as error:
             _log.warning("the cluster's own objects could not be made yet: %s", error)
-            await asyncio.sleep(_RETRY_S)
+            await asyncio.sleep(backoff.next_s())
     if await keeper.ready(*SERVING):
         await _account_made(api)
         document = {
@@ -240,7 +243,7 @@ async def _until_written(path: Path, text: str) -> None:
             await asyncio.to_thread(durable.write, path, text, 0o600)
             return
         except OSError as error:
-            _log.warning("%s cannot be written: %s; it is tried again, look at the home", path, error)
+            _log.warning("%s cannot be written: %s; it is retried, check the home", path, error)
             await asyncio.sleep(_HOME_S)
 
 
@@ -250,7 +253,7 @@ async def _account_made(api: ApiServer) -> None:
         try:
             await asyncio.to_thread(api.get, "/api/v1/namespaces/default/serviceaccounts/default")
             return
-        except ApiError:
+        except KubeError:
             await asyncio.sleep(_ACCOUNT_S)
 
 
@@ -268,7 +271,7 @@ async def _renew(setup: Run) -> None:
                 _log.info("renewed: %s", " ".join(made))
                 await asyncio.to_thread(_write_kubeconfig, setup)
         except OSError as error:
-            _log.warning("certificates could not be looked at: %s; it is tried again, look at the home", error)
+            _log.warning("certificates could not be checked: %s; it is retried, check the home", error)
 
 
 async def _shorten(layout: Layout) -> None:
@@ -290,7 +293,7 @@ async def _write_changes(layout: Layout, keeper: Keeper, changed: asyncio.Event)
             failed = False
         except OSError as error:
             if not failed:
-                _log.warning("how the programs are cannot be written: %s; they run on, look at the home", error)
+                _log.warning("the programs' state cannot be written: %s; they continue, check the home", error)
             failed = True
             changed.set()
             await asyncio.sleep(_HOME_S)

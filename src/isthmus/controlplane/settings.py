@@ -1,4 +1,4 @@
-"""What the site's admin decided, from /etc/isthmus/kubernetes.json, which role `kubernetes` writes."""
+"""The site's settings, /etc/isthmus/kubernetes.json, which role `kubernetes` writes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the roles compute: Ansible filters as a plain package, one module per layer."""
+"""Ansible filters as a plain package: what the roles compute, one module or package per layer."""

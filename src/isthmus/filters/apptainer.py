@@ -1,7 +1,7 @@
 """The layer apptainer: ranges of subordinate ids, and apptainer.conf.
 
-Homes are shared, so files that a container with fakeroot makes must belong to the same ids on every host. What the
-controller has is therefore what every host gets; ranges of users who are not the site's stay as they are.
+Homes are shared, so files that a container with fakeroot creates must belong to the same ids on every host. Every host
+therefore gets the controller's ranges; ranges of users who are not the site's are not changed.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _SETTING = re.compile(r"^(?P<comment># ?)?(?P<key>[a-z][a-z_ -]*?) ?=")
 def apptainer_subid_file(
     text: str, first: str, file: str, users: Iterable[str], chosen: Iterable[Mapping[str, Any]], count: int
 ) -> str:
-    """Write /etc/subuid or /etc/subgid of a host: the site's users as everywhere, all others as they are.
+    """Return /etc/subuid or /etc/subgid of a host: the site's users as on all hosts, others unchanged.
 
     Args:
-        text: what the host has.
-        first: what the controller has; its ranges are the site's.
+        text: the host's file.
+        first: the controller's file, whose ranges are the site's.
         file: the file's name, for messages.
         users: login names of the site.
         chosen: ranges of apptainer_subids (name, start, count); their users need not be in `users`.
         count: how many ids a new range has.
 
     Returns:
-        The lines of others, the chosen ranges, those the controller has, then new ones.
+        The lines of others, the chosen ranges, those of the controller, then new ones.
 
     Raises:
         InputError: a range has ids of another user, or no range of that size is left.
@@ -45,20 +45,20 @@ def apptainer_subid_file(
     for one, other in overlaps([*planned, *others]):
         raise InputError(
             f"{file}: {one.text} and {other.text} overlap",
-            f"give {one.name} another range in apptainer_subids, or take the line of {other.name} away",
+            f"give {one.name} another range in apptainer_subids, or remove the line of {other.name}",
         )
     return "".join(f"{each}\n" for each in [*others, *planned])
 
 
 def apptainer_conf(text: str, settings: Mapping[str, Any]) -> str:
-    """Apply settings to apptainer.conf as the program itself writes it.
+    """Apply settings to apptainer.conf as `apptainer confgen` writes it.
 
     Args:
-        text: what `apptainer confgen` writes.
+        text: the output of `apptainer confgen`.
         settings: key -> value; a list gives a line per item, true and false are `yes` and `no`.
 
     Raises:
-        InputError: Apptainer knows no such setting.
+        InputError: Apptainer has no such setting.
     """
     lines = text.splitlines()
     for key, value in settings.items():
@@ -77,11 +77,11 @@ def apptainer_conf(text: str, settings: Mapping[str, Any]) -> str:
 def apptainer_network_lists(
     networks: Mapping[str, Any], shared: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Mapping[str, Any]]:
-    """Return the CNI lists for setuid; name -> what its file says.
+    """Return the CNI lists for setuid; name -> content of its file.
 
     Args:
         networks: apptainer_networks, name -> plugins.
-        shared: lists of other layers, name -> list; an own one of that name wins.
+        shared: lists of other layers, name -> list; one in `networks` of that name wins.
     """
     own = {name: {"cniVersion": "1.0.0", "name": name, "plugins": plugins} for name, plugins in networks.items()}
     return {**shared, **own}

@@ -25,7 +25,7 @@ _HEADER = """\
 
 
 def base_hosts_file(hosts: Iterable[Mapping[str, str]], domain: str = "") -> str:
-    """Write /etc/hosts, hosts sorted by address.
+    """Return /etc/hosts, sorted by address.
 
     Args:
         hosts: one dict per host: name (short), address (IPv4 or IPv6).
@@ -35,7 +35,7 @@ def base_hosts_file(hosts: Iterable[Mapping[str, str]], domain: str = "") -> str
         The localhost lines, then `address name.domain name`, or `address name` without a domain.
 
     Raises:
-        InputError: for something that is no address or name, or one given twice.
+        InputError: for an invalid or duplicate address or name.
     """
     names: dict[IPv4Address | IPv6Address, str] = {}
     for host in hosts:
@@ -51,17 +51,17 @@ def base_hosts_file(hosts: Iterable[Mapping[str, str]], domain: str = "") -> str
 
 
 def base_addresses(names: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Name and base_address of each host, from the inventory alone: no host need be reachable."""
+    """Return name and base_address of each host, from the inventory alone: no host has to be reachable."""
     return [{"name": name, "address": str(hostvars[name]["base_address"])} for name in names]
 
 
 def base_users_in_state(users: Iterable[Mapping[str, Any]], state: str) -> list[Mapping[str, Any]]:
-    """Those of base_users that shall be `present` or `absent`; without a state they shall be present."""
+    """Return the entries of base_users with a state, `present` or `absent`; an entry without one is `present`."""
     return [user for user in users if user.get("state", "present") == state]
 
 
 def base_user_homes(users: Iterable[Mapping[str, Any]], cluster: str) -> list[dict[str, Any]]:
-    """What the module user_homes does for each user: the keys that may log in, and the comment of the user's own."""
+    """Return module user_homes' entry for each user: authorized keys, and the comment of the own key."""
     return [
         {"name": user["name"], "comment": f"{user['name']}@{cluster}", "keys": list(user.get("ssh_keys") or [])}
         for user in users
@@ -69,16 +69,16 @@ def base_user_homes(users: Iterable[Mapping[str, Any]], cluster: str) -> list[di
 
 
 def base_user_groups(users: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Each user's own group, which has the user's name and number."""
+    """Return each user's primary group, which has the user's name and number."""
     return [{"name": user["name"], "gid": user["uid"]} for user in users]
 
 
 def base_user_accounts(users: Iterable[Mapping[str, Any]], group: str) -> list[dict[str, Any]]:
-    """What an account shall be, whatever base_users leaves open; without a password nobody logs in with one.
+    """Return the desired accounts with all defaults filled in; without a password, password login is disabled.
 
     Args:
         users: entries of base_users.
-        group: that all of them are in.
+        group: of which all users are members.
     """
     return [
         {
@@ -94,16 +94,16 @@ def base_user_accounts(users: Iterable[Mapping[str, Any]], group: str) -> list[d
 
 
 def base_login_rules(groups: Iterable[str], accounts: Iterable[str], login: Iterable[str]) -> str:
-    """Lines of pam.conf(5) that let root, some groups and some accounts log in, and tell all others where to go.
+    """Return lines of pam.conf(5) that admit root, some groups and some accounts, and refuse all others with a message.
 
     Args:
-        groups: whose members are let in.
-        accounts: who are let in; empty ones count for nothing.
+        groups: whose members are admitted.
+        accounts: that are admitted; empty names are ignored.
         login: the hosts where users log in.
     """
     named = [f"user = {name}" for name in dict.fromkeys(accounts) if name and name != "root"]
     rules = ["uid eq 0", *named, *(f"user ingroup {name}" for name in groups)]
-    # Each jumps over what is left of the rules, the words and the refusal.
+    # Each skips the remaining rules, the message and the refusal.
     lines = [
         f"[success={len(rules) - at + 1} default=ignore] pam_succeed_if.so quiet {rule}"
         for at, rule in enumerate(rules)

@@ -1,4 +1,4 @@
-"""Filters of the role bundle: which host gives which package, and the index of a mirror."""
+"""Filters of role bundle: which host downloads which package, and the index of a mirror."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from isthmus.model.programs import MIRROR_SCHEMA, OWN_PACKAGE
+from isthmus.support.modules import dpkg
 
-# The version in brackets is the one that goes.
+# The version in brackets is the one to be replaced.
 _INSTALLS = re.compile(r"Inst (?P<name>\S+) (\[\S+\] )?\((?P<version>\S+) ")
 
 
 def bundle_shares(hosts: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]], host: str) -> list[str]:
-    """Return the packages `name=version` that a host downloads: those that no host before it has and a repository has.
+    """Return the packages `name=version` that a host downloads: those in a repository that no host before it has.
 
     Args:
         hosts: all of them, in one order.
-        hostvars: Ansible's; `__bundle_installed.stdout_lines` holds lines `<state> <name>=<version>` of dpkg-query,
-            `__bundle_more.stdout_lines` what apt-get says that it would install besides, where it was asked.
+        hostvars: Ansible's; `__bundle_installed.stdout_lines` answers `bundle_question`,
+            `__bundle_more.stdout_lines` what apt-get would install additionally, where it was asked.
         host: one of them.
     """
     before: set[str] = set()
@@ -31,8 +32,13 @@ def bundle_shares(hosts: Sequence[str], hostvars: Mapping[str, Mapping[str, Any]
     return []
 
 
+def bundle_question(names: Sequence[str]) -> list[str]:
+    """Return the command that asks a host for its packages; no names: for all."""
+    return dpkg.question(names)
+
+
 def bundle_index(programs: Mapping[str, Mapping[str, Any]], arch: str) -> dict[str, Any]:
-    """Return programs.json, the index of a mirror whose files bear the programs' names."""
+    """Return programs.json, the index of a mirror whose files are named after the programs."""
     rows = [
         {"name": name, "version": one["version"], "arch": arch, "file": name, "sha256": one["sha256"]}
         for name, one in programs.items()
@@ -41,12 +47,16 @@ def bundle_index(programs: Mapping[str, Mapping[str, Any]], arch: str) -> dict[s
 
 
 def _installed(lines: Sequence[str]) -> set[str]:
-    pairs = (line.split() for line in lines)
-    return {package for state, package in pairs if state == "installed" and OWN_PACKAGE not in package}
+    there = dpkg.installed("\n".join(lines)).values()
+    return {f"{each.name}={each.version}" for each in there if OWN_PACKAGE not in each.version}
 
 
 def _to_come(lines: Sequence[str]) -> set[str]:
     return {f"{found['name']}={found['version']}" for line in lines if (found := _INSTALLS.match(line))}
 
 
-FILTERS: dict[str, Callable[..., object]] = {"bundle_index": bundle_index, "bundle_shares": bundle_shares}
+FILTERS: dict[str, Callable[..., object]] = {
+    "bundle_index": bundle_index,
+    "bundle_question": bundle_question,
+    "bundle_shares": bundle_shares,
+}

@@ -1,7 +1,7 @@
-"""Files of the deployer that a host lacks or has otherwise: all of a role are compared in one go, by their hashes.
+"""Copies of the deployer's files to a host: all of a role are compared in one round trip, by their hashes.
 
-`ansible.builtin.copy` goes to the host once or twice for each of them, also where nothing is to be brought. Those that
-lack are brought as one archive, and each is put in its place whole.
+`ansible.builtin.copy` needs one or two round trips for each file, also where nothing changes. Here the missing files
+are transferred as one archive, and each is written atomically.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ Copy = Mapping[str, str]
 
 
 def question(copies: Sequence[Copy]) -> str:
-    """Return the shell command whose output tells what a host has in these places."""
+    """Return the shell command that prints content hash, owner, group and mode of these paths on a host."""
     places = shlex.join(copy["dest"] for copy in copies)
     return f"sha256sum -- {places} 2>/dev/null; stat --format='%U:%G:%a  %n' -- {places} 2>/dev/null; true"
 
 
 def outdated(copies: Sequence[Copy], output: str) -> list[Copy]:
-    """Those that are not there as they shall be: content, owner, group and mode.
+    """Return the copies whose content, owner, group or mode on the host is not as desired.
 
     Args:
         copies: src on the deployer, dest on the host, owner, group, mode.
         output: what the command of `question` printed.
     """
     lines = {line.strip() for line in output.splitlines()}
-    # Rights first: what is not there at all needs no hash.
+    # Owner and mode first: a missing file needs no hash.
     return [copy for copy in copies if _rights(copy) not in lines or _content(copy) not in lines]
 
 
 def pack(copies: Sequence[Copy], archive: IO[bytes]) -> None:
-    """Write the sources of several copies into an archive, under their numbers; that of a single one goes as it is.
+    """Write the sources of several copies into an archive, named by number; a single source is transferred as it is.
 
     Raises:
         OSError: a source cannot be read.
@@ -47,11 +47,11 @@ def pack(copies: Sequence[Copy], archive: IO[bytes]) -> None:
 
 
 def placing(copies: Sequence[Copy], brought: str) -> str:
-    """Return the shell command that puts what was brought, such an archive or a single source, in its place.
+    """Return the shell command that installs what was transferred, such an archive or a single source.
 
-    Each file is there whole or not at all; what a crash of the host takes after that the next run finds by its hash.
+    Each file is written atomically; if a crash of the host loses it, the next run notices by its hash.
 
-    Folders that lack are made, for all to read. Nobody but root reads a file before it has its owner and mode.
+    Missing folders are created with mode 0755. Only root can read a file before it has its owner and mode.
     """
     places = sorted({str(Path(copy["dest"]).parent) for copy in copies})
     steps = [f"umask 022; mkdir -p -- {shlex.join(places)}", "umask 077"]

@@ -1,7 +1,7 @@
-"""etcd: how members find one another, who may read and write what, and members that are not what they were.
+"""etcd: addresses of members, access of users, and changes of membership, which are refused.
 
-The members are computed from the inventory, so a run with `--limit` tells each of them the same. etcd reads this only
-when it begins without data; a cluster that has data keeps its members, whatever the inventory says, so a
+The members are computed from the inventory, so a run with `--limit` gives each of them the same list. etcd reads it
+only when it begins without data; a cluster that has data keeps its members, whatever the inventory says, so a
 difference is refused before anything is changed.
 """
 
@@ -21,19 +21,19 @@ _RESTORE = "back etcd up (playbooks/backup.yml) and restore it with the new memb
 
 
 def etcd_urls(members: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], port: int | str) -> dict[str, str]:
-    """Return the address of each member; member -> https URL."""
+    """Return member -> https URL."""
     return {member: f"https://{hostvars[member]['base_address']}:{port}" for member in sorted(members)}
 
 
 def etcd_initial_cluster(urls: Mapping[str, str]) -> str:
-    """Write `initial-cluster` from what `etcd_urls` gave for peers."""
+    """Return `initial-cluster` from the result of `etcd_urls` for peers."""
     return ",".join(f"{member}={url}" for member, url in urls.items())
 
 
 def etcd_accounts(
     users: Iterable[Mapping[str, Any]], prefix: str, passwords: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Return what the module etcd_access brings about: root, and each user with their keys below the prefix.
+    """Return the accounts for module etcd_access: root, and each user with their keys below the prefix.
 
     Args:
         users: etcd_users.
@@ -52,8 +52,8 @@ def etcd_member_problems(states: Mapping[str, Mapping[str, Any]], wanted: Mappin
     """Compare the members that have data with those of the inventory.
 
     Args:
-        states: member -> what the module `etcd_state` has: settings (its etcd.yml), has_data; neither of a member
-            that did not answer.
+        states: member -> result of module `etcd_state`: settings (its etcd.yml), has_data; empty for a member that
+            did not answer.
         wanted: member -> URL for peers, as the inventory has it.
 
     Returns:
@@ -70,14 +70,14 @@ def etcd_member_problems(states: Mapping[str, Mapping[str, Any]], wanted: Mappin
 
 
 def etcd_programs(obtained: Mapping[str, Mapping[str, Any]], folder: str) -> list[dict[str, str]]:
-    """Return what `host_copies` brings to a member; obtained: name -> path, as the role `artifacts` tells."""
+    """Return the entries of `host_copies` for a member; obtained: name -> path, as role `artifacts` registers."""
     return [{"src": row["path"], "dest": f"{folder}/{name}", "mode": "0755"} for name, row in obtained.items()]
 
 
 def etcd_secrets(files: Iterable[str], folder: str) -> list[dict[str, str]]:
-    """Return what `host_copies` brings of the deployer's secrets.
+    """Return the entries of `host_copies` for the deployer's secrets.
 
-    Who runs as etcd has the data: they may have root's password and the key of tokens, too.
+    The user etcd can read the data anyway, so it may read root's password and the key of tokens, too.
     """
     return [
         {
@@ -95,9 +95,7 @@ def _members(settings: str) -> dict[str, str]:
         row = yaml.safe_load(settings) or {}
         pairs = [word.partition("=") for word in row.get("initial-cluster", "").split(",") if word]
     except (yaml.YAMLError, AttributeError) as error:
-        raise InputError(
-            "etcd.yml of a live member cannot be read", "bring it back from a copy or a snapshot"
-        ) from error
+        raise InputError("etcd.yml of a live member cannot be read", "restore it from a copy or a snapshot") from error
     return {name: url for name, _, url in pairs}
 
 

@@ -1,11 +1,11 @@
-"""What a failed task tells, in few lines: for the end of a long run, where the task itself is far above."""
+"""A failed task's error in few lines, for the end of a long run's output."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-# A loop's items and a program's last words; the whole is where the task failed.
+# Limits of a loop's items and of a program's output; the whole is printed where the task failed.
 _ITEMS = 3
 _LINES = 30
 
@@ -16,7 +16,7 @@ def summary(host: str, task: str, result: Mapping[str, Any]) -> str:
     Args:
         host: where it failed.
         task: its name.
-        result: what the module returned; of a censored one only that it is censored is told.
+        result: what the module returned; of a censored one only that it is censored.
     """
     if "censored" in result:
         return f"FAILED on {host}: {task}\n  {result['censored']}"

@@ -1,4 +1,4 @@
-"""What the module `host_files` is given, out of shorter lists."""
+"""Entries of the module `host_files`, from shorter lists."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from pathlib import Path
 
 
 def files_written(contents: Mapping[str, str]) -> list[dict[str, str]]:
-    """Entries for files with these contents; path -> content."""
+    """Return entries for files with these contents; path -> content."""
     return [{"path": path, "content": content} for path, content in contents.items()]
 
 
 def files_removed(paths: Iterable[str]) -> list[dict[str, str]]:
-    """Entries for what shall not be there."""
+    """Return entries for paths that must be absent."""
     return [{"path": path, "state": "absent"} for path in paths]
 
 
 def files_copied(source: str, path: str, owner: str, mode: str) -> dict[str, str]:
-    """An entry for a file of the deployer's, whose bytes may be no text; the group has the owner's name."""
+    """Return an entry for a file of the deployer, which may be binary; the group has the owner's name."""
     content = b64encode(Path(source).read_bytes()).decode()
     return {"path": path, "base64": content, "owner": owner, "group": owner, "mode": mode}
 
 
 def files_same(paths: Iterable[str], mode: str, optional: bool = False) -> list[dict[str, object]]:
-    """Entries for files that each host has as the controller has them; `optional` where it may have none."""
+    """Return entries for files that are equal to the controller's; `optional` where it may have none."""
     return [{"path": path, "mode": mode, "optional": optional} for path in paths]
 
 
 def files_block(text: str, mark: str) -> str:
-    """What a text has between two marks, "" for neither; `mark` is that of `ansible.builtin.blockinfile`."""
+    """Return the text between two marks, "" without marks; `mark` is that of `ansible.builtin.blockinfile`."""
     begin, end = (mark.format(mark=place) for place in ("BEGIN", "END"))
     lines = text.splitlines()
     if begin not in lines or end not in lines:
@@ -39,7 +39,7 @@ def files_block(text: str, mark: str) -> str:
 
 
 def files_with_block(text: str, mark: str, block: str, after: str = "") -> str:
-    """A text with lines between two marks: in their old place, behind the last line like `after`, or at the end.
+    """Return a text with a block between two marks: in its old place, after the last line like `after`, or at the end.
 
     The rest stays; `after` is a regular expression, as `insertafter` of `ansible.builtin.blockinfile`.
     """

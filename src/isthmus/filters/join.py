@@ -1,4 +1,4 @@
-"""The role join: one manifest out of what each role says of a node."""
+"""Role join: one manifest of a node, merged from each role's part."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _EMPTY: dict[str, Any] = {
 def join_manifest(
     parts: Iterable[Mapping[str, Any]], kind: str, nodes: Mapping[str, str], versions: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Put the roles' parts together, in the order of site.yml; slurmd, which takes jobs, runs when all else does.
+    """Merge the roles' parts in the order of site.yml; slurmd, which takes jobs, is started last.
 
     Args:
         parts: of each role: fields of `isthmus.node.manifest.Manifest`, `packages` as a list of names.
         kind: the class of nodes.
-        nodes: name -> address of those that may join.
-        versions: of packages that must have one.
+        nodes: name -> address of nodes that may join.
+        versions: package -> version, of those that are pinned.
 
     Raises:
-        InputError: a role names a field that there is none of, or a path twice.
+        InputError: a part has an unknown field, or two have the same path.
     """
     whole = {name: value.copy() if isinstance(value, list | dict) else value for name, value in _EMPTY.items()}
     packages: set[str] = set()

@@ -12,24 +12,24 @@ _KEY_DIGITS = 16
 
 
 def kubernetes_image_key(obtained: Mapping[str, Mapping[str, Any]], programs: Iterable[str], recipe: str) -> str:
-    """Return the key of an image: what is in it, and how it is made.
+    """Return the key of an image: a hash of its content and its build script.
 
     Args:
-        obtained: name -> path, version and sha256, as the role `artifacts` tells.
+        obtained: name -> path, version and sha256, as role `artifacts` registers.
         programs: names of those in the image.
-        recipe: path of the script.
+        recipe: path of the build script.
     """
     lines = [f"{name} {obtained[name]['sha256']}\n" for name in sorted(programs)]
     return sha256("".join(lines).encode() + Path(recipe).read_bytes()).hexdigest()[:_KEY_DIGITS]
 
 
 def kubernetes_image_programs(obtained: Mapping[str, Mapping[str, Any]], programs: Iterable[str]) -> list[str]:
-    """Return the recipe's words, NAME=PATH each."""
+    """Return the build script's arguments, NAME=PATH each."""
     return [f"{name}={obtained[name]['path']}" for name in sorted(programs)]
 
 
 def kubernetes_programs(obtained: Mapping[str, Mapping[str, Any]], programs: Iterable[str]) -> list[dict[str, str]]:
-    """Return what `host_copies` brings to where users log in."""
+    """Return the entries of `host_copies` for login hosts."""
     return [
         {"src": obtained[name]["path"], "dest": f"/usr/local/bin/{name}", "mode": "0755"} for name in sorted(programs)
     ]

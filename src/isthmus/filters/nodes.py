@@ -1,8 +1,7 @@
-"""What the day-2 playbooks decide: which nodes are meant, and whose drain it is.
+"""Decisions of the day-2 playbooks: which nodes are selected, and whose drain a node has.
 
-A node may be drained by several people for several reasons, and Slurm keeps one reason for each node.
-So a drain of these playbooks begins with `isthmus: `, and only such a drain is ever replaced or lifted;
-everybody else's is left alone.
+Slurm keeps one reason for each node. The reason of these playbooks starts with `isthmus: `, and only drains with such a
+reason are ever replaced or lifted; those of others are left alone.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ STATE_FLAGS = "*~#!%$@^-+"
 
 
 class NodeState(TypedDict):
-    """One node as sinfo tells it."""
+    """One node as sinfo prints it."""
 
     state: str
     reason: str
 
 
 class DrainPlan(TypedDict):
-    """Nodes to act on, and nodes to leave alone, each with the reason it already has."""
+    """Nodes to change, and nodes to leave alone, each with its present reason."""
 
     change: list[str]
     keep: dict[str, str]
 
 
 def nodes_selected(wanted: str | Iterable[str], known: Iterable[str], where: str = "group compute") -> list[str]:
-    """Expand `c[1-3],c7` and refuse names that aren't in the inventory's group compute."""
+    """Expand `c[1-3],c7`; refuse names that are not in the inventory's group compute."""
     known = list(known)
     try:
         names = list(NodeSet(wanted if isinstance(wanted, str) else ",".join(wanted)))
@@ -52,12 +51,12 @@ def nodes_selected(wanted: str | Iterable[str], known: Iterable[str], where: str
 
 
 def nodes_pattern(wanted: str | Iterable[str], known: Iterable[str]) -> list[str]:
-    """Hosts of a play: as `nodes_selected`, but none where none are named, so that a playbook can be read without."""
+    """Return the hosts of a play: as `nodes_selected`, but none without names, so that it can be parsed."""
     return nodes_selected(wanted, known) if wanted else []
 
 
 def nodes_added(wanted: str | Iterable[str], groups: Mapping[str, list[str]], required: bool = False) -> list[str]:
-    """Nodes that join, compute and login nodes; none where none are named, unless some are required."""
+    """Return the compute and login nodes that are added; none without names, unless some are required."""
     if not wanted and not required:
         return []
     known = dict.fromkeys([*groups.get("compute", []), *groups.get("login", [])])
@@ -65,7 +64,7 @@ def nodes_added(wanted: str | Iterable[str], groups: Mapping[str, list[str]], re
 
 
 def nodes_remaining(selected: Iterable[str], compute: Iterable[str], controller: str) -> list[str]:
-    """Give the compute nodes that stay; the controller and the last node can't be removed."""
+    """Return the remaining compute nodes; the controller and the last node cannot be removed."""
     selected = set(selected)
     remaining = [name for name in compute if name not in selected]
     if controller in selected:
@@ -78,7 +77,7 @@ def nodes_remaining(selected: Iterable[str], compute: Iterable[str], controller:
 def nodes_partitions(
     partitions: Iterable[Mapping[str, Any]], groups: Mapping[str, list[str]], removed: Iterable[str]
 ) -> list[dict[str, Any]]:
-    """Name each partition's nodes one by one, without those removed; none may become empty."""
+    """Return each partition with its remaining nodes, by name; none may become empty."""
     removed = set(removed)
     if not removed:
         return [dict(partition) for partition in partitions]
@@ -96,7 +95,7 @@ def nodes_partitions(
 
 
 def nodes_drain_reason(text: str, admin: str) -> str:
-    """Make a reason that shows its owner and its author, on one line."""
+    """Return a drain's reason with its prefix and author, on one line."""
     words = " ".join(text.split())
     if not words:
         raise InputError("a drain needs a reason", "add -e 'drain_reason=why'")
@@ -113,7 +112,7 @@ def nodes_states(sinfo: str) -> dict[str, NodeState]:
 
 
 def nodes_drain_plan(states: dict[str, NodeState], selected: Iterable[str], reason: str) -> DrainPlan:
-    """Drain what isn't drained; replace a drain of ours that says something else; keep others'."""
+    """Plan a drain: nodes that are not drained, and own drains with another reason; drains of others are kept."""
     plan: DrainPlan = {"change": [], "keep": {}}
     for name in selected:
         state = _state(states, name)
@@ -125,7 +124,7 @@ def nodes_drain_plan(states: dict[str, NodeState], selected: Iterable[str], reas
 
 
 def nodes_resume_plan(states: dict[str, NodeState], selected: Iterable[str]) -> DrainPlan:
-    """Lift drains of ours; a node drained by somebody else refuses the whole run."""
+    """Plan to lift own drains; a drain of somebody else refuses the whole run."""
     plan: DrainPlan = {"change": [], "keep": {}}
     foreign = {}
     for name in selected:

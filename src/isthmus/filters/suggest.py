@@ -1,4 +1,4 @@
-"""The error for a name nobody knows: it lists what is known and guesses what was meant."""
+"""The error for an unknown name: it lists the known ones and suggests the most similar."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from isthmus.filters.errors import InputError
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
-    """Build (not raise) the error for an unknown name.
+    """Return the error for an unknown name.
 
     Args:
-        kind: what the name should be and where it stands, e.g. `node or group in partition batch`.
+        kind: of the name, and where it stands, e.g. `node or group in partition batch`.
         name: the unknown name.
-        known: the names that would have been right.
+        known: the valid names.
     """
     names = sorted(set(known))
     close = get_close_matches(name.lower(), [each.lower() for each in names], n=1)
@@ -24,7 +24,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
 
 
 def check_keys(kind: str, given: Mapping[str, object], known: Iterable[str], required: Iterable[str] = ()) -> None:
-    """Refuse a dict with a key nobody reads, or without one that is needed.
+    """Refuse a dict with an unknown key, or without a required one.
 
     Raises:
         InputError: for the first such key.

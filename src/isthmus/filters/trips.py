@@ -1,11 +1,11 @@
-"""How often a task of Ansible went to its host: what a run that changes nothing costs."""
+"""Round trips of Ansible's tasks to their hosts: the cost of a run that changes nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-# What the deployer does in its own process, or as a plugin of its own.
+# Actions that run on the deployer.
 _STAYS = frozenset(
     {
         "artifacts_obtain",
@@ -29,7 +29,7 @@ def trips(action: str, result: Mapping[str, Any]) -> int:
 
     Args:
         action: the task's module, with or without its collection.
-        result: what Ansible keeps of it; of a loop with `results`, of a task that was tried again with `attempts`.
+        result: of the task; a loop's has `results`, one with retries has `attempts`.
     """
     if action.rpartition(".")[2] in _STAYS:
         return 0

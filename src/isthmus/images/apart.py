@@ -1,4 +1,4 @@
-"""A pull in a process of its own, for a program that has other things to do.
+"""A pull in a separate process, for a program with an event loop.
 
 A large image's tree takes hundreds of MiB, and reading it a processor: neither is the kubelet's, whose memory and time
 are all pods'. `python -I -m isthmus.images.apart` reads one request from standard input and writes one answer.
@@ -28,7 +28,7 @@ _GRACE_S = 10.0
 
 
 def pull(image: Reference, workspace: Workspace, progress: Progress) -> Pulled:
-    """Do what `pull.pull` does; `progress` is told at the end.
+    """Do what `pull.pull` does; `progress` is called at the end.
 
     Raises:
         ImageError: it could not be had; nothing half is left.

@@ -1,4 +1,4 @@
-"""What Apptainer looks for in an image: variables, entrypoint, and places to mount on.
+"""Files and folders that Apptainer expects in an image: variables, entrypoint, mount points.
 
 Apptainer itself makes them, of an image that has nothing but the configuration; so it never sees a stranger's files. Of
 what it made, its own folder and links take the place of the image's; the rest is added where the image has nothing.
@@ -37,7 +37,7 @@ def make(config: dict[str, Any], arch: str, scratch: Path, unwanted: Callable[[]
         config: of the image: variables, entrypoint and the like (OCI image specification, config.md).
         arch: the machine.
         scratch: a folder in which nothing is yet.
-        unwanted: tells that nobody waits for it any more.
+        unwanted: whether nobody waits for it any more.
 
     Raises:
         ProcessError: it could not.

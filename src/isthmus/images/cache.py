@@ -1,10 +1,10 @@
 """The user's images, `sha256-<hex>.2.squashfs`, on a home that all nodes share.
 
-A file of that name is whole: it is written under a name of its own, flushed, then renamed. Whoever makes it holds
+A file of that name is whole: it is written under a name of its own, flushed, then renamed. Its writer holds
 a lock that other nodes see, so a name that is not whole yet and not locked is a leftover.
 
 On a home without locks each pull works for itself, under a name that no other has: what may be lost is work, not an
-image. Whoever is first gives the image its name, and it stays: a node that has it open would lose it to another.
+image. The first writer gives the image its name, and the file stays: a node that has it open would lose it to another.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def is_being_written(partial: Path) -> bool:
 
 
 def check_credentials(authfile: Path | None) -> None:
-    """Look at a file of credentials before a program waits for it; skopeo tells about one that is missing.
+    """Look at a file of credentials before a program waits for it; skopeo reports a missing one.
 
     Raises:
         ImageError: it cannot be read, or is no file.

@@ -1,4 +1,4 @@
-"""What can go wrong on the way to an image; each error says what is wrong, and the remedy."""
+"""Errors of pulls; each names the problem and the remedy."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NoSpaceError(ImageError):
 
 
 # What skopeo, Apptainer and mksquashfs write, in the order in which it is looked for: a full disk shows in words of
-# the system, whatever failed over it; what is not there may be told as a file, too.
+# the system, whatever failed over it; a missing image may be reported as a missing file.
 _SIGNS: tuple[tuple[type[ImageError], tuple[str, ...]], ...] = (
     (NoSpaceError, ("no space left on device", "disk quota exceeded", "file too large")),
     (DeniedError, ("authentication required", "unauthorized", "denied", "forbidden")),

@@ -1,4 +1,4 @@
-"""Which ids the containers of this user have."""
+"""Ids of this user's containers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cache keeps, and what may go: by age and size, and never an image of a pod that is there.
+"""Garbage collection of the cache: by age and size, and never an image that a pod uses.
 
 An image's file is touched when it is used, so its time says when it was last wanted. What other jobs of the user start
 from it nobody knows; so only what was not used for an hour at least goes without being named. Layers count as images
@@ -136,7 +136,7 @@ def remove(cache: Path, images: Sequence[Kept]) -> int:
 
 
 def _running(pods: Path, known: Known) -> frozenset[str]:
-    """Return the digests that the user's pods run, or shall: by reports, and by names where there is none yet."""
+    """Return the digests that the user's pods run or will run: by reports, else by names."""
     found = set()
     for folder in pods.iterdir() if pods.is_dir() else ():
         document = _read(folder / "report.json").get("containers")

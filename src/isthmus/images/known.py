@@ -1,4 +1,4 @@
-"""What is remembered of images in the cache, so that a known one starts without its registry.
+"""Metadata of cached images, so that a known one starts without its registry.
 
 .names/<hash>.json   a name, and the digest that it meant when it was last asked for
 .config/<digest>.json   what the image starts by itself: entrypoint, variables, user

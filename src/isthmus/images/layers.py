@@ -1,4 +1,4 @@
-"""An image's layers, put into one tree (OCI image specification, layer.md).
+"""Merges an image's layers into one tree (OCI image specification, layer.md).
 
 Ids above those that a pod can have become nobody's.
 """
@@ -77,7 +77,7 @@ def reading(image: Reference, number: int) -> Iterator[None]:
 
 def hostile(image: Reference, number: int, why: str) -> HostileImageError:
     """Return the error for a layer."""
-    return HostileImageError(f"{image} is refused: in layer {number}, {why}; ask whoever made the image")
+    return HostileImageError(f"{image} is refused: in layer {number}, {why}; ask the image's author")
 
 
 class _Reader:

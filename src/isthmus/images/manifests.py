@@ -160,7 +160,7 @@ def _objects(image: Reference, found: object) -> list[dict[str, Any]]:
 
 
 def _nonsense(image: Reference) -> HostileImageError:
-    return HostileImageError(f"the manifest or configuration of {image} makes no sense; ask whoever made the image")
+    return HostileImageError(f"the manifest or configuration of {image} makes no sense; ask the image's author")
 
 
 def _read(image: Reference, text: str) -> dict[str, Any]:

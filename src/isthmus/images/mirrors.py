@@ -1,4 +1,4 @@
-"""Where a user's images are looked for first: a drop-in of containers-registries.conf.d(5) in their home.
+"""A user's registry mirrors: a drop-in of containers-registries.conf.d(5) in the home.
 
 skopeo, and with it `isthmus pull` and the kubelet, reads the site's drop-ins and the user's after them; for the same
 prefix the user's holds. Mirrors are tried in their order, and then the registry itself.

@@ -4,7 +4,7 @@
     no -> lock -> is it there now? -> which of its layers are there? (see `store.making`)
        -> the others, downloaded -> one tree -> squashfs -> rename
 
-Whoever made the image is a stranger: of its files none is ever written under its own name. The layers' headers make a
+The image is untrusted input: none of its files is ever written under its own name. The layers' headers make a
 tree in memory, and what it holds goes from the layers into the squashfs, with the owners and modes that the image says.
 
 The digest comes first, so that a name whose image has changed is a new file, and equal images are one. Of many

@@ -1,4 +1,4 @@
-"""Where a pull works, and for whom."""
+"""Folders and credentials of a pull."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Workspace:
         scratch: where they are unpacked meanwhile: large, and best on the node's own disk.
         authfile: credentials in Docker's form; None for skopeo's own search.
         arch: the machine the image is for.
-        unwanted: tells that nobody wants an image any more; what works on it ends soon.
+        unwanted: whether nobody waits for an image any more; the work on it then ends soon.
         root_alone: whether containers of this user know nobody but root, whose all files are then to be.
     """
 

@@ -1,4 +1,4 @@
-"""Bounds on who connects, before it is known who it is. All tables are bounded.
+"""Limits on connections before authentication. All tables are bounded.
 
 Many users share a node's address. So a stranger who holds its places is ended for the next one, who may be honest and
 needs them for moments only; and what an address costs by handshakes fills slowly. Those who are known keep theirs.

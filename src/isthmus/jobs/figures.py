@@ -1,4 +1,4 @@
-"""What an admin sees of jobsd: a line of `systemctl status`, a line of the log, and figures for Prometheus."""
+"""Status of jobsd: a line of `systemctl status`, a line of the log, and Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from isthmus.jobs.hub import Hub
 from isthmus.support.notify import notify
@@ -14,7 +18,13 @@ from isthmus.support.notify import notify
 # Between two lines of `systemctl status`, which are signs of life too; and between two of the log.
 STATUS_S, LOG_S = 10.0, 300.0
 QUESTIONS = ("squeue", "sinfo", "scontrol")
-COUNTS = ("failures", "refused", "slow", "surplus", "turned_away")
+COUNTS = {
+    "failures": "Questions that Slurm did not answer.",
+    "refused": "Connections whose credential was refused.",
+    "slow": "Kubelets that did not read in time, and were dropped.",
+    "surplus": "Connections beyond what an address or an account may have.",
+    "turned_away": "Kubelets that were turned away, as Slurm hides jobs from jobsd.",
+}
 
 _log = logging.getLogger(__name__)
 
@@ -28,23 +38,34 @@ def status(hub: Hub, before: Counter[str], passed_s: float) -> str:
     return f"kubelets: {kubelets} of {accounts} accounts; asked a second: {asked}; age of the view: {age}{other}"
 
 
-def metrics(hub: Hub) -> str:
-    """Return the figures in Prometheus' text format (0.0.4)."""
-    kubelets, accounts = hub.size
-    lines = ["# TYPE isthmus_jobsd_questions_total counter"]
-    lines += [f'isthmus_jobsd_questions_total{{program="{name}"}} {hub.counts[name]}' for name in QUESTIONS]
-    for name in COUNTS:
-        lines += [f"# TYPE isthmus_jobsd_{name}_total counter", f"isthmus_jobsd_{name}_total {hub.counts[name]}"]
-    gauges: dict[str, float] = {"kubelets": kubelets, "accounts": accounts}
-    if hub.age_s < float("inf"):
-        gauges["view_age_seconds"] = round(hub.age_s, 3)
-    for name, value in gauges.items():
-        lines += [f"# TYPE isthmus_jobsd_{name} gauge", f"isthmus_jobsd_{name} {value}"]
-    return "\n".join([*lines, ""])
+class HubMetrics(Collector):
+    """Gives the figures of a hub as they are when Prometheus asks."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    def collect(self) -> Iterator[Metric]:
+        """Give them."""
+        hub = self._hub
+        asked = CounterMetricFamily(_name("questions"), "Questions that Slurm was asked.", labels=["program"])
+        for name in QUESTIONS:
+            asked.add_metric([name], hub.counts[name])
+        yield asked
+        for name, what in COUNTS.items():
+            yield CounterMetricFamily(_name(name), what, hub.counts[name])
+        kubelets, accounts = hub.size
+        yield GaugeMetricFamily(_name("kubelets"), "Kubelets that are connected.", kubelets)
+        yield GaugeMetricFamily(_name("accounts"), "Accounts that have a kubelet connected.", accounts)
+        if hub.age_s < float("inf"):
+            yield GaugeMetricFamily(_name("view_age_seconds"), "Age of what is known of Slurm's jobs.", hub.age_s)
+
+
+def _name(name: str) -> str:
+    return f"isthmus_jobsd_{name}"
 
 
 async def export(hub: Hub, say: Callable[..., None] = notify, clock: Callable[[], float] = time.monotonic) -> None:
-    """Tell systemd and the log, for ever."""
+    """Notify systemd and write to the log, for ever."""
     shown, logged = (clock(), Counter(hub.counts)), (clock(), Counter(hub.counts))
     while True:
         await asyncio.sleep(STATUS_S)

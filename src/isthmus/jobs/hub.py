@@ -1,4 +1,4 @@
-"""Who waits for which jobs, and the one view that all of them share.
+"""Subscriptions of kubelets, and the one view of jobs that all of them share.
 
 A view is a mapping that never changes; a new answer of Slurm makes a new one. Each kubelet remembers the view that it
 was sent, so what it is sent next is the difference, however many answers came between. No queue grows behind a slow
@@ -185,7 +185,7 @@ class Hub:
         return self._nodes_s + pace.nodes_s(self._nodes_took_s)
 
     async def _ask_jobs(self) -> None:
-        """Ask once; what was wished before it began is answered by it."""
+        """Ask once; it answers requests of before its start."""
         asks = {one: one.demand.ask for one in self._subscribers}
         began_s = self._asked_s = self._clock()
         self.counts["squeue"] += 1

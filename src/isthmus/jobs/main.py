@@ -11,13 +11,13 @@ import ssl
 import sys
 from pathlib import Path
 
-from aiohttp import web
-
 from isthmus.clients import munge
 from isthmus.clients.slurm.all_jobs import AllJobs
 from isthmus.jobs import figures
 from isthmus.jobs.hub import Hub
 from isthmus.jobs.service import Service
+from isthmus.support import metrics
+from isthmus.support.aio.serving import web
 from isthmus.support.notify import notify
 
 _HELP = """\
@@ -65,7 +65,7 @@ async def _run(options: argparse.Namespace) -> None:
 
 async def _show_metrics(hub: Hub, port: int) -> None:
     async def show(_request: web.Request) -> web.StreamResponse:
-        return web.Response(text=figures.metrics(hub), headers={"Content-Type": "text/plain; version=0.0.4"})
+        return web.Response(text=metrics.text(figures.HubMetrics(hub)), headers={"Content-Type": metrics.CONTENT_TYPE})
 
     application = web.Application()
     application.router.add_get("/metrics", show)

@@ -1,4 +1,4 @@
-"""How often Slurm is asked for everybody; pure."""
+"""Polling interval of jobsd; pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 LEAST_S = 1.0
 # Slurm works for us at most so much of the time: a slurmctld that takes a second is asked every five.
 SHARE = 0.2
-# At most, whoever waits: who is told of an old view knows that somebody still asks.
+# The longest interval for any subscriber: a repeated view is a sign of life.
 MOST_S = 300.0
 # After the first failure, and at most after many: a slurmctld that is back is soon seen.
 FAILED_S, FAILED_MOST_S = 2.0, 10.0

@@ -55,7 +55,7 @@ class Service:
         tls: the server's.
         uid: of this process, who alone may open credentials.
         opened: opens one; blocks.
-        known: tells whether a uid is an account; may block.
+        known: whether a uid is an account; may block.
         bounds: on who connects.
     """
 

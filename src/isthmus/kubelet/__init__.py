@@ -1,1 +1,1 @@
-"""Turns each pod of a user into one Slurm job: loops around the decisions of translate, status and node."""
+"""Runs each pod of a user as one Slurm job: control loops around the pure packages translate, status and node."""

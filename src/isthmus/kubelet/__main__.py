@@ -1,4 +1,4 @@
-"""`python -m isthmus.kubelet`, as the control plane starts it."""
+"""`python -m isthmus.kubelet`, started by the control plane."""
 
 import sys
 

@@ -1,9 +1,9 @@
-"""The port that supervisors dial: who connects is told by the certificate, and one pod never speaks for another.
+"""The TLS server that supervisors connect to. The client certificate identifies the pod: it reports only on itself.
 
-A connection carries reports and any number of streams (exec, logs, forwarded ports), each with a window
-(`podproto.windows`): a reader who takes nothing delays his own stream alone. Supervisors of pods that were started by
-an earlier release may know no windows; there he delays the pod's other streams until his own is cancelled.
-What a pod says is checked as it comes (`reports`): one that says anything else loses its connection, and no more.
+A connection multiplexes reports and streams (exec, logs, forwarded ports), each with a flow-control window
+(`podproto.windows`): a slow reader delays its own stream alone. Supervisors of pods that were started by
+an earlier release may know no windows; there it delays the pod's other streams until its own is cancelled.
+Every message is validated as it arrives (`reports`); an invalid one closes that pod's connection and affects no other.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import socket
 import ssl
 from asyncio import sslproto
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, Protocol
 
@@ -22,27 +23,37 @@ from isthmus.podproto.frames import Data, FrameError
 from isthmus.podproto.reports import ReportError
 from isthmus.podproto.versions import VersionError
 
-# Without windows: what a reader may leave lying, in frames, and for how long, before his stream ends.
-_QUEUE = 128
-_STUCK_S = 20.0
 _HELLO_S = 30.0
-# A node that dies says no goodbye: its connection ends when it has been silent for a minute (tcp(7)).
+# A node that crashes sends no FIN: keepalive closes its connection after a minute (tcp(7)).
 _KEEP_ALIVE = ((socket.TCP_KEEPIDLE, 30), (socket.TCP_KEEPINTVL, 10), (socket.TCP_KEEPCNT, 3))
-# Of a message; the API server would not take the status of a longer report.
+# Limit of a message; the API server would reject the status of a longer report.
 _MESSAGE_BYTES = 1 << 20
-# asyncio reads what comes by TLS into a buffer for each connection: most of what an idle pod costs a kubelet.
+# asyncio's read buffer for each TLS connection: most of the memory of an idle pod in the kubelet.
 sslproto.SSLProtocol.max_size = 32 << 10
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a slow reader of a supervisor without windows is waited for.
+
+    Attributes:
+        queue: frames that may be unread.
+        stuck_s: for how long, before the stream is cancelled.
+    """
+
+    queue: int = 128
+    stuck_s: float = 20.0
 
 
 class StreamEnded(Exception):  # noqa: N818  an end, good or bad
     """A stream's end.
 
     Attributes:
-        exit_code: of the program that was run; None where there was none.
-        error: why it broke off; None for a good end.
-        is_gone: it broke off with the connection.
+        exit_code: of the program; None if none was run.
+        error: why the stream failed; None if it ended normally.
+        is_gone: the connection was lost.
     """
 
     def __init__(self, exit_code: int | None, error: str | None, *, is_gone: bool = False) -> None:
@@ -52,11 +63,11 @@ class StreamEnded(Exception):  # noqa: N818  an end, good or bad
         super().__init__(error or f"exit code {exit_code}")
 
 
-GONE = StreamEnded(None, "the pod's supervisor went away", is_gone=True)
+GONE = StreamEnded(None, "the pod's supervisor disconnected", is_gone=True)
 
 
 class Stream:
-    """One exec, log or forwarded port; iterate for what the pod sends, until `end` is set."""
+    """One exec, log or forwarded port; iterating yields the data that the pod sends, until `end` is set."""
 
     def __init__(self, connection: Connection, number: int) -> None:
         self.number = number
@@ -64,38 +75,40 @@ class Stream:
         self._connection = connection
         self._incoming = windows.Incoming() if connection.has_windows else None
         self._outgoing = windows.Outgoing() if connection.has_windows else None
-        self._queue: asyncio.Queue[Data | None] = asyncio.Queue(0 if connection.has_windows else _QUEUE)
+        self._queue: asyncio.Queue[Data | None] = asyncio.Queue(
+            0 if connection.has_windows else connection.patience.queue
+        )
 
     async def send(self, channel: int, body: bytes) -> None:
-        """Send bytes into the pod as fast as it takes them; none close the channel. Of no use after the end."""
+        """Send bytes to the pod within its window; no bytes close the channel. Ignored after the end."""
         for chunk in frames.chunks(body):
             if self._outgoing is None or await self._outgoing.take(chunk):
                 await self._connection.write(frames.data(self.number, channel, chunk))
 
     def granted(self, count: int) -> None:
-        """Send so many bytes more."""
+        """Grant the pod a larger window."""
         if self._outgoing:
             self._outgoing.add(count)
 
     async def __aiter__(self) -> AsyncIterator[Data]:
-        """Yield what comes, until the end."""
+        """Yield received data until the end."""
         while (item := await self._queue.get()) is not None:
             yield item
             if self._incoming and (count := self._incoming.taken(item.body)) and self.end is None:
                 await self._connection.send(windows.grant(self.number, count))
 
     async def cancel(self) -> None:
-        """Have the pod end it; nothing more is wanted."""
+        """Cancel the stream."""
         self._connection.forget(self.number)
         if self.end is None:
             self.finish(StreamEnded(None, "cancelled"))
             await self._connection.send({"type": "cancel", "stream": self.number})
 
     async def feed(self, item: Data) -> None:
-        """Take what the pod has sent.
+        """Queue data from the pod.
 
         Raises:
-            FrameError: more than its window has.
+            FrameError: the data exceed the window.
         """
         if self._incoming:
             self._incoming.received(item.body)
@@ -103,7 +116,7 @@ class Stream:
             await self.cancel()
 
     async def over(self, end: StreamEnded) -> None:
-        """Take the end; the reader gets all that came before it."""
+        """Note the end; the reader still gets all data received before it."""
         if self._outgoing:
             self._outgoing.close()
         if self.end is None:
@@ -114,14 +127,14 @@ class Stream:
 
     async def _put(self, item: Data | None) -> bool:
         try:
-            async with asyncio.timeout(_STUCK_S):
+            async with asyncio.timeout(self._connection.patience.stuck_s):
                 await self._queue.put(item)
         except TimeoutError:
             return False
         return True
 
     def finish(self, end: StreamEnded) -> None:
-        """Wake the reader: nothing more comes, and what he has not taken may be lost."""
+        """Wake the reader: no more data follows, and unread data may be lost."""
         self.end = self.end or end
         if self._outgoing:
             self._outgoing.close()
@@ -131,19 +144,23 @@ class Stream:
 
 
 class Connection:
-    """A pod's supervisor that is there now.
+    """The connection of a pod's supervisor.
 
     Args:
         uid: of the pod.
-        hello: what it said first.
-        writer: to it.
+        hello: its first message.
+        writer: of the connection.
+        patience: with slow readers.
 
     Raises:
-        VersionError: it speaks none that this kubelet does.
+        VersionError: no protocol version in common.
     """
 
-    def __init__(self, uid: str, hello: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, uid: str, hello: dict[str, Any], writer: asyncio.StreamWriter, patience: Patience | None = None
+    ) -> None:
         self.uid = uid
+        self.patience = patience or Patience()
         self.hello = hello
         self.is_closed = False
         self.version = versions.agreed(hello)
@@ -158,7 +175,7 @@ class Connection:
         return str(self.hello.get("job"))
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Send a message; to one that has just gone it is lost, and he asks again when he is back."""
+        """Send a message; it is lost when the supervisor has just disconnected, which asks again when it is back."""
         await self.write(frames.message(message))
 
     async def write(self, frame: bytes) -> None:
@@ -167,10 +184,10 @@ class Connection:
             self._writer.write(frame)
             await self._writer.drain()
         except (OSError, ssl.SSLError) as error:
-            _log.debug("pod %s went away: %s", self.uid, error)
+            _log.debug("pod %s disconnected: %s", self.uid, error)
 
     async def open(self, request: dict[str, Any]) -> Stream:
-        """Ask for a stream: exec, attach, logs, forward or stats; of one that has gone it is at its end."""
+        """Open a stream: exec, attach, logs, forward or stats; on a closed connection it has already ended."""
         stream = Stream(self, next(self._numbers))
         if self.is_closed:
             stream.finish(GONE)
@@ -181,11 +198,11 @@ class Connection:
         return stream
 
     def forget(self, number: int) -> None:
-        """Drop what still comes of a stream."""
+        """Discard the rest of a stream."""
         self._streams.pop(number, None)
 
     async def take(self, item: dict[str, Any] | Data) -> bool:
-        """Take a frame of a stream; return False for what is none of a stream's."""
+        """Handle a stream's frame; return False for any other message."""
         if isinstance(item, Data):
             if stream := self._streams.get(item.stream):
                 await stream.feed(item)
@@ -212,32 +229,33 @@ class Connection:
 
 
 class Listener(Protocol):
-    """Who wants to know of supervisors."""
+    """Observer of supervisors' connections."""
 
     async def connected(self, connection: Connection) -> None:
-        """One has said hello."""
+        """A supervisor has connected."""
 
     def reported(self, connection: Connection, report: dict[str, Any]) -> None:
-        """One has reported."""
+        """A supervisor has sent a report."""
 
     def left(self, connection: Connection) -> None:
-        """One has gone."""
+        """A supervisor has disconnected."""
 
 
 class ChannelServer:
-    """Listens, and knows who is there.
+    """Accepts supervisors and keeps their connections by pod UID.
 
     Args:
-        listener: is told of them.
+        listener: is notified.
+        patience: with slow readers.
     """
 
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
+    def __init__(self, listener: Listener, patience: Patience | None = None) -> None:
+        self._listener, self._patience = listener, patience or Patience()
         self._there: dict[str, Connection] = {}
         self._server: asyncio.Server | None = None
 
     async def start(self, address: str, port: int, tls: ssl.SSLContext) -> int:
-        """Listen; return the port, chosen free for 0."""
+        """Listen and return the port; port 0 chooses a free one."""
         return await self.serve(bound(address, port), tls)
 
     async def serve(self, port: socket.socket, tls: ssl.SSLContext) -> int:
@@ -246,14 +264,14 @@ class ChannelServer:
         return int(port.getsockname()[1])
 
     def stop(self) -> None:
-        """Let everybody go; they come back."""
+        """Close all connections; supervisors reconnect."""
         if self._server:
             self._server.close()
         for connection in [*self._there.values()]:
             connection.close()
 
     def connection(self, uid: str) -> Connection | None:
-        """Return a pod's supervisor if it is there."""
+        """Return the connection of a pod's supervisor, or None."""
         return self._there.get(uid)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -262,7 +280,7 @@ class ChannelServer:
         connection = None
         try:
             async with asyncio.timeout(_HELLO_S):
-                connection = _greet(name, await frames.read(reader, _MESSAGE_BYTES), writer)
+                connection = _greet(name, await frames.read(reader, _MESSAGE_BYTES), writer, self._patience)
             if before := self._there.get(name):
                 before.close()
             self._there[name] = connection
@@ -271,9 +289,9 @@ class ChannelServer:
         except (FrameError, ReportError, VersionError, TimeoutError) as error:
             _log.warning("pod %s does not speak the protocol: %s", name, error)
         except (asyncio.IncompleteReadError, OSError, ssl.SSLError):
-            _log.debug("pod %s went away", name)
+            _log.debug("pod %s disconnected", name)
         except Exception:
-            # One pod's connection ends, never the kubelet.
+            # A failure closes one pod's connection, never the kubelet.
             _log.exception("connection of pod %s", name)
         finally:
             if connection and self._there.get(name) is connection:
@@ -294,7 +312,7 @@ class ChannelServer:
 
 
 def bound(address: str, port: int) -> socket.socket:
-    """Take a port, chosen free for 0; nobody is answered before it is served."""
+    """Bind a port, a free one for 0; connections wait in the backlog until it is served."""
     family, kind, _, _, where = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
     made = socket.socket(family, kind)
     try:
@@ -317,9 +335,9 @@ def _name(writer: asyncio.StreamWriter) -> str:
     return next((value for ((key, value),) in certificate.get("subject", ()) if key == "commonName"), "")
 
 
-def _greet(name: str, hello: dict[str, Any] | Data, writer: asyncio.StreamWriter) -> Connection:
+def _greet(name: str, hello: dict[str, Any] | Data, writer: asyncio.StreamWriter, patience: Patience) -> Connection:
     if not isinstance(hello, dict) or hello["type"] != "hello":
         raise FrameError("no hello")
     if not name or hello.get("uid") != name:
         raise FrameError(f"it says that it is {hello.get('uid')}")
-    return Connection(name, reports.checked_hello(hello), writer)
+    return Connection(name, reports.checked_hello(hello), writer, patience)

@@ -1,35 +1,29 @@
-"""Keys for the channel: one for the kubelet as its server, one for each pod as its client, all signed by pods-ca.
+"""Certificates of the channel: one for the kubelet as server, one per pod as client, all signed by pods-ca.
 
-A pod's key opens the channel as that pod and nothing else: the API server does not know its CA, and its certificate
-is for clients only. It lies 0600 in the pod's folder and goes with it.
+A pod's key authenticates that pod on the channel and nowhere else: the API server does not trust its CA, and its
+certificate is for clients only. It is kept with mode 0600 in the pod's folder and removed with it.
 
-pods-ca.crt may hold two authorities, while one succeeds the other: the first signs, both are believed by both sides.
+During a rotation pods-ca.crt holds two authorities: the first signs, both sides trust both.
 """
 
 from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from isthmus.support import durable
+from isthmus.support import certificates, durable
+from isthmus.support.certificates import Issuer, Subject, Usage
 
 # The name in the server's certificate besides its address, which changes when the control plane moves.
 SERVER_NAME = "isthmus-kubelet"
 LIFETIME = timedelta(days=30)
-# The server's is made anew at each start, and a start is rare.
+# The server's certificate is issued at each start; starts are rare.
 SERVER_LIFETIME = timedelta(days=730)
-# A clock that is a little behind shall not refuse a new key.
-_SKEW = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,77 +38,48 @@ class Authority:
     """The CA of the channel.
 
     Args:
-        folder: has pods-ca.crt, what signs first, and pods-ca.key.
+        folder: holds pods-ca.crt, the signing authority first, and pods-ca.key.
 
     Attributes:
-        path: of all that is believed.
-        certificate: what is there, PEM.
+        path: of the trusted certificates.
+        certificate: the current one, PEM.
     """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "pods-ca.crt"
         self.certificate = self.path.read_text(encoding="utf-8")
-        self._ca = x509.load_pem_x509_certificate(self.certificate.encode())
-        key = load_pem_private_key((folder / "pods-ca.key").read_bytes(), None)
-        if not isinstance(key, ec.EllipticCurvePrivateKey):
-            raise TypeError(f"{folder}/pods-ca.key is no EC key; remove the folder and run `isthmus up`")
-        self._key = key
+        try:
+            self._issuer = Issuer.of(self.certificate.encode(), (folder / "pods-ca.key").read_bytes())
+        except (ValueError, TypeError) as error:
+            raise TypeError(f"{folder}/pods-ca: {error}; remove the folder and run `isthmus up`") from error
 
     def pod(self, uid: str) -> Credential:
-        """Make a credential that opens the channel as this pod."""
-        return self._sign(uid, ExtendedKeyUsageOID.CLIENT_AUTH, [], LIFETIME)
+        """Issue the client credential of a pod."""
+        return self._sign(Subject(certificates.name(uid), [Usage.CLIENT]), LIFETIME)
 
     def server(self, address: str) -> Credential:
-        """Make the credential of the channel's server."""
+        """Issue the server's credential."""
         names = [x509.DNSName(SERVER_NAME), x509.IPAddress(ip_address(address))]
-        return self._sign(SERVER_NAME, ExtendedKeyUsageOID.SERVER_AUTH, names, SERVER_LIFETIME)
+        return self._sign(Subject(certificates.name(SERVER_NAME), [Usage.SERVER], names), SERVER_LIFETIME)
 
     def is_due(self, certificate: str, now: datetime) -> bool:
-        """Tell whether a pod needs another: half of its time is over, or what signed it signs no more."""
+        """Return whether a certificate is due for renewal: half of its lifetime is over, or its issuer was replaced."""
         found = x509.load_pem_x509_certificate(certificate.encode())
-        try:
-            found.verify_directly_issued_by(self._ca)
-        except (ValueError, InvalidSignature):
-            return True
-        end, last = found.not_valid_after_utc, self._ca.not_valid_after_utc
-        # One that ends with its authority cannot be made to last longer.
-        return end - now < LIFETIME / 2 and end < last
+        return certificates.is_due(found, self._issuer.certificate, LIFETIME / 2, now)
 
-    def _sign(
-        self, name: str, usage: x509.ObjectIdentifier, names: list[x509.GeneralName], lifetime: timedelta
-    ) -> Credential:
-        key = ec.generate_private_key(ec.SECP256R1())
-        now = datetime.now(UTC)
-        end = min(now + lifetime, self._ca.not_valid_after_utc)
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
-            .issuer_name(self._ca.subject)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - _SKEW)
-            .not_valid_after(end)
-            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(x509.ExtendedKeyUsage([usage]), critical=True)
-            .add_extension(
-                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
-                critical=False,
-            )
-        )
-        if names:
-            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-        certificate = builder.sign(self._key, SHA256()).public_bytes(Encoding.PEM).decode()
-        private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-        return Credential(certificate, private)
+    def _sign(self, subject: Subject, lifetime: timedelta) -> Credential:
+        key = certificates.new_key()
+        made = certificates.leaf(subject, key.public_key(), self._issuer, lifetime)
+        return Credential(certificates.pem([made]), certificates.key_pem(key))
 
 
 def server_context(authority: Authority, address: str, folder: Path) -> ssl.SSLContext:
-    """Return TLS for the channel's server: 1.3, and only for clients with a certificate of the authority.
+    """Return the server's TLS 1.3 context, which requires a client certificate of the authority.
 
     Args:
         authority: signs both sides.
         address: where the server listens.
-        folder: takes channel.crt and channel.key, as OpenSSL wants files.
+        folder: where channel.crt and channel.key are written; OpenSSL reads files only.
     """
     made = authority.server(address)
     durable.write(folder / "channel.key", made.key, 0o600)

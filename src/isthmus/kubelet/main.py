@@ -1,15 +1,16 @@
-"""The kubelet: everything wired together, and its tasks.
+"""The kubelet's composition root: it connects the parts and runs their loops as tasks.
 
-pods      list and watch; a worker per pod
-jobs      Slurm is asked for all jobs at once, by isthmus-jobsd where it is
-feed      what that says
-channel   supervisors dial in
-server    the API server dials in
-node      register, lease, status
+pods      a reflector of the node's pods, and a worker per pod
+jobs      the state of all Slurm jobs, in one query
+feed      job updates from isthmus-jobsd, where it is configured
+channel   server for supervisors
+server    the kubelet API (exec, logs, port-forward, metrics) for the API server
+node      registration, lease and status of the node object
 refresh, claims, gates, recorder, services
 
-A task that fails is logged and begun anew after a pause: the others, and all pods, go on. SIGTERM ends the kubelet
-and no pod; so does an upgrade of the program, or other settings: the control plane starts it again.
+A task that fails is logged and restarted after a backoff; the other tasks and all pods continue. SIGTERM ends the
+kubelet and no pod. So does an upgrade of the program or a change of its settings: the control plane then starts it
+again.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from isthmus.clients.slurm.offer import offer, rooms
 from isthmus.clients.slurm.pod_jobs import PodJobs
 from isthmus.images import ids, manifests
 from isthmus.images.workspace import Workspace
-from isthmus.kubelet import renewal, settings
+from isthmus.kubelet import renewal
+from isthmus.kubelet import settings as settings_file
 from isthmus.kubelet.api import server
 from isthmus.kubelet.api.access import Access
 from isthmus.kubelet.channel import ChannelServer, bound
@@ -52,7 +54,7 @@ from isthmus.kubelet.pods.gates import Gates
 from isthmus.kubelet.pods.manager import Pods
 from isthmus.kubelet.pods.parts import Address, Parts
 from isthmus.kubelet.pods.store import PodFolder, Store
-from isthmus.kubelet.settings import SettingsError, Told
+from isthmus.kubelet.settings import Settings, SettingsError
 from isthmus.kubelet.slurm.feed import Feed
 from isthmus.kubelet.slurm.jobs import Jobs, Slurm
 from isthmus.kubelet.status.recorder import Recorder
@@ -62,9 +64,9 @@ from isthmus.support import private
 from isthmus.support.backoff import Backoff
 
 FIRST_S, LONGEST_S = 1.0, 30.0
-# A loop that went on for so long begins again soon.
-_SETTLED_S = 60.0
-# At once, on the home.
+# A loop that ran for so long is restarted after the shortest backoff.
+_STABLE_S = 60.0
+# Concurrent writes to the home.
 _WRITES = 4
 
 _log = logging.getLogger("isthmus-kubelet")
@@ -72,21 +74,21 @@ Loop = Callable[[], Awaitable[None]]
 
 
 class Kubelet:
-    """All of it.
+    """Owns the tasks of one kubelet process.
 
     Args:
-        told: where everything is.
-        slurm: submits and asks; tests give their own.
-        offered: what Slurm offers.
-        puller: gets images.
-        pauses: of workers.
-        feed: has jobs and nodes, so that Slurm need not be asked.
-        rooms: what nodes of a partition have free.
+        settings: addresses, folders and limits.
+        slurm: submits, cancels and lists jobs.
+        offered: returns the cluster's nodes, partitions and limits.
+        puller: pulls images.
+        pauses: delays of the pod workers.
+        feed: provides jobs and nodes from isthmus-jobsd; None polls Slurm instead.
+        rooms: returns the free resources of a partition's nodes.
     """
 
     def __init__(
         self,
-        told: Told,
+        settings: Settings,
         slurm: Slurm,
         offered: Offer,
         puller: Pull = quiet_pull,
@@ -95,19 +97,21 @@ class Kubelet:
         rooms: Callable[[str], list[NodeRoom]] = rooms,
     ) -> None:
         self._feed, self._rooms = feed, rooms
-        self._told, self._slurm, self._offered, self._puller = told, slurm, offered, puller
+        self._settings, self._slurm, self._offered, self._puller = settings, slurm, offered, puller
         self._pauses = pauses or Pauses()
-        self._collecting = Collecting(told.folder / "images", told.folder / "pods", told.image_days, told.image_gib)
+        self._collecting = Collecting(
+            settings.folder / "images", settings.folder / "pods", settings.image_days, settings.image_gib
+        )
         self.port = 0
 
     async def run(self, ended: asyncio.Event) -> None:
         """Run until `ended`.
 
         Raises:
-            KubeError: the API server's kubeconfig cannot be used.
+            KubeError: the kubeconfig cannot be used.
         """
         async with AsyncExitStack() as stack:
-            kube = await Kube.connect(self._told.cluster / "kubelet.kubeconfig")
+            kube = await Kube.connect(self._settings.cluster / "kubelet.kubeconfig")
             stack.push_async_callback(kube.close)
             loops = await self._start(kube, stack)
             tasks = [asyncio.create_task(guarded(name, loop), name=name) for name, loop in loops.items()]
@@ -119,11 +123,11 @@ class Kubelet:
                 await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _start(self, kube: Kube, stack: AsyncExitStack) -> dict[str, Loop]:
-        """Open both ports and put the parts together; return the loops."""
-        told, pki = self._told, self._told.cluster / "pki"
-        tls = await asyncio.to_thread(server_context, Authority(pki), told.address, pki)
-        port = stack.enter_context(bound(told.address, told.channel_port))
-        parts = self._parts(kube, Address(told.address, port.getsockname()[1]))
+        """Open both ports, create the parts and return their loops."""
+        settings, pki = self._settings, self._settings.cluster / "pki"
+        tls = await asyncio.to_thread(server_context, Authority(pki), settings.address, pki)
+        port = stack.enter_context(bound(settings.address, settings.channel_port))
+        parts = self._parts(kube, Address(settings.address, port.getsockname()[1]))
         stack.callback(parts.images.stop)
         stack.callback(parts.jobs.stop)
         stack.callback(parts.gangs.stop)
@@ -132,18 +136,18 @@ class Kubelet:
         channel = ChannelServer(pods)
         await channel.serve(port, tls)
         stack.callback(channel.stop)
-        routes = server.Server(pods, Access(kube, told.pods.node))
-        self.port = await routes.start(told.address, told.port, server.context(pki))
+        routes = server.Server(pods, Access(kube, settings.pods.node))
+        self.port = await routes.start(settings.address, settings.port, server.context(pki))
         stack.push_async_callback(routes.stop)
-        node = NodeLoop(kube, parts.config, host(told, self.port), self._offered, parts.jobs.quiet_s, self._feed)
+        node = NodeLoop(kube, parts.config, host(settings, self.port), self._offered, parts.jobs.quiet_s, self._feed)
 
         async def work() -> None:
             await node.register()
             await pods.run()
 
         async def address() -> None:
-            # Beside the pods: supervisors wait for it, nobody else does.
-            await _tell_address(parts.store.folders(), parts.address)
+            # Concurrently with the pods: only supervisors wait for the address.
+            await _publish_address(parts.store.folders(), parts.address)
             await asyncio.Event().wait()
 
         fed = {"feed": self._feed.run} if self._feed else {}
@@ -157,44 +161,44 @@ class Kubelet:
             "node": node.status,
             "claims": parts.claims.run,
             "images": self._collecting.run,
-            "gates": Gates(kube, told.pods.node).run,
+            "gates": Gates(kube, settings.pods.node).run,
             "recorder": parts.recorder.run,
             "services": parts.services.run,
         }
 
     def _parts(self, kube: Kube, address: Address) -> Parts:
-        told = self._told
+        settings = self._settings
         scratch = os.environ.get("APPTAINER_TMPDIR") or os.environ.get("TMPDIR") or "/var/tmp"  # noqa: S108
-        credentials = Path(told.pods.home, ".apptainer/docker-config.json")
-        images = told.folder / "images"
-        recorder = Recorder(kube, told.pods.node)
+        credentials = Path(settings.pods.home, ".apptainer/docker-config.json")
+        images = settings.folder / "images"
+        recorder = Recorder(kube, settings.pods.node)
         authfile = credentials if credentials.exists() else None
-        local = told.volumes / f"isthmus-{os.getuid()}" / "volumes"
+        local = settings.volumes / f"isthmus-{os.getuid()}" / "volumes"
         return Parts(
             kube=kube,
-            store=Store(told.folder / "pods"),
+            store=Store(settings.folder / "pods"),
             jobs=Jobs(self._slurm, feed=self._feed),
             images=Images(
                 Workspace(images, Path(scratch), authfile, manifests.architecture(), root_alone=ids.is_root_alone()),
                 self._puller,
                 lambda: self._collecting.collect(all_unused=True),
             ),
-            config=Config(kube, told.pods, Tokens(kube)),
-            claims=Claims(kube, told.pods.node, told.folder / "volumes", local),
+            config=Config(kube, settings.pods, Tokens(kube)),
+            claims=Claims(kube, settings.pods.node, settings.folder / "volumes", local),
             recorder=recorder,
-            services=Services(kube, recorder, told=told.pods.driver is Driver.PRIVATE),
-            authority=Authority(told.cluster / "pki"),
+            services=Services(kube, recorder, enabled=settings.pods.driver is Driver.PRIVATE),
+            authority=Authority(settings.cluster / "pki"),
             address=address,
             gangs=Gangs(kube, self._rooms, self._pauses.gang),
             pauses=self._pauses,
         )
 
 
-async def _tell_address(folders: list[PodFolder], address: Address) -> None:
-    """Write to all pods' folders where the kubelet is.
+async def _publish_address(folders: list[PodFolder], address: Address) -> None:
+    """Write the channel's address to all pods' folders.
 
     Raises:
-        OSError: some could not be written; the others were.
+        OSError: some writes failed; the others are done.
     """
     free = asyncio.Semaphore(_WRITES)
 
@@ -203,30 +207,30 @@ async def _tell_address(folders: list[PodFolder], address: Address) -> None:
             await asyncio.to_thread(folder.set_address, address.host, address.port)
 
     done = await asyncio.gather(*map(one, folders), return_exceptions=True)
-    # One that has gone meanwhile needs no address.
+    # A folder that was removed meanwhile needs no address.
     if failed := [error for error in done if isinstance(error, OSError) and not isinstance(error, FileNotFoundError)]:
         raise failed[0]
 
 
 async def guarded(name: str, loop: Loop, backoff: Backoff | None = None) -> None:
-    """Run a loop that never ends; begin it anew when it does."""
+    """Run a loop for ever; restart it with a backoff when it ends or fails."""
     backoff = backoff or Backoff(FIRST_S, LONGEST_S)
     while True:
         began_s = time.monotonic()
         try:
             await loop()
-            _log.error("%s ended; it begins anew", name)
+            _log.error("%s ended; it is restarted", name)
         except KubeError as error:
             _log.warning("%s: %s", name, error)
         except Exception:
-            _log.exception("%s failed; it begins anew", name)
-        if time.monotonic() - began_s >= _SETTLED_S:
+            _log.exception("%s failed; it is restarted", name)
+        if time.monotonic() - began_s >= _STABLE_S:
             backoff.reset()
         await asyncio.sleep(backoff.next_s())
 
 
-def host(told: Told, port: int) -> Host:
-    """Return what the node object says of this host."""
+def host(settings: Settings, port: int) -> Host:
+    """Return this host's properties for the node object."""
     release = platform.freedesktop_os_release()
     try:
         runtime = run(["apptainer", "--version"], timeout_s=10).stdout.split()[-1]
@@ -234,9 +238,9 @@ def host(told: Told, port: int) -> Host:
         runtime = "unknown"
     machine = Path("/etc/machine-id")
     return Host(
-        address=told.address,
+        address=settings.address,
         port=port,
-        kubelet=f"v{told.version}",
+        kubelet=f"v{settings.version}",
         runtime=f"apptainer://{runtime}",
         architecture=manifests.architecture(),
         kernel=platform.release(),
@@ -246,37 +250,30 @@ def host(told: Told, port: int) -> Host:
     )
 
 
-def reach_directly(address: str) -> None:
-    """Keep a proxy, which images may need, out of the way to the cluster's own API server."""
-    for name in ("no_proxy", "NO_PROXY"):
-        os.environ[name] = ",".join(filter(None, (os.environ.get(name), address)))
-
-
-async def _run(told: Told) -> None:
+async def _run(settings: Settings) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    anew = asyncio.create_task(_anew(ended))
-    slurm, feed = PodJobs(told.slurm_prefix), Feed(partial(connect, told.source)) if told.source else None
-    offered, free = partial(offer, told.slurm_prefix), partial(rooms, prefix=told.slurm_prefix)
-    await Kubelet(told, slurm, offered, feed=feed, rooms=free).run(ended)
-    anew.cancel()
+    restart = asyncio.create_task(_watch_for_changes(ended))
+    slurm, feed = PodJobs(settings.slurm_prefix), Feed(partial(connect, settings.source)) if settings.source else None
+    offered, free = partial(offer, settings.slurm_prefix), partial(rooms, prefix=settings.slurm_prefix)
+    await Kubelet(settings, slurm, offered, feed=feed, rooms=free).run(ended)
+    restart.cancel()
 
 
-async def _anew(ended: asyncio.Event) -> None:
-    await renewal.changed(renewal.installed, lambda: renewal.of(settings.FILE))
-    _log.info("the program or %s has changed; the kubelet begins anew", settings.FILE)
+async def _watch_for_changes(ended: asyncio.Event) -> None:
+    await renewal.changed(renewal.installed, lambda: renewal.of(settings_file.FILE))
+    _log.info("the program or %s has changed; the kubelet restarts", settings_file.FILE)
     ended.set()
 
 
 def main() -> int:
-    """Run until SIGTERM; exit status 2 for settings that cannot be used, 1 for what a later start may heal."""
+    """Run until SIGTERM; exit status 2 for invalid settings, 1 for errors that a later start may not meet."""
     os.umask(private.UMASK)
     logging.basicConfig(level=os.environ.get("ISTHMUS_LOG", "INFO"), format="%(asctime)s %(levelname)s %(message)s")
     try:
-        told = settings.read(os.environ)
-        reach_directly(told.address)
-        asyncio.run(_run(told))
+        settings = settings_file.read(os.environ)
+        asyncio.run(_run(settings))
     except SettingsError as error:
         print(error, file=sys.stderr)
         return 2

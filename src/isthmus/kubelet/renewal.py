@@ -1,7 +1,7 @@
-"""Ends the kubelet when what it was started from is not what lies on the disk any more; it is then started again.
+"""Stops the kubelet when its program or settings on disk have changed; the control plane then starts the new version.
 
-Supervisors begin with each pod and so are always of the code that is installed. A kubelet from before an upgrade would
-send them plans of the old form, which they refuse. Beginning anew costs no pod anything: all that matters is on disk.
+Supervisors start with each pod and therefore run the installed version. A kubelet from before an upgrade would
+send them plans of an old version. A restart is invisible to pods: all state is on disk.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 PERIOD_S = 5.0
-# Says which state of a file this is; None while there is none.
+# Identifies a version of a file; None if there is no file.
 Mark = tuple[str, int, int] | None
 
 
 def installed() -> Mark:
-    """Return the mark of this program's installation; installers write the file RECORD last (PyPA, "Recording ...")."""
+    """Return the mark of the installed program; installers write the file RECORD last (PyPA, "Recording ...")."""
     try:
         files = distribution("isthmus").files or ()
     except (PackageNotFoundError, FileNotFoundError):
@@ -35,11 +35,11 @@ def of(path: Path) -> Mark:
 
 
 async def changed(*looks: Callable[[], Mark], period_s: float = PERIOD_S) -> None:
-    """Return when one of the marks is another than now; one that is away for a while is being replaced.
+    """Wait until a mark changes; one that is None for a while is being replaced.
 
     Args:
-        looks: each returns a mark; called in a thread.
-        period_s: between looks.
+        looks: return a mark each; called in a thread.
+        period_s: between two checks.
     """
     first = [await asyncio.to_thread(look) for look in looks]
     while True:

@@ -1,4 +1,4 @@
-"""What the kubelet is told: by the control plane in its environment, by the admin in /etc/isthmus/kubernetes.json."""
+"""The kubelet's settings: environment variables of the control plane, and the site's /etc/isthmus/kubernetes.json."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from typing import Any
 
 from isthmus.clients.job_feed import Source
 from isthmus.model.network import Driver
-from isthmus.model.pod_inputs import Settings
+from isthmus.model.pod_inputs import PodSettings
 
 SCHEMA = 1
 FILE = Path("/etc/isthmus/kubernetes.json")
 _VERSION = "1.36.3"
-# What `pods` in the file may say, in the words of `Settings`.
+# The keys of `pods` in the file; fields of `PodSettings`.
 _MEMORY = ("memory_mib", "least_memory_mib", "overhead_mib", "container_overhead_mib")
 _OWN = frozenset({"cpus", *_MEMORY, "account", "partition", "gres", "ids"})
-_REMEDY = "an admin writes it anew with playbooks/kubernetes.yml"
+_REMEDY = "an admin writes it again with playbooks/kubernetes.yml"
 
 
 class SettingsError(Exception):
-    """The kubelet cannot start so; the message says what is wrong, and the remedy."""
+    """The settings are invalid; the message names the problem and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """Where everything is.
+class Settings:
+    """Settings of the kubelet.
 
     Attributes:
         cluster: folder of the control plane, ~/.isthmus/cluster.
-        address: of this job, where the API server and supervisors reach the kubelet.
-        port: of the kubelet's server.
-        channel_port: of the channel.
-        slurm_prefix: where Slurm is installed.
+        address: where the API server and supervisors reach the kubelet.
+        port: of the kubelet API.
+        channel_port: of the server for supervisors.
+        slurm_prefix: Slurm's installation prefix.
         version: of Kubernetes, without `v`.
         volumes: folder on a compute node's disk for its volumes.
-        pods: settings of the decisions.
-        image_days: how long an unused image that the kubelet pulled stays; 0 for no limit.
-        image_gib: what the images of a user may have together, GiB; 0 for no limit.
-        source: where isthmus-jobsd is; None where there is none.
+        pods: settings of admission and translation.
+        image_days: how long an unused image is kept that the kubelet pulled; 0 for no limit.
+        image_gib: the size limit of a user's images together, GiB; 0 for no limit.
+        source: address of isthmus-jobsd; None if it is not configured.
     """
 
     cluster: Path
@@ -50,22 +50,22 @@ class Told:
     slurm_prefix: Path
     version: str
     volumes: Path
-    pods: Settings
+    pods: PodSettings
     image_days: int = 30
     image_gib: int = 0
     source: Source | None = None
 
     @property
     def folder(self) -> Path:
-        """The user's, ~/.isthmus."""
+        """The user's folder, ~/.isthmus."""
         return self.cluster.parent
 
 
-def read(environment: Mapping[str, str], path: Path = FILE) -> Told:
-    """Read both.
+def read(environment: Mapping[str, str], path: Path = FILE) -> Settings:
+    """Read and check the settings.
 
     Raises:
-        SettingsError: something is missing, or not of its kind.
+        SettingsError: something is missing or of a wrong type.
     """
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
@@ -78,7 +78,7 @@ def read(environment: Mapping[str, str], path: Path = FILE) -> Told:
         raise SettingsError(f"{path}: {error}; {_REMEDY}") from error
 
 
-def _settings(environment: Mapping[str, str], raw: Mapping[str, Any]) -> Told:
+def _settings(environment: Mapping[str, str], raw: Mapping[str, Any]) -> Settings:
     cluster = Path(environment["ISTHMUS_CLUSTER_DIR"])
     address = environment["ISTHMUS_ADDRESS"]
     driver = Driver(raw.get("driver", Driver.NONE))
@@ -86,20 +86,20 @@ def _settings(environment: Mapping[str, str], raw: Mapping[str, Any]) -> Told:
     if unknown := own.keys() - _OWN:
         raise ValueError(f"pods: unknown {', '.join(sorted(unknown))}")
     command = raw.get("kubelet") or ()
-    pods = Settings(
+    pods = PodSettings(
         node=environment["ISTHMUS_NODE_NAME"],
         home=str(cluster.parent.parent),
         pods=str(cluster.parent / "pods"),
         driver=driver,
         domain=raw.get("domain", "cluster.local"),
-        # The cluster's DNS runs beside the kubelet; without a pod network pods ask as their nodes do.
+        # The cluster's DNS runs beside the kubelet; without a pod network pods use the node's resolver.
         dns="" if driver == Driver.NONE else address,
         **({"python": command[0]} if command else {}),
         **own,
     )
     versions = raw.get("versions") or {}
     source = raw.get("jobs") or {}
-    return Told(
+    return Settings(
         cluster=cluster,
         address=address,
         port=int(environment.get("ISTHMUS_KUBELET_PORT", "10250")),

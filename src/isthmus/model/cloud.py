@@ -1,4 +1,4 @@
-"""What a cluster has in a cloud, as plans and the client speak of it.
+"""Resources of a cluster in a cloud, shared by plans and the client.
 
 A resource is ours by its mark `isthmus.NAME.ID`, which it is given in the call that makes it: NAME is the cluster's, ID
 was drawn by its deployer, so that two deployers with clusters of one name take nothing from each other. Kinds that the
@@ -39,7 +39,7 @@ NAMED = (Kind.KEY_PAIR, Kind.SERVER_GROUP, Kind.NETWORK, Kind.ROUTER, Kind.SECUR
 
 @dataclass(frozen=True)
 class Wanted:
-    """A resource that shall be there; others are named in its settings, not yet known by their ids."""
+    """A desired resource; its settings refer to others by name, as their ids are not known yet."""
 
     kind: Kind
     name: str
@@ -131,7 +131,7 @@ class Step:
     """One change.
 
     Attributes:
-        wanted: what shall be there; None for what shall not.
+        wanted: the desired resource; None for one to be removed.
         found: what is there; None for what is not.
         why: for people.
     """

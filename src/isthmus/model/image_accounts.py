@@ -1,4 +1,4 @@
-"""The accounts of an image: what its /etc/passwd and /etc/group say (passwd(5), group(5)).
+"""The accounts of an image, from its /etc/passwd and /etc/group (passwd(5), group(5)).
 
 An image is a stranger's: lines that are none are left out, numbers beyond those that a pod can have as well, and of
 each file no more than MOST lines are read. The first line of a name or number counts, as in the C library.

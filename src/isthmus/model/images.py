@@ -1,4 +1,4 @@
-"""Container images: how one is named, and what a pull gave."""
+"""Container images: references, and the result of a pull."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What isthmus-jobsd and kubelets say to one another: one JSON object a line, over TLS.
+"""Messages between isthmus-jobsd and kubelets: one JSON object a line, over TLS.
 
 jobsd says hello with a nonce; the kubelet answers with a munge credential of it, which says whose it is. From then on
-the kubelet says how new its view shall be (`Demand`), and jobsd sends what has changed of its user's jobs and of nodes
+the kubelet says how old its view may be (`Demand`), and jobsd sends what has changed of its user's jobs and of nodes
 (`Update`): the first time all of it. Rows are as squeue and sinfo write them, so they are read as their answers are.
 """
 
@@ -18,7 +18,7 @@ PURPOSE = "isthmus-jobsd"
 # Of a line that a kubelet sends: a credential has some 300 bytes.
 ASKED_BYTES = 4096
 # Of a line that jobsd sends: 10,000 jobs, and the nodes of a large cluster.
-TOLD_BYTES = 16 << 20
+REPORT_BYTES = 16 << 20
 # jobsd says something at least so often.
 BEAT_S = 10.0
 # A row's fields are cut: a comment that is longer is no pod's UID.
@@ -81,7 +81,7 @@ class Hello:
 
     Attributes:
         nonce: what the credential must say, see `payload`.
-        uid: who alone shall be able to read the credential.
+        uid: the only account that can decode the credential.
     """
 
     nonce: str
@@ -95,7 +95,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """How new a kubelet's view shall be.
+    """How old a kubelet's view may be.
 
     Attributes:
         pause_s: so old it may become.
@@ -115,7 +115,7 @@ class Update:
         age_s: since Slurm was asked for it.
         is_answered: whether Slurm answered the last time it was asked.
         jobs: by their id.
-        nodes: by node and partition; None also where they are not told.
+        nodes: by node and partition; None also where they are not sent.
     """
 
     asked: int
@@ -188,7 +188,7 @@ def read_update(line: bytes) -> Update:
     """Read its line.
 
     Raises:
-        FeedMessageError: it is none; an error that jobsd tells is one, with its words.
+        FeedMessageError: it is none, or jobsd sent an error, whose message this has.
     """
     document = _read(line)
     if "error" in document:

@@ -1,4 +1,4 @@
-"""The pod networks of the whole cluster, as etcd holds them.
+"""The pod networks of the whole cluster, as stored in etcd.
 
 A user has one virtual network: a VXLAN network identifier (RFC 7348) and one or more blocks of the cluster's pod
 range. A job that asks for it has one address on each of its nodes; a node where the user has a pod, or holds a lease,
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network
+from typing import Self
 
 # RFC 1035, 2.3.4: the longest label.
 LABEL_MAX = 63
@@ -23,11 +24,26 @@ def label(text: str) -> str:
 
 
 class Driver(StrEnum):
-    """How a job's pods are connected; the values of `--pod-network`."""
+    """How a job's pods are connected; the values of `--pod-network`. A new driver is one line here, and its folders.
 
-    PRIVATE = "private"
-    FLANNEL = "flannel"
-    NONE = "none"
+    `make generate` brings the line to the SPANK plugin and to the choices of roles' variables.
+
+    Attributes:
+        usage: for `srun --help`.
+    """
+
+    usage: str
+
+    def __new__(cls, name: str, usage: str = "") -> Self:
+        """Make a driver."""
+        made = str.__new__(cls, name)
+        made._value_ = name
+        made.usage = usage
+        return made
+
+    PRIVATE = "private", "in a network that only its user reaches"
+    FLANNEL = "flannel", "in one for all"
+    NONE = "none", "not at all"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The pod networks of one node: what should exist in its kernel, or what was found there.
+"""The pod networks of one node: desired or observed objects of its kernel.
 
 Names are derived, never chosen, so that a daemon that lost its memory finds all it made:
 leg (bridge) `il<vni>`, VXLAN device `ix<vni>`, a pod's host end `iv<job>`, its namespace `isthmus-<job>`.
@@ -14,11 +14,9 @@ from ipaddress import IPv4Address, IPv4Network
 from isthmus.model.network import Driver
 
 LEG, VXLAN, VETH, NAMESPACE = "il", "ix", "iv", "isthmus-"
-# Flannel's bridge of all users; `flannel.1` is what Flannel calls its VXLAN device.
-FLANNEL_BRIDGE, FLANNEL_VXLAN = "iflannel", "flannel.1"
 POD_INTERFACE = "eth0"
-# RFC 7348 wants this port; Flannel keeps Linux's older one for itself.
-VXLAN_PORT, FLANNEL_PORT = 4789, 8472
+# RFC 7348.
+VXLAN_PORT = 4789
 # Outer Ethernet, IPv4, UDP and VXLAN headers (RFC 7348, 5).
 VXLAN_OVERHEAD = 50
 # Where frames to everybody go (bridge(8): the default destination of a VXLAN device).
@@ -143,7 +141,7 @@ class NodePlan:
     Attributes:
         legs: by VNI.
         pods: by job id.
-        broken: names of interfaces and namespaces of ours that are half made; only found, never wished.
+        broken: names of interfaces and namespaces of ours that are half made; only observed, never desired.
         shared: pods of shared networks that do exist, by job id; rules and names follow them.
     """
 

@@ -1,4 +1,4 @@
-"""What the decisions about a pod rest on, beside the pod itself: settings of the cluster, and what the pod names.
+"""Inputs of the decisions about a pod, beside the pod itself: settings of the cluster, and resolved references.
 
 Objects of the API are plain JSON, as the API server writes them.
 """
@@ -16,7 +16,7 @@ Object = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class PodSettings:
     """What holds for all pods of a user's cluster.
 
     Attributes:
@@ -145,7 +145,7 @@ class Resolved:
         services: Services of the pod's namespace, and `default/kubernetes`.
     """
 
-    settings: Settings
+    settings: PodSettings
     images: Mapping[str, Image] = field(default_factory=dict)
     config_maps: Mapping[str, Object] = field(default_factory=dict)
     secrets: Mapping[str, Object] = field(default_factory=dict)

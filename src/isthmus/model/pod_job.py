@@ -1,7 +1,8 @@
-"""A pod's Slurm job: how it is asked for, and what Slurm says of it."""
+"""A pod's Slurm job: its submission, and its observed state."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -26,6 +27,21 @@ class Job:
     options: tuple[str, ...]
     python: str
     environment: tuple[tuple[str, str], ...] = ()
+
+
+# Names of Kubernetes' objects (RFC 1123) hold nothing that would have to be quoted.
+_POD = re.compile(r"pod=([a-z0-9-]{1,63})/([a-z0-9.-]{1,253})")
+
+
+def accounted_as(namespace: str, name: str) -> str:
+    """Return sbatch's --extra of a pod's job, by which accounting identifies the pod."""
+    return f"pod={namespace}/{name}"
+
+
+def accounted_pod(extra: str) -> tuple[str, str] | None:
+    """Return namespace and name of the pod that a job was, or None: the text is its user's to choose."""
+    found = _POD.fullmatch(extra)
+    return (found[1], found[2]) if found else None
 
 
 class JobState(StrEnum):

@@ -1,4 +1,4 @@
-"""Third-party programs: what the table `artifacts.yml` says of each, and what became of it."""
+"""Third-party programs: entries of the table `artifacts.yml`, and the results of obtaining them."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 SCHEMA = 1
-# Of what the playbook tells isthmus-tokend.
+# Of the settings that the playbook writes for isthmus-tokend.
 SETTINGS_SCHEMA = 1
 # The site's own namespaces; no user can have one of these names.
 SITE = frozenset({"bench", "conformance", "isthmus", "library", "mpi", "workloads"})

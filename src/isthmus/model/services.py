@@ -1,4 +1,4 @@
-"""A cluster's Services as each pod's packet filter needs them: where to, and who answers there.
+"""A cluster's Services for pods' packet filters: addresses, ports and endpoints.
 
 As JSON a Service's port is a row: address, protocol, port, seconds of affinity, endpoints. Rows go from the kubelet by
 the supervisor, which only keeps them apart, to the node's daemon. `["10.96.0.7", "tcp", 80, 0, ["10.64.0.3:8080"]]`

@@ -1,4 +1,4 @@
-"""Which versions may stand beside one another, and which may follow which: tables, and how they are read.
+"""Version skew: which versions may run beside one another, and which may follow which.
 
 Sources: https://slurm.schedmd.com/upgrades.html, https://etcd.io/docs/v3.7/upgrades/ and
 https://kubernetes.io/releases/version-skew-policy/. A release that a table does not have is not guessed at.
@@ -53,7 +53,7 @@ class Line:
         return self.back.get(self.releases[self.place(version)], self.usual)
 
     def accepts(self, newer: str, older: str) -> bool:
-        """Tell whether a version works beside, or with the data of, one that is older or as old."""
+        """Return whether a version works beside, or with the data of, one that is older or as old."""
         distance = self.place(newer) - self.place(older)
         least = self.least.get(release(newer)) if distance else None
         return 0 <= distance <= self.reach(newer) and (least is None or numbers(older) >= numbers(least))
@@ -97,7 +97,7 @@ def release(version: str) -> str:
 
 
 def fits(version: str, wanted: str) -> bool:
-    """Tell whether a version is the wanted one, which may be cut off at a dot or before the Debian revision."""
+    """Return whether a version is the wanted one, which may be cut off at a dot or before the Debian revision."""
     return version == wanted or (version.startswith(wanted) and version[len(wanted)] in ".-+~")
 
 

@@ -1,4 +1,4 @@
-"""What identifiers and names can be, wherever they come from: one place for etcd's values and the socket's messages."""
+"""Valid identifiers and names, for etcd's values and the socket's messages alike."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ import re
 UID_MAX = 2**32 - 2
 # Slurm's ids below its reserved ones (slurm.h, NO_VAL); the upper bits name a cluster of a federation.
 JOB_MAX = 2**32 - 3
+# Login pods are kept like jobs. Their ids are those of a federation's 63rd cluster, which no site has.
+LOGIN_FIRST = 63 << 26
+# The kernel's own limit (proc_sys_kernel(5), pid_max).
+PID_MAX = 2**22
 # 24 bits, and 0 is what a device without one has (RFC 7348, 5).
 VNI_MAX = 2**24 - 1
 # slurmctld's own limit on a job's name.

@@ -1,4 +1,4 @@
-"""isthmus-networkd: everything wired together, and the threads.
+"""isthmus-networkd: the composition root, and its threads.
 
 watch    etcd's changes become the newest snapshot
 follow   each snapshot is carried out on this node
@@ -6,6 +6,7 @@ follow   each snapshot is carried out on this node
 release  on the controller: addresses of ended jobs are given back, and names of jobs learnt
 space    on the controller: whether etcd takes writes, for `status`
 leases   leases without use are dropped
+logins   login pods without sessions are removed
 serve    requests of root; a thread per connection
 users    everybody's requests, on a socket of their own
 accounts connections to the sockets of single accounts
@@ -38,6 +39,7 @@ from isthmus.network.api.server import Server, UsersServer
 from isthmus.network.dns.jobnames import renamed
 from isthmus.network.dns.names import NodeNames
 from isthmus.network.drivers.node import Network, NodeContext, connect
+from isthmus.network.logins.pods import LoginPods
 from isthmus.network.node.converge import Converger
 from isthmus.network.node.filtering import NodeFilter, read_rules, size_tracking
 from isthmus.network.node.plugin import Watcher
@@ -87,6 +89,8 @@ class Daemon:
         loops: dict[str, Callable[[], None]] = {"watch": self._watch, "leases": self._leases}
         if self._settings.releases:
             loops |= {"release": self._release, "space": self._look_at_space}
+        if deps.logins:
+            loops["logins"] = deps.logins.follow
         for driver, network in deps.networks.items():
             if follow := network.loop():
                 loops[driver] = partial(follow, IDLE_S)
@@ -175,14 +179,15 @@ def reload_dns() -> None:
 
 
 def start(settings: Settings) -> Daemon:
-    """Join the pod networks: read all of etcd, tell the others of this node."""
+    """Join the pod networks: read all of etcd, and publish this node."""
     store = Store(Etcd(settings.etcd), Keys(settings.cluster), settings.ranges)
     kernel = Kernel()
     member = settings.member(kernel.underlay(settings.address).mtu)
     store.announce(member)
     view = View(store.load())
     names = NodeNames(settings.dns, reload_dns, settings.resolver)
-    rules = read_rules(settings.ranges.pods, settings.rules, tuple(each.network for each in settings.shared.values()))
+    shared = tuple(each.network for each in settings.shared.values())
+    rules = read_rules(settings.ranges.pods, settings.rules, shared, settings.logins)
     networks: dict[Driver, Network] = {}
     pods = partial(_shared_pods, networks)
     converger = Converger(settings.node, kernel, NodeFilter(settings.node, rules), names, shared=pods)
@@ -192,7 +197,12 @@ def start(settings: Settings) -> Daemon:
     }
     services = PodServices(settings.services)
     plugin = Watcher(settings.slurm_prefix / "sbin/slurmd")
-    deps = Dependencies(settings.node, store, view, converger, networks, rules, settings.dns.domain, services, plugin)
+    logins = None
+    if settings.logins and settings.logins.is_here:
+        logins = LoginPods(settings.node, settings.logins, store, view, networks[Driver.PRIVATE])
+    deps = Dependencies(
+        settings.node, store, view, converger, networks, rules, settings.dns.domain, services, plugin, logins
+    )
     return Daemon(settings, store, deps)
 
 

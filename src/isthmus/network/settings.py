@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
@@ -17,6 +18,8 @@ from isthmus.network.dns.hostresolver import HostResolver
 from isthmus.network.dns.records import DnsSettings
 from isthmus.network.drivers.contract import SharedSettings
 from isthmus.network.drivers.registry import NAMES, definition
+from isthmus.network.logins import numbers
+from isthmus.network.logins.numbers import Logins
 
 SCHEMA = 1
 FILE = Path("/etc/isthmus/network.json")
@@ -34,7 +37,7 @@ class Settings:
         cluster: the cluster's identity: two clusters may share an etcd.
         node: this node's name, as Slurm has it.
         address: this node's on the cluster's network: the VTEP.
-        mtu: wished for pods, bytes; 0 for what the node carries.
+        mtu: desired for pods, bytes; 0 for what the node carries.
         ranges: what users' networks are cut from.
         etcd: how the cluster's etcd is reached.
         releases: whether this daemon gives the addresses of ended jobs back; one in the cluster does.
@@ -47,6 +50,7 @@ class Settings:
         services: the addresses of Services in users' clusters.
         lease_idle_s: how long after a user's last process here their lease is dropped.
         shared: of each driver with a network that all users share, where jobs can have it.
+        logins: of login pods; None for a cluster without.
     """
 
     cluster: str
@@ -65,6 +69,7 @@ class Settings:
     root_socket: Path = ROOT_SOCKET
     lease_idle_s: float = 3600
     shared: Mapping[Driver, SharedSettings] = field(default_factory=dict)
+    logins: Logins | None = None
 
     @property
     def prefix(self) -> str:
@@ -72,7 +77,7 @@ class Settings:
         return f"/isthmus/{self.cluster}/network/"
 
     def member(self, carried: int) -> Node:
-        """Return this node as other nodes shall know it.
+        """Return this node's record for the other nodes.
 
         Args:
             carried: MTU of the interface that has the node's address.
@@ -117,7 +122,13 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
         services=IPv4Network(raw["services"]),
         lease_idle_s=float(raw["lease_idle_s"]),
         shared=shared,
+        logins=_logins(raw.get("logins")),
     )
+
+
+def _logins(raw: Mapping[str, Any] | None) -> Logins | None:
+    """Read what login pods are like; empty or absent where the cluster has none."""
+    return numbers.read(raw, pwd.getpwnam(raw["slurm_user"]).pw_uid) if raw else None
 
 
 def _shared(raw: Mapping[str, Any]) -> dict[Driver, SharedSettings]:

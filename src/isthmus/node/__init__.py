@@ -1,4 +1,4 @@
-"""How a node made from the image joins a cluster by itself, without a deployer.
+"""Self-service joining of nodes made from the image, without a deployer.
 
 On the controller: `main` (the service isthmus-joind) reads what role join has published (`manifest`), lets nodes in by
 token (`tokens`, `admission`, `records`), signs their certificates (`certificates`) and seals what it answers (`seal`).

@@ -27,7 +27,7 @@ def bring_group(host: Host, entry: Mapping[str, Any], *, check: bool) -> bool:
 
 
 def bring_user(host: Host, entry: Mapping[str, Any], *, check: bool) -> bool:
-    """Make a user, or make it as it shall be; return whether it had to change."""
+    """Create or update a user; return whether anything changed."""
     name = entry["name"]
     wanted = ["--uid", str(entry["uid"]), "--gid", name, "--shell", entry["shell"], "--comment", entry["comment"]]
     try:

@@ -1,6 +1,6 @@
 """A node's key and certificate, and the authority that signs it.
 
-The authority of nodes is not the cluster's CA, whose key never leaves the deployer: etcd alone believes it, and for
+The authority of nodes is not the cluster's CA, whose key never leaves the deployer: etcd alone trusts it, and for
 clients alone (role ca). The certificate is the same as role ca gives: no name, for etcd would take it for a user's.
 """
 
@@ -8,25 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-    load_pem_private_key,
-)
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat
+
+from isthmus.support import certificates
+from isthmus.support.certificates import Issuer, PrivateKey, Subject, Usage
 
 REQUEST_BYTES = 4096
-# Clocks of nodes that have just booted may be slow.
-_SLOW = timedelta(hours=1)
-_USAGE = x509.KeyUsage(True, False, False, False, False, False, False, False, False)
 
 
 class CertificateError(Exception):
@@ -43,14 +34,13 @@ class Authority:
 
 def make_key() -> bytes:
     """A new key, PEM."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    return key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
+    return certificates.key_pem(certificates.new_key(), PrivateFormat.TraditionalOpenSSL).encode()
 
 
 def request(key: bytes) -> bytes:
     """Ask for a certificate of a key (PEM); it proves that the key is one's own."""
-    own = _private(key)
-    return x509.CertificateSigningRequestBuilder().subject_name(x509.Name([])).sign(own, SHA256()).public_bytes(_PEM)
+    asking = x509.CertificateSigningRequestBuilder().subject_name(certificates.name())
+    return asking.sign(_private(key), SHA256()).public_bytes(Encoding.PEM)
 
 
 def requested(text: bytes) -> x509.CertificateSigningRequest:
@@ -77,25 +67,14 @@ def requested(text: bytes) -> x509.CertificateSigningRequest:
 
 def key_id(asked: x509.CertificateSigningRequest) -> str:
     """The hash of the key that a request is for."""
-    return _public_id(asked.public_key())
+    return certificates.fingerprint(asked.public_key())
 
 
 def sign(asked: x509.CertificateSigningRequest, authority: Authority, organization: str, days: int) -> bytes:
     """Sign a node's key, and nothing else that it may have asked for."""
-    issuer = x509.load_pem_x509_certificate(authority.certificate)
-    now = datetime.now(UTC)
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization)]))
-        .issuer_name(issuer.subject)
-        .public_key(asked.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _SLOW)
-        .not_valid_after(min(now + timedelta(days=days), issuer.not_valid_after_utc))
-        .add_extension(_USAGE, critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
-    )
-    return builder.sign(_private(authority.key), SHA256()).public_bytes(_PEM)
+    issuer = Issuer(x509.load_pem_x509_certificate(authority.certificate), _private(authority.key))
+    subject = Subject(certificates.name(organizations=[organization]), [Usage.CLIENT])
+    return certificates.pem([certificates.leaf(subject, asked.public_key(), issuer, timedelta(days=days))]).encode()
 
 
 def is_kept(certificate: bytes, key: bytes, days: int) -> bool:
@@ -105,7 +84,7 @@ def is_kept(certificate: bytes, key: bytes, days: int) -> bool:
     except (ValueError, CertificateError):
         return False
     lasts = found.not_valid_after_utc - datetime.now(UTC)
-    return _public_id(found.public_key()) == _public_id(own.public_key()) and lasts > timedelta(days=days)
+    return found.public_key() == own.public_key() and lasts > timedelta(days=days)
 
 
 def pin(certificate: bytes) -> str:
@@ -116,25 +95,15 @@ def pin(certificate: bytes) -> str:
     """
     try:
         found = x509.load_pem_x509_certificate(certificate)
-        found.verify_directly_issued_by(found)
-    except (ValueError, TypeError, InvalidSignature) as error:
+    except ValueError as error:
         raise CertificateError("no certificate of an authority") from error
-    return _public_id(found.public_key())
+    if not certificates.is_signed_by(found, found):
+        raise CertificateError("no certificate of an authority")
+    return certificates.fingerprint(found.public_key())
 
 
-def _public_id(public: object) -> str:
-    described = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)  # type: ignore[attr-defined]
-    return sha256(described).hexdigest()
-
-
-def _private(key: bytes) -> ec.EllipticCurvePrivateKey:
+def _private(key: bytes) -> PrivateKey:
     try:
-        own = load_pem_private_key(key, None)
+        return certificates.read_key(key)
     except (ValueError, TypeError) as error:
-        raise CertificateError("no private key") from error
-    if not isinstance(own, ec.EllipticCurvePrivateKey):
-        raise CertificateError("a key of another kind")
-    return own
-
-
-_PEM = Encoding.PEM
+        raise CertificateError("no private key on a curve") from error

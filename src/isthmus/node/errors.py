@@ -1,4 +1,4 @@
-"""Why a node does not join."""
+"""Errors of joining."""
 
 from __future__ import annotations
 

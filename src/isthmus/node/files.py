@@ -1,4 +1,4 @@
-"""Files, folders and links of a node: as they shall be, or made so, whole or not at all.
+"""Reconciles files, folders and links of a node, atomically.
 
 The same as the module host_files does, which needs Ansible on the deployer. Edits are files of which a part is the
 cluster's: the functions that the roles use make them, of what the host has.
@@ -31,7 +31,7 @@ _MODES = {"file": 0o644, "directory": 0o755}
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What shall be in a place.
+    """The desired content of a path.
 
     Attributes:
         path: the place.
@@ -87,7 +87,7 @@ class Tree:
         return found.read_text() if found.is_file() else ""
 
     def bring(self, one: Wanted, *, check: bool) -> bool:
-        """Bring about what is wanted; return whether it had to change.
+        """Reconcile the path; return whether it changed.
 
         Raises:
             JoinError: something of another kind is in the way.
@@ -124,7 +124,7 @@ class Tree:
             temporary.unlink(missing_ok=True)
 
     def has(self, one: Wanted) -> bool:
-        """Return whether it is as it shall be."""
+        """Return whether it is as desired."""
         return self._is_right(self.at(one.path), one)
 
     def rights(self, one: Wanted) -> bool:
@@ -179,7 +179,7 @@ def _ids(one: Wanted) -> tuple[int, int]:
 
 
 def edited(entry: Entry, text: str) -> str:
-    """What a file shall say of which a part is the cluster's.
+    """The desired content of a file of which a part is the cluster's.
 
     Args:
         entry: of a manifest's `edits`.

@@ -1,4 +1,4 @@
-"""A node as it is, and how each kind of thing is brought about on it, by its files and by commands."""
+"""The observed state of a node, and how each kind of resource is changed on it."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from isthmus.clients.process import ProcessError
 from isthmus.node.errors import JoinError
 from isthmus.node.files import Tree
 from isthmus.node.manifest import Entry, When
+from isthmus.support.modules import dpkg
 
 # What a file of a folder needs before it counts.
 _FOLLOWS = {
     "/etc/tmpfiles.d/": ("systemd-tmpfiles", "--create"),
     "/etc/sysctl.d/": ("sysctl", "--quiet", "--load"),
 }
-_BELIEVED = "/usr/local/share/ca-certificates/"
+_TRUSTED = "/usr/local/share/ca-certificates/"
 _RESOLVED = "/run/systemd/resolve/"
 _RUNS = {"active", "reloading", "refreshing"}
 _INSTALL_S = 900
-_DPKG = "--showformat=${db:Status-Status} ${Package} ${Version}\\n"
 
 Run = Callable[..., process.Finished]
 
@@ -116,17 +116,12 @@ class Host:
 
     def packages(self, names: Iterable[str]) -> dict[str, str]:
         """Name -> version of those that are installed."""
-        found = {}
-        # dpkg-query fails when it lacks one, and tells of the others.
+        # dpkg-query fails when it lacks one, and prints the others.
         try:
-            output = self._run(["dpkg-query", "--show", _DPKG, *names], timeout_s=30).stdout
+            output = self._run(dpkg.question(names), timeout_s=30).stdout
         except ProcessError as error:
             output = error.stdout
-        for line in output.splitlines():
-            status, name, version = line.split(" ", 2)
-            if status == "installed":
-                found[name] = version
-        return found
+        return {name: package.version for name, package in dpkg.installed(output).items()}
 
     def name(self) -> str:
         """Its short host name."""
@@ -147,7 +142,7 @@ class Host:
             for folder, words in _FOLLOWS.items():
                 if path.startswith(folder):
                     self.command(*words, path)
-        if any(path.startswith(_BELIEVED) for path in paths):
+        if any(path.startswith(_TRUSTED) for path in paths):
             self.command("update-ca-certificates")
 
     def alternative(self, name: str, path: str, *, check: bool) -> bool:

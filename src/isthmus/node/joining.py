@@ -1,4 +1,4 @@
-"""A node joins: asks, refuses what does not fit before anything changes, then brings itself about.
+"""Joins a node: requests its manifest, refuses a mismatch before any change, then applies it.
 
 The first question changes nothing on either side; only when all fits does the node ask for its certificate, which
 uses the token. All steps look first, so a join that was cut goes on where it was, and a second one changes nothing.
@@ -67,7 +67,7 @@ class Joining:
         host: this node.
         controller: that lets it in.
         say: shows progress.
-        check: change nothing, tell what would.
+        check: change nothing, report what would.
         install: install what the cluster's nodes need of the distribution's packages, on a host without our image.
     """
 

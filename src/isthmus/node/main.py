@@ -9,11 +9,10 @@ import signal
 import ssl
 from pathlib import Path
 
-from aiohttp import web
-
 from isthmus.node.service.doors import Bounds, Doors
 from isthmus.node.service.records import CA, SETTINGS, STATE, Records
 from isthmus.node.service.server import Service
+from isthmus.support.aio.serving import web
 from isthmus.support.notify import notify
 
 _HANDSHAKE_S = 5

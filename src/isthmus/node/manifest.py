@@ -1,4 +1,4 @@
-"""What makes a node of an image a node of a class: files, packages, accounts, units.
+"""The manifest of a class of nodes: files, packages, accounts, units.
 
 Role join writes it on the controller, of the lists that the roles write their nodes from. Only what differs from node
 to node is left open: `@isthmus.address@` in a text is filled in by the node, and an entry with `when` is for a host of

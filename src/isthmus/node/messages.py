@@ -1,4 +1,4 @@
-"""What node and controller say to one another; each reads the other's words as those of a stranger."""
+"""Messages between node and controller; each side treats the other's as untrusted."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The controller as a node that joins sees it: HTTPS to a host that must prove to be the token's.
+"""The joining node's HTTPS client of the controller, which must prove to be the token's.
 
-A node of the image believes no CA yet. It asks for the CA's certificate from whoever answers, compares the hash of its
+A node of the image trusts no CA yet. It gets the CA's certificate without verification, compares the hash of its
 key to the one in the token, and only then speaks again, believing that CA alone. So nobody in between learns the token.
 """
 
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import BinaryIO
 
-import aiohttp
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+from isthmus.clients import http
 from isthmus.node import certificates
 from isthmus.node.certificates import CertificateError
 from isthmus.node.errors import JoinError, RefusedError
@@ -34,6 +34,7 @@ from isthmus.node.messages import (
 )
 from isthmus.node.seal import SealError, unseal
 from isthmus.node.tokens import Token
+from isthmus.support.aio import aiohttp
 
 _CA_BYTES = 16 << 10
 _PIECE = 1 << 20
@@ -127,7 +128,7 @@ class Controller:
                 raise RefusedError(f"{self.server} is no controller that lets nodes join; check --server") from error
             if found != self._pin:
                 raise RefusedError(
-                    f"{self.server} belongs to another cluster than the token, or somebody is between; it was told"
+                    f"{self.server} belongs to another cluster than the token, or somebody is between; it was sent"
                     " nothing; check --server, or make a token there"
                 )
             self._context = ssl.create_default_context(cadata=authority.decode())
@@ -139,7 +140,7 @@ class Controller:
                 aiohttp.ClientSession(timeout=_TIME) as session,
                 session.request(method, self._url + path, data=body, ssl=context, allow_redirects=False) as answer,
             ):
-                content = await _read(answer, largest)
+                content = await http.read(answer, largest)
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             raise self._unreachable(error) from error
         if answer.status != 200:
@@ -155,20 +156,19 @@ class Controller:
                 session.get(f"{self._url}{FILE_PATH}{digest}", ssl=context, headers=headers) as answer,
             ):
                 if answer.status != 200:
-                    raise self._refusal(answer.status, await _read(answer, _CA_BYTES))
+                    raise self._refusal(answer.status, await http.read(answer, _CA_BYTES))
                 async for piece in answer.content.iter_chunked(_PIECE):
                     whole.update(piece)
                     to.write(piece)
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise self._unreachable(error) from error
         if whole.hexdigest() != digest:
-            raise JoinError(f"{self.server} gave another file than it told of; try again")
+            raise JoinError(f"{self.server} gave another file than it announced; try again")
 
     def _unreachable(self, error: Exception) -> JoinError:
-        why = str(error) or type(error).__name__
         return JoinError(
-            f"{self.server} cannot be spoken to ({why}); check --server, the network, this host's clock, and on the"
-            " controller `systemctl status isthmus-joind`"
+            f"{self.server} cannot be spoken to ({http.reason(error)}); check --server, the network, this host's clock,"
+            " and on the controller `systemctl status isthmus-joind`"
         )
 
     def _refusal(self, status: int, content: bytes) -> JoinError:
@@ -180,12 +180,3 @@ class Controller:
         shown = "".join(letter for letter in words if letter.isprintable())[:500]
         kind: Callable[[str], JoinError] = RefusedError if status == 403 else JoinError
         return kind(f"{self.server}: {shown}")
-
-
-async def _read(answer: aiohttp.ClientResponse, largest: int) -> bytes:
-    content = b""
-    async for piece in answer.content.iter_chunked(_PIECE):
-        content += piece
-        if len(content) > largest:
-            raise ValueError(f"an answer of more than {largest} bytes")
-    return content

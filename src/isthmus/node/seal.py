@@ -1,4 +1,4 @@
-"""What only one node can read: sealed to a key that it made for this one answer.
+"""Encryption of a response to a key that the node made for it.
 
 TLS keeps the answer from the wire; the seal keeps it from whatever ends TLS between node and controller, and binds it
 to the node that asked. X25519 with a new key on both sides gives one shared secret, HKDF-SHA256 a key of it that is

@@ -1,7 +1,8 @@
-"""Tokens that let nodes join: what an admin hands out, and what the controller keeps of it.
+"""Join tokens: what an administrator hands out, and what the controller stores of it.
 
 A token is `isthmus1.ID.SECRET.PIN`. The controller keeps SECRET's hash alone: 256 random bits need no salt and no slow
-hash. PIN is the hash of the public key of the cluster's CA: the node knows by it whom to believe before it says SECRET.
+hash. PIN is the hash of the public key of the cluster's CA: with it the node verifies the service before it sends
+SECRET.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Record:
     Attributes:
         id: the part of it that may be shown.
         hash: of its secret.
-        kind: class whose nodes may use it; "" where `names` tell.
+        kind: class whose nodes may use it; "" where `names` decide.
         names: nodes that may use it.
         uses: how many nodes may, at most.
         expires: seconds since the epoch.

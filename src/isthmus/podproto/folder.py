@@ -1,4 +1,4 @@
-"""The names in a pod's folder on the shared home, ~/.isthmus/pods/<uid>, which kubelet, supervisor and job all use."""
+"""File names in a pod's folder on the shared home, ~/.isthmus/pods/<uid>, used by kubelet, supervisor and job."""
 
 from __future__ import annotations
 

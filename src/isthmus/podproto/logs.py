@@ -1,4 +1,4 @@
-"""A container's log, in the CRI's format: what a record is, what of a log is asked for, and how it is read.
+"""A container's log in the CRI's format: records, options of a request, and the reader.
 
 A record is `TIME stdout|stderr F|P text`; P means that the line goes on in the next record of its stream. Each start of
 a container has a file, whose older part is rotated (`folder`). The supervisor writes it and shows it while the pod

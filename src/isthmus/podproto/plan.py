@@ -1,4 +1,4 @@
-"""The plan: what a pod's supervisor runs. The kubelet makes it, the supervisor needs nothing else of the pod.
+"""The plan: everything that a pod's supervisor runs. The kubelet makes it; the supervisor needs nothing else.
 
 Both sides have these types, one writer (`to_json`) and one strict reader (`read`): what is unknown, missing or of
 another type is refused as a whole, before anything of the pod starts. The types are named tuples because a supervisor
@@ -196,10 +196,10 @@ class Container(NamedTuple):
         mounts: in an order in which each comes after those it lies in.
         startup: until it is well the others wait.
         liveness: when ill, the container is restarted.
-        readiness: whether it shall get requests.
+        readiness: whether it should get requests.
         post_start: run right after the start.
         pre_stop: run before SIGTERM.
-        termination_path: file whose content tells why it ended.
+        termination_path: file whose content says why it ended.
         termination_policy: `File` or `FallbackToLogsOnError`.
         sidecar: an init container that runs on beside the others.
         memory_mib: a limit below the job's; None for the job's.

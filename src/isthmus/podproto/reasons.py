@@ -1,7 +1,7 @@
-"""Every reason of pods and containers that is Isthmus's own word or Kubernetes': one line each, nothing else to change.
+"""Every reason of pods and containers, Isthmus's own and Kubernetes': one line each, nothing else to change.
 
-It says what the reference has of the reason, and by which event of the container it is told, if by one. (While its job
-waits, a pod has Slurm's own reason, and one whose job Slurm ended has the job's state.)
+The line has the text of the reference, and the event of the container, if there is one. (While its job
+is pending a pod has Slurm's own reason, and one whose job Slurm ended has the job's state.)
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class Reason(StrEnum):
 
     Attributes:
         meaning: for the reference.
-        event: reason of the event that tells of a container with it; empty for none.
+        event: reason of the container's event; empty for none.
         words: what that event says before the message.
         is_of_pod: a pod that waits with it has an event of the same reason.
     """
@@ -92,9 +92,9 @@ class Reason(StrEnum):
     IMAGE_NAME = "InvalidImageName", "the name of an image is none", "InspectFailed"
     PLAN = (
         "InvalidPlan",
-        "the supervisor could not read what it was told to run: kubelet and node have different versions",
+        "the supervisor could not read its plan: kubelet and node have different versions",
     )
-    NO_PLAN = "NoPlan", "no kubelet told the job within half an hour what to run, so the job ended"
+    NO_PLAN = "NoPlan", "no kubelet sent the job's plan within half an hour, so the job ended"
     NOT_SUBMITTED = "NotSubmitted", "the job is submitted when images and volumes are known"
     OOM_KILLED = "OOMKilled", "the kernel ended a process of the container, which had used its memory", "OOMKilling"
     INITIALIZING = "PodInitializing", "init containers come first"

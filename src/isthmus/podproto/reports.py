@@ -1,4 +1,4 @@
-"""What a supervisor may say: a report, the end of a stream, figures; each has its shape, or is not believed at all.
+"""Messages of a supervisor: a report, the end of a stream, metrics; each is validated strictly.
 
 A supervisor lives beside the containers of its pod, so what it says is a stranger's text: one that makes the kubelet
 stumble would keep its pod from being shown, stopped and removed. Who takes a report relies on the types that are
@@ -106,7 +106,7 @@ def _maybe(check: Check) -> Check:
 
 
 def _text(value: object) -> bool:
-    """Tell whether it is text; JSON may bring halves of characters, which nothing can encode."""
+    """Return whether it is text; JSON may bring halves of characters, which nothing can encode."""
     if not isinstance(value, str) or len(value) > _TEXT_BYTES:
         return False
     return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)
@@ -162,6 +162,7 @@ _CONTAINER: dict[str, Check] = {
     "last": _maybe(_object(_EXIT)),
     "failures": _maybe(_named(_object({"times": _NUMBER, "message": _text}), 3)),
     "killing": _maybe(_text),
+    "oom_kills": _maybe(_NUMBER),
 }
 _PLACE: dict[str, Check] = {
     "job": _job,

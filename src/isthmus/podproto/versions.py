@@ -1,4 +1,4 @@
-"""Which versions of the contract a side speaks, and which one two sides agree on.
+"""Versions of the protocol that a side speaks, and their negotiation.
 
 An upgrade meets pods that run, and jobs that wait with nodes of both releases before them: a kubelet works with the
 supervisors of the release before, and a supervisor with the kubelet of the release before. So a version is spoken for

@@ -1,6 +1,6 @@
-"""isthmus-tokend: says who may do what in the cluster's registry, on the controller.
+"""isthmus-tokend: authorization for the cluster's registry, on the controller.
 
-    client -> nginx (TLS, bounds) -> docker-registry: stores images, and believes tokens
+    client -> nginx (TLS, bounds) -> docker-registry: stores images, and trusts tokens
                     |
                     +-> isthmus-tokend: an account's password -> a token of minutes, for what its rights allow
                                         each write -> is there room within the quota?

@@ -1,4 +1,4 @@
-"""isthmus-registry-clean: takes away names that no image needs, so that the registry's collection finds their blobs.
+"""isthmus-registry-clean: deletes unused tags, so that the registry's garbage collection finds their blobs.
 
 The registry's `garbage-collect` removes blobs that no manifest names, but leaves each repository's links to layers,
 the history of tags, and folders of what was deleted. These count against their users. It runs as the registry's

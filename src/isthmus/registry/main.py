@@ -11,14 +11,13 @@ import signal
 import sys
 from pathlib import Path
 
-from aiohttp import web
-
 from isthmus.registry.keys import KeyFileError, key
 from isthmus.registry.records import Records
 from isthmus.registry.service import Service
 from isthmus.registry.settings import Current, SettingsError
 from isthmus.registry.storage import Storage
 from isthmus.registry.tokens import Signer
+from isthmus.support.aio.serving import web
 from isthmus.support.notify import notify
 
 _HELP = """\

@@ -1,4 +1,4 @@
-"""What owners have said about their repositories: a file per owner, read at the start, written whole at each change.
+"""Owners' access settings of repositories: a file per owner, read at the start, rewritten atomically.
 
 An owner whose file cannot be read has private repositories and can change nothing, until an admin has looked at it.
 """

@@ -1,4 +1,4 @@
-"""Who may do what: a pure function of the account, the repository, and what its owner has said.
+"""Authorization: a pure function of the account, the repository, and its owner's settings.
 
 | repository | its owner | the site's account | others |
 |---|---|---|---|

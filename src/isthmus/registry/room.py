@@ -1,4 +1,4 @@
-"""Whether a user may write more: a pure function of what they have, their quota, the disk and the request.
+"""Admission of a write: a pure function of the user's usage, quota, the free disk space and the request.
 
 What was begun is not cut off: so of the requests that are under way at once, each may bring what there was room for
 when it began. nginx bounds their number and the size of each.
@@ -31,7 +31,7 @@ class Usage:
 
 # A name is a few folders and a file: what these take on the disk.
 ENTRY_BYTES = 16 << 10
-# Of a user: to count them shall take no longer than a moment.
+# Of a user: counting them must be quick.
 MOST_ENTRIES = 50_000
 
 

@@ -1,4 +1,4 @@
-"""What isthmus-tokend answers, on a socket that nginx alone reaches; nginx bounds bytes, seconds and requests.
+"""The HTTP service of isthmus-tokend, reached through nginx alone, which limits bytes, seconds and requests.
 
 | request | who asks | answer |
 |---|---|---|
@@ -15,8 +15,6 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-
-from aiohttp import web
 
 from isthmus.model.registry import (
     ACCESS_PATH,
@@ -38,6 +36,7 @@ from isthmus.registry.room import Disk, Usage, refusal
 from isthmus.registry.settings import Settings
 from isthmus.registry.storage import Storage
 from isthmus.registry.tokens import LIFETIME_S, Signer, TokenError
+from isthmus.support.aio.serving import web
 from isthmus.support.threads import Threads
 
 TOKEN_PATH, ROOM_PATH = "/auth/token", "/room"

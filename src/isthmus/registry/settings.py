@@ -1,4 +1,4 @@
-"""What the playbook tells isthmus-tokend: accounts, quotas, and the registry's name. Read again when it has changed."""
+"""Settings of isthmus-tokend, from the playbook: accounts, quotas, and the registry's name. Reloaded on change."""
 
 from __future__ import annotations
 

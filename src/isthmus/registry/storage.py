@@ -1,4 +1,4 @@
-"""What the registry has on its disk for a user (distribution, registry/storage/paths.go); it is only read here.
+"""Reads a user's usage from the registry's disk (distribution, registry/storage/paths.go).
 
     repositories/NAME/_layers/ALGORITHM/HEX/link                a blob that can be pulled by this name
                      /_manifests/revisions/ALGORITHM/HEX/link   a manifest
@@ -27,7 +27,7 @@ from isthmus.registry.room import MOST_ENTRIES, Usage
 # Users whose folders are remembered.
 _REMEMBERED = 16
 _SIZES = 200_000
-# Two changes within a tick of the kernel's clock leave the same time: a folder must have rested to be believed.
+# Two changes within a tick of the kernel's clock leave the same time: a folder must have rested to be trusted.
 _REST_S = 2.0
 _LINK_BYTES = 256
 

@@ -1,6 +1,6 @@
 """Tokens of the registry: JSON Web Tokens of a few minutes, signed by ES256 (RFC 7515, RFC 7519).
 
-The registry knows the key by its fingerprint and believes no other; its claims are those of
+The registry knows the key by its fingerprint and trusts no other; its claims are those of
 https://distribution.github.io/distribution/spec/auth/jwt/. One algorithm and one key are all that is ever read here.
 """
 
@@ -24,7 +24,7 @@ from isthmus.registry.rights import Scope
 
 ISSUER = "isthmus-tokend"
 LIFETIME_S = 300
-# The registry believes a token for so long after its end; what it believes must be known here.
+# The registry trusts a token for so long after its end; what it trusts must be known here.
 LEEWAY_S = 60
 _HALF = 32
 _MOST = 16 << 10

@@ -1,1 +1,1 @@
-"""Steps of Slurm jobs: what `srun` asks for beyond what Slurm knows."""
+"""Slurm job steps with options beyond Slurm's own."""

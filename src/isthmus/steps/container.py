@@ -1,4 +1,4 @@
-"""What `srun --container-image` asks for, and what a node does for it: pure.
+"""`srun --container-image`: its options, and their translation for a node; pure.
 
 The options have the names and the forms of pyxis (github.com/NVIDIA/pyxis, README.md), so that scripts move over
 unchanged. The SPANK plugin (src/spank/container.c) hands them to `isthmus-step-container`, which checks them before
@@ -75,7 +75,7 @@ class Options:
 
 
 def is_file(image: str) -> bool:
-    """Tell whether an image is named by the path of its file."""
+    """Return whether an image is named by the path of its file."""
     return image.startswith(("/", "./", "../"))
 
 
@@ -122,7 +122,7 @@ def workdir(text: str) -> str:
 
 
 def lacking(asked: Options, exists: Callable[[str], bool]) -> str:
-    """Tell which source of a mount is not there; empty when all are."""
+    """Return the missing source of a mount; empty when all exist."""
     absent = next((mount.source for mount in asked.mounts if not exists(mount.source)), None)
     return f"--container-mounts: there is no {absent} here; name what is on every node" if absent else ""
 

@@ -1,5 +1,5 @@
 """Runs the containers of one pod inside its Slurm job: `python -I -m isthmus.supervisor <pod folder>`.
 
-A program of its own, of the standard library alone: of Isthmus it imports nothing but the contract with the kubelet
-(`isthmus.podproto`), so that it starts in the time that an interpreter needs.
+A separate program that imports only the standard library, the protocol shared with the kubelet (`isthmus.podproto`) and
+the backoff between attempts (`isthmus.support.backoff`), so its start costs little more than the interpreter's.
 """

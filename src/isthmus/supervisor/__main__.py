@@ -1,7 +1,7 @@
 """Starts the supervisor.
 
-A pod's start waits for what is loaded here, and none of it is garbage: the collector, which would look through all of
-it several times, begins afterwards, and with what comes then. A fork then has less to copy, too.
+A pod's start waits for these imports, and none of them is garbage: the collector, which would scan all of
+them several times, is enabled afterwards for new objects only. Forks then copy fewer pages, too.
 """
 
 import gc

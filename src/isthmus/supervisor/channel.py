@@ -1,6 +1,6 @@
-"""The connection to the kubelet: dialled again and again, never needed once the plan is there.
+"""Client of the kubelet: reconnects with a backoff, and is not needed once the plan has arrived.
 
-The kubelet moves: `kubelet.json` is read at each try. Both sides show certificates; the kubelet's has the name
+The kubelet may move: `kubelet.json` is read at each attempt. TLS is mutual; the kubelet's certificate has the name
 SERVER_NAME whatever its address. On each connection the supervisor says hello and sends its report; streams end with
 the connection they came on.
 """
@@ -20,9 +20,10 @@ from isthmus.podproto import frames
 from isthmus.podproto.frames import Data, FrameError, Message
 from isthmus.supervisor.home import Work
 from isthmus.supervisor.runtime.processes import say
+from isthmus.support.backoff import Backoff
 
 SERVER_NAME = "isthmus-kubelet"
-# A kubelet that comes back waits 5 s for the supervisors of pods that shall stop, then Slurm ends these without a hook.
+# A restarted kubelet waits 5 s for the supervisors of terminating pods; then Slurm ends the jobs without hooks.
 FIRST_S, LONGEST_S = 0.2, 2.0
 CONNECT_S = 15.0
 READ_S = 5.0
@@ -30,31 +31,31 @@ FLUSH_S = 5.0
 
 
 class Listener(Protocol):
-    """Who takes what the kubelet sends."""
+    """Handler of the kubelet's messages."""
 
     def hello(self) -> Message:
-        """Return what to say first."""
+        """Return the first message."""
 
     def report(self) -> Message:
         """Return the report."""
 
     async def message(self, message: Message) -> None:
-        """Take a message; what it raises ends the connection."""
+        """Handle a message; an exception closes the connection."""
 
     async def data(self, data: Data) -> None:
-        """Take bytes of a stream."""
+        """Handle data of a stream."""
 
     async def gone(self) -> None:
-        """The connection is gone; its streams are."""
+        """The connection is lost, and with it its streams."""
 
 
 class Channel:
-    """The supervisor's end.
+    """The supervisor's side of the channel.
 
     Args:
         folder: the pod's; has kubelet.json and credential/.
-        listener: is told.
-        call: runs what reads the home, for so many seconds at most.
+        listener: handles messages.
+        call: runs a read of the home in a thread, with a time limit in seconds.
     """
 
     def __init__(self, folder: Path, listener: Listener, call: Callable[[Work, float], Awaitable[Any]]) -> None:
@@ -68,39 +69,39 @@ class Channel:
 
     async def run(self) -> None:
         """Keep the connection; ends only when cancelled."""
-        pause_s = FIRST_S
-        told = ""
+        backoff = Backoff(FIRST_S, LONGEST_S)
+        logged = ""
         while True:
             try:
                 reader, writer = await asyncio.wait_for(self._connect(), CONNECT_S)
                 self._writer = writer
-                pause_s, told = FIRST_S, ""
+                logged = ""
+                backoff.reset()
                 await self._serve(reader, writer)
             except asyncio.CancelledError:
                 await self._flush()
                 raise
             except (TimeoutError, OSError, ssl.SSLError, ValueError, EOFError, FrameError) as error:
                 why = f"the kubelet is not there: {error or type(error).__name__}"
-                if why != told:
+                if why != logged:
                     say(why)
-                told = why
+                logged = why
             finally:
                 await self._drop()
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, LONGEST_S)
+            await asyncio.sleep(backoff.next_s())
 
     def report_changed(self) -> None:
-        """Have the report sent, once however often it changes meanwhile."""
+        """Schedule the report to be sent; changes until then are merged."""
         self._sent.clear()
         self._changed.set()
 
-    async def settled(self, timeout_s: float) -> None:
-        """Wait until the last report is with the kubelet, or the time is over."""
+    async def flushed(self, timeout_s: float) -> None:
+        """Wait until the last report is sent, or the time is over."""
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._sent.wait(), timeout_s)
 
     async def send(self, frame: bytes) -> None:
-        """Send a frame; without a connection it is lost, as its stream is."""
+        """Send a frame; it is dropped without a connection, as its stream has ended."""
         writer = self._writer
         if writer is not None:
             with suppress(OSError, ssl.SSLError):
@@ -108,17 +109,17 @@ class Channel:
                 await writer.drain()
 
     async def end(self, stream: int, exit_code: int | None, error: str | None) -> None:
-        """Say that a stream is over."""
+        """Send the end of a stream."""
         await self.send(frames.message({"type": "end", "stream": stream, "exit_code": exit_code, "error": error}))
 
     async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         try:
             self._known = await self._call(self._look, READ_S)
         except (OSError, ValueError) as error:
-            # A home that is gone for a while: the kubelet is most likely where it was.
+            # The home is unreachable for a while: the kubelet's address has most likely not changed.
             if self._known is None:
                 raise
-            say(f"{self._folder} cannot be read: {error}; the kubelet is looked for where it was")
+            say(f"{self._folder} cannot be read: {error}; the kubelet's last address is used")
         address, port, tls = self._known or await self._call(self._look, READ_S)
         return await asyncio.open_connection(address, port, ssl=tls, server_hostname=SERVER_NAME)
 
@@ -149,7 +150,7 @@ class Channel:
                 self._sent.set()
 
     async def _flush(self) -> None:
-        """Hang up when what was written is with the kubelet; drain lets some of it wait."""
+        """Close after the buffered data are sent; drain() leaves some of them."""
         if self._writer is not None:
             self._writer.close()
             with suppress(OSError, ssl.SSLError, asyncio.TimeoutError):
@@ -163,7 +164,7 @@ class Channel:
 
 
 def tls_context(folder: Path) -> ssl.SSLContext:
-    """Return TLS 1.3 with a pod's credential; the CA there is the only one believed.
+    """Return a TLS 1.3 context with a pod's credential, which trusts only the CA in its folder.
 
     Raises:
         OSError: a file is missing or wrong (ssl.SSLError is one).

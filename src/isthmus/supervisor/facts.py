@@ -1,4 +1,4 @@
-"""Where the pod runs: job, node, addresses."""
+"""Facts of the node: job, host name, addresses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from isthmus.podproto import folder as names
 
 
 class Facts(NamedTuple):
-    """What only this node knows.
+    """Facts that only this node knows.
 
     Attributes:
         job: Slurm's number.
@@ -29,7 +29,7 @@ class Facts(NamedTuple):
 
     @classmethod
     def here(cls, folder: Path) -> Facts:
-        """Look around; the pod's address is the one from which the kubelet is reached."""
+        """Gather the facts; the pod's address is the source address of the route to the kubelet."""
         node = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
         address = _address_towards(folder)
         host = address
@@ -38,7 +38,7 @@ class Facts(NamedTuple):
         return cls(os.environ.get("SLURM_JOB_ID", ""), node, address, address if host.startswith("127.") else host)
 
     def of_pod(self, uid: str) -> dict[str, Any]:
-        """Return them as hello and report have them."""
+        """Return them as fields of the hello and the report."""
         return {
             "uid": uid,
             "job": self.job,
@@ -48,7 +48,7 @@ class Facts(NamedTuple):
         }
 
     def variables(self) -> dict[str, str]:
-        """Return them as variables of containers take them."""
+        """Return them as values of the downward API."""
         own = {"pod_ip": self.address, "pod_ips": self.address}
         return {**own, "host_ip": self.host_address, "host_ips": self.host_address}
 
@@ -56,7 +56,7 @@ class Facts(NamedTuple):
 def _address_towards(folder: Path) -> str:
     with suppress(OSError, ValueError, KeyError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         where = json.loads((folder / names.ADDRESS).read_text(encoding="utf-8"))
-        # Nothing is sent: the kernel only chooses the way.
+        # No packet is sent: the kernel only selects a route.
         probe.connect((where["address"], where["port"]))
         return str(probe.getsockname()[0])
     return "127.0.0.1"

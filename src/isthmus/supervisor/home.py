@@ -1,8 +1,8 @@
-"""The user's home as a supervisor meets it: full, slow or gone at any moment, while the pod goes on.
+"""Access to the user's home, which may be full, slow or unreachable at any moment without affecting the pod.
 
-What touches the home runs in a thread of its own, piece after piece, and its outcome comes back to the loop: a file
-server that takes ten seconds for a sync, or for ever, holds up neither probes nor the end of the pod. The thread is a
-daemon, so one that hangs keeps nobody from leaving.
+Accesses run in a separate thread, one after the other, and return their result to the event loop: a file
+server that takes ten seconds for an fsync, or hangs, delays neither probes nor the end of the pod. The thread is a
+daemon, so a hanging one does not prevent the exit.
 
 A process forked meanwhile has one thread, and may join user namespaces. What runs here is system calls and little
 else, so that no lock which such a fork might need is held by it. The thread has a table of descriptors of its own
@@ -30,7 +30,7 @@ Run = Callable[[Work, Then], None]
 
 
 class Home:
-    """One thread's worth of work on the home; what may not wait for one another has homes of its own.
+    """A queue with one worker thread; independent accesses use separate instances.
 
     Args:
         name: of the thread.
@@ -47,11 +47,11 @@ class Home:
         self._idle.set()
 
     def run(self, work: Work, then: Then) -> None:
-        """Have work done; `then` is called in the loop."""
+        """Queue work; `then` is called in the loop."""
         self._submit(work).add_done_callback(lambda done: then(_error(done)))
 
     async def call(self, work: Work, timeout_s: float) -> Any:
-        """Return what work returns; descriptors that it opens are the thread's own.
+        """Run work and return its result; descriptors that it opens belong to the thread.
 
         Raises:
             OSError: it failed, or took too long.
@@ -61,8 +61,8 @@ class Home:
         except TimeoutError:
             raise OSError(f"the home does not answer in {timeout_s:g} s") from None
 
-    async def settled(self, timeout_s: float) -> None:
-        """Wait until nothing is left to do, or the time is over."""
+    async def flushed(self, timeout_s: float) -> None:
+        """Wait until the queue is empty, or the time is over."""
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._idle.wait(), timeout_s)
 
@@ -70,7 +70,7 @@ class Home:
         if self._wakes < 0:
             self._begin()
         future: asyncio.Future[Any] = self._loop.create_future()
-        # One that nobody waits for any more has its error all the same.
+        # Nobody may wait any more; the error is still consumed.
         future.add_done_callback(self._finished)
         self._left += 1
         self._idle.clear()
@@ -91,7 +91,7 @@ class Home:
         with suppress(queue.Empty):
             while True:
                 future, result, error = self._done.get_nowait()
-                _settle(future, result, error)
+                _resolve(future, result, error)
 
     def _finished(self, done: asyncio.Future[Any]) -> None:
         if not done.cancelled():
@@ -125,7 +125,7 @@ class Home:
                 os.write(self._wakes, b"x")
 
 
-def _settle(future: asyncio.Future[Any], result: Any, error: OSError | None) -> None:
+def _resolve(future: asyncio.Future[Any], result: Any, error: OSError | None) -> None:
     if future.done():
         return
     if error is None:

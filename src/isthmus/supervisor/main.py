@@ -1,6 +1,6 @@
-"""`python -I -m isthmus.supervisor <pod folder>`: everything wired together.
+"""The supervisor's composition root: `python -I -m isthmus.supervisor <pod folder>`.
 
-Exit status: 0 the pod succeeded; 1 a container failed or the pod could not start; 2 it cannot be supervised at all.
+Exit status: 0 the pod succeeded; 1 a container failed or the pod could not start; 2 the supervisor could not start.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 import tempfile
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,28 +34,38 @@ from isthmus.supervisor.runtime.processes import Processes, StartError, say
 from isthmus.supervisor.services import Services
 from isthmus.supervisor.volumes import registry
 
-# How long the last report may take to reach the kubelet, and what somebody still reads him; the files are there anyway.
-LAST_WORD_S = 5.0
-# How long a job stays that no kubelet tells what to run: it holds nodes that others wait for.
-PLAN_S = 1800.0
-# How long the first container waits for the cluster's Services to be reachable.
-SERVICES_S = 10.0
-# How long a reader of a log waits for the home.
+# How long reading a log may wait for the home.
 READ_S = 30.0
 
 
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Limits, seconds.
+
+    Attributes:
+        last_word_s: for the last report, and streams still being read, to reach their readers; the files remain anyway.
+        plan_s: for a job's plan to come: meanwhile it occupies nodes.
+        services_s: for the cluster's Services to be reachable, while the first container is made.
+    """
+
+    last_word_s: float = 5.0
+    plan_s: float = 1800.0
+    services_s: float = 10.0
+
+
 class Supervisor:
-    """Answers the kubelet.
+    """Handles the kubelet's messages.
 
     Args:
         folder: the pod's, on the shared home; its name is the pod's uid.
         spaces: the pod's namespaces.
         facts: where it runs.
+        timing: limits.
     """
 
-    def __init__(self, folder: Path, spaces: PodNamespaces, facts: Facts) -> None:
-        self._facts = facts
-        # What waits for a sync, for room in a log, and for what is read, do not wait for one another.
+    def __init__(self, folder: Path, spaces: PodNamespaces, facts: Facts, timing: Timing = Timing()) -> None:
+        self._facts, self._timing = facts, timing
+        # Reports, logs and reads must not wait for one another.
         self._reports, self._logs, self._reads = Home("reports"), Home("logs"), Home("reads")
         self._report = Report(folder / names.REPORT, facts.of_pod(folder.name), self._reports.run)
         self._channel = Channel(folder, self, self._reads.call)
@@ -68,27 +79,27 @@ class Supervisor:
 
     async def run(self) -> int:
         """Serve until the pod has ended; return the exit status."""
-        loop = asyncio.get_running_loop()
+        loop, last_word_s = asyncio.get_running_loop(), self._timing.last_word_s
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._terminate)
         self._report.write()
         channel = asyncio.ensure_future(self._channel.run())
-        patience = loop.call_later(PLAN_S, self._give_up)
+        patience = loop.call_later(self._timing.plan_s, self._give_up)
         try:
             return await self._outcome
         finally:
             patience.cancel()
             await self._services.end()
-            await self._channel.settled(LAST_WORD_S)
-            await self._streams.settled(LAST_WORD_S)
+            await self._channel.flushed(last_word_s)
+            await self._streams.flushed(last_word_s)
             self._report.last()
-            # Others may have taken all of these seconds; a home that takes nothing gets no more of them.
-            await asyncio.gather(self._reports.settled(LAST_WORD_S), self._logs.settled(LAST_WORD_S))
+            # The steps above may have used up the time; an unwritable home gets no more of it.
+            await asyncio.gather(self._reports.flushed(last_word_s), self._logs.flushed(last_word_s))
             channel.cancel()
             await asyncio.gather(channel, return_exceptions=True)
 
     def hello(self) -> Message:
-        """Say who this is."""
+        """Return the hello."""
         of_pod = self._facts.of_pod(self._uid)
         return {
             "type": "hello",
@@ -103,7 +114,7 @@ class Supervisor:
         return {"type": "report", **self._report.content}
 
     async def message(self, message: Message) -> None:
-        """Do what the kubelet says; what cannot be done is said in the job's log."""
+        """Handle a message; failures go to the job's log."""
         kind = message["type"]
         try:
             if self._streams.knows(kind):
@@ -125,26 +136,26 @@ class Supervisor:
             elif kind == "services":
                 self._services.take(message)
             else:
-                say(f"the kubelet says {kind!r}, which this supervisor does not know")
+                say(f"the kubelet sent the unknown message {kind!r}")
         except (StartError, PlanError, KeyError, ValueError) as error:
             say(f"{kind}: {error}")
 
     async def data(self, data: Data) -> None:
-        """Take bytes of a stream.
+        """Handle data of a stream.
 
         Raises:
-            FrameError: more than its window has.
+            FrameError: the data exceed the window.
         """
         await self._streams.data(data)
 
     async def gone(self) -> None:
-        """End the streams of a connection that is gone."""
+        """Cancel the streams of a lost connection."""
         await self._streams.close()
 
     def _give_up(self) -> None:
         if self._running is None and not self._outcome.done():
             self._outcome.set_result(1)
-            why = f"no kubelet said within {PLAN_S / 60:.0f} minutes what to run; `isthmus up` starts one"
+            why = f"no kubelet sent a plan within {self._timing.plan_s / 60:.0f} minutes; `isthmus up` starts one"
             self._report.refuse(Reason.NO_PLAN, why)
 
     def _begin(self, document: Any) -> None:
@@ -161,8 +172,7 @@ class Supervisor:
         self._running.add_done_callback(self._ended)
 
     async def _run(self, plan: Plan) -> int:
-        await self._services.settled(SERVICES_S)
-        return await self._pod.run(plan)
+        return await self._pod.run(plan, asyncio.ensure_future(self._services.applied(self._timing.services_s)))
 
     def _ended(self, running: asyncio.Future[int]) -> None:
         if self._outcome.done():
@@ -183,7 +193,7 @@ class Supervisor:
         self._pod.stop(None if grace_s is None else float(grace_s))
 
     def _terminate(self) -> None:
-        """Slurm ends the job: its own patience (KillWait) is the grace."""
+        """Terminate the pod on Slurm's SIGTERM: KillWait is the grace period."""
         self._stop(None)
 
 
@@ -198,7 +208,7 @@ def main(argv: list[str] | None = None) -> int:
     if len(words) != 1 or not Path(words[0]).is_dir():
         say("usage: python -I -m isthmus.supervisor <pod folder>")
         return 2
-    # The job's script says so too; a step or a test may start this otherwise.
+    # The batch script sets it too; a step or a test may not.
     os.umask(0o077)
     folder = Path(words[0]).resolve()
     base = Path(tempfile.mkdtemp(prefix=f"isthmus-{folder.name}-", dir=os.environ.get("TMPDIR", tempfile.gettempdir())))

@@ -1,7 +1,7 @@
-"""The whole pod: volumes, init containers one after the other, sidecars, containers, and its end.
+"""Runs the pod: volumes, init containers in sequence, sidecars, containers, termination.
 
-The plan comes once; then the pod depends on nobody. It ends when its containers have, when the kubelet says `stop`, or
-when Slurm sends SIGTERM (scancel, time limit).
+Once it has its plan, the pod depends on no other process. It ends with its containers, when the kubelet sends `stop`,
+or when Slurm sends SIGTERM (scancel, time limit).
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class PodRunner:
     Args:
         spaces: its namespaces.
         processes: starts programs.
-        report: is told of each change.
+        report: records each change.
         facts: pod_ip, pod_ips, host_ip, host_ips.
         folder: the pod's folder on the shared home; logs go there.
-        run: runs what writes logs.
+        run: runs writes of logs in a thread.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class PodRunner:
         self._facts = facts
         self._folder = folder
         self._plan: Plan | None = None
-        # As each is to start next: another image may come before it has begun.
+        # The plan of each container's next start: its image may be replaced before.
         self._containers: dict[str, Container] = {}
         self._pod: Pod | None = None
         self._runners: dict[str, Runner] = {}
@@ -71,7 +71,7 @@ class PodRunner:
         """Return a container.
 
         Raises:
-            StartError: the pod has none of this name, or it has not come to it.
+            StartError: the pod has none of this name, or has not started it yet.
         """
         if name not in self._runners:
             raise StartError(f"container {name} has not started")
@@ -79,17 +79,22 @@ class PodRunner:
 
     @property
     def runners(self) -> list[Runner]:
-        """All containers there have been."""
+        """All containers that were started."""
         return list(self._runners.values())
 
-    async def run(self, plan: Plan) -> int:
-        """Run it to its end; return the exit status of the job: 0, or 1 if it failed or could not start."""
+    async def run(self, plan: Plan, reachable: asyncio.Future[None] | None = None) -> int:
+        """Run it to its end; return the exit status of the job: 0, or 1 if it failed or could not start.
+
+        Args:
+            plan: what to run.
+            reachable: done when programs may start; until then their containers are made. None for at once.
+        """
         self._plan = plan
         self._containers = {one.name: one for one in (*plan.init, *plan.containers)}
         for container in self._containers.values():
             self._expect(container, plan)
         self._report.write()
-        pod = Pod(plan, self._spaces, Folders(self._spaces.base), self._processes, self._facts)
+        pod = Pod(plan, self._spaces, Folders(self._spaces.base), self._processes, self._facts, reachable)
         try:
             self._pod = await self._prepare(pod)
         except StartError as error:
@@ -109,14 +114,14 @@ class PodRunner:
         return int(failed or any(end.code for end in ends))
 
     def stop(self, grace_s: float | None = None) -> None:
-        """Begin to end the pod; a second call changes nothing."""
+        """Start the termination; idempotent."""
         self._stop_asked.set()
         if self._stopping is None:
             self._stopping = asyncio.ensure_future(self._stop(grace_s))
             self._report.pod("stopping")
 
     async def update(self, changed: Sequence[Volume]) -> None:
-        """Give volumes of files their new content.
+        """Update volumes of files.
 
         Raises:
             StartError: it cannot be written.
@@ -125,11 +130,11 @@ class PodRunner:
         await pod.inside(partial(volumes.update, pod.folders, changed))
 
     def add(self, container: object, target: str = "") -> None:
-        """Start an ephemeral container, among the processes of a target if it has one; what is there already stays.
+        """Start an ephemeral container, in its target's process namespace if it has one; idempotent.
 
         Raises:
-            StartError: the pod does not run.
-            PlanError: it is no container.
+            StartError: the pod is not running.
+            PlanError: the document is invalid.
         """
         pod = self._running()
         read = plans.container(container, pod.plan.volumes)
@@ -137,22 +142,22 @@ class PodRunner:
             self._expect(read, pod.plan)
             self._begin(read, "Never", partial(self._sandbox_of, target) if target else None)
 
-    def replace(self, name: str, told: object) -> None:
-        """Give a container another image; where it runs, it ends and starts again, whatever the restart policy.
+    def replace(self, name: str, document: object) -> None:
+        """Change a container's image; a running one is restarted, whatever the restart policy.
 
         Args:
             name: its name.
-            told: its new plan; None while the image cannot be had: it ends, and waits.
+            document: its new plan; None while the image is not available: it ends and waits.
 
         Raises:
             StartError: the pod has no such container.
-            PlanError: that is none.
+            PlanError: the document is invalid.
         """
         plan = self._plan
         if plan is None or name not in self._containers:
             raise StartError(f"there is no container {name}")
-        container = None if told is None else plans.container(told, plan.volumes)
-        # An init container that runs is left alone, as the official kubelet leaves it.
+        container = None if document is None else plans.container(document, plan.volumes)
+        # A running init container is left alone, as in the upstream kubelet.
         now = self._containers[name].sidecar or name in (one.name for one in plan.containers)
         if name in self._runners:
             self._runners[name].replace(container, now=now)
@@ -176,7 +181,7 @@ class PodRunner:
         return self._pod
 
     async def _prepare(self, pod: Pod) -> Pod:
-        """Make all that containers share; return the pod with it."""
+        """Create what containers share: sandboxes' base, volumes, names."""
         plan = pod.plan
         hosts = podfiles.hosts(plan, self._facts["pod_ips"].split(","))
 
@@ -206,7 +211,7 @@ class PodRunner:
         return runner
 
     async def _initialize(self, plan: Plan) -> bool:
-        """Run init containers in order; a sidecar only has to have begun. Return False if the pod cannot go on."""
+        """Run init containers in order; a sidecar only has to start. Return False if the pod has failed."""
         policy = "OnFailure" if plan.restart_policy != "Never" else "Never"
         for name in [container.name for container in plan.init]:
             container = self._containers[name]
@@ -238,7 +243,7 @@ class PodRunner:
         await self._stop_in_turn(sidecars, left_s)
 
     async def _finish(self) -> None:
-        """End sidecars and ephemeral containers when all others have, then say so."""
+        """Stop sidecars and ephemeral containers after all others have ended, then report the end."""
         grace_s = float(self._running().plan.grace_s)
         sidecars = self._sidecars()
         rest = [runner for runner in self.runners if runner not in sidecars]
@@ -253,7 +258,7 @@ class PodRunner:
         return [runner for runner in self.runners if runner.container.sidecar]
 
     async def _stop_in_turn(self, sidecars: list[Runner], grace_s: float) -> None:
-        # The last that began ends first.
+        # In reverse order of their starts.
         for runner in reversed(sidecars):
             await runner.stop(grace_s)
             await asyncio.wait([self._tasks[runner.name]])

@@ -1,7 +1,7 @@
-"""What the pod is like: the report that the kubelet gets whole on each change, and that lies beside the pod's logs.
+"""The pod's report: sent whole to the kubelet on each change, and written beside the pod's logs.
 
-The kubelet hears of a change at once; the file follows, for whoever comes after a death. It is written by the home's
-thread, the newest content alone: a home that is slow or takes nothing holds up neither pod nor kubelet.
+The message is sent immediately; the file, which survives a crash, is written later by the home's
+thread, the newest content only: a slow or unwritable home delays neither pod nor kubelet.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from isthmus.supervisor.runtime.processes import say
 
 SCHEMA = 1
 _NO_EXIT = {"reason": "", "message": "", "exit_code": None, "signal": None, "started": None, "finished": None}
-# How often the same probe of a container may have the report written, for failures that change nothing.
+# The shortest interval between reports of repeated failures of the same probe.
 _AGAIN_S = 10.0
-# Until a file that could not be written is tried again.
+# Until a failed write is retried.
 RETRY_S = 2.0
 _KEPT = ("exit_code", "signal", "reason", "message", "started", "finished")
 
@@ -44,33 +44,33 @@ class Exit(NamedTuple):
     message: str = ""
 
     @property
-    def told_reason(self) -> str:
-        """The reason that a status shows."""
+    def shown_reason(self) -> str:
+        """The reason in the container's status."""
         return self.reason or Reason.of_exit(self.code)
 
     @classmethod
     def of_status(cls, status: int) -> Exit:
-        """Read a status of wait(2)."""
+        """Convert a status of wait(2)."""
         if os.WIFSIGNALED(status):
             return cls(128 + os.WTERMSIG(status), os.WTERMSIG(status))
         return cls(os.WEXITSTATUS(status))
 
 
 class Report:
-    """The one report of a pod; each of its verbs writes it and tells `changed`."""
+    """The pod's report; each method changes it and notifies `changed`."""
 
     def __init__(self, path: Path, facts: dict[str, Any], run: home.Run) -> None:
-        """Keep a report that says nothing yet.
+        """Create an empty report.
 
         Args:
             path: report.json.
             facts: uid, job, node, addresses, host_address.
-            run: runs what touches the home.
+            run: runs accesses to the home in a thread.
         """
         self._path = path
         self._run = run
         self._busy = self._behind = False
-        # Why the file could not be written the last time; empty when it could.
+        # The last write error; empty after a success.
         self._error = ""
         self._failures_written: dict[tuple[str, str], float] = {}
         self.changed: Callable[[], None] = lambda: None
@@ -91,7 +91,7 @@ class Report:
         return copy.deepcopy(self._document)
 
     def expect(self, name: str, image_id: str, reason: str, image_name: str | None = None) -> None:
-        """Name a container that has yet to start."""
+        """Add a container that has not started."""
         self._document["containers"][name] = {
             "state": "waiting",
             **_NO_EXIT,
@@ -104,6 +104,7 @@ class Report:
             "last": None,
             "failures": {},
             "killing": "",
+            "oom_kills": 0,
         }
 
     def pod(self, phase: str) -> None:
@@ -112,18 +113,18 @@ class Report:
         self.write()
 
     def refuse(self, reason: str, message: str) -> None:
-        """Say why the pod cannot run."""
+        """Set why the pod cannot run."""
         self._document["error"] = {"reason": reason, "message": message}
         self.pod("ended")
 
     def services_error(self, why: str) -> None:
-        """Say why the pod's Services are not as they should be; nothing when they are. The pod goes on."""
+        """Set the error of applying Services, or clear it. The pod continues."""
         if self._document["services_error"] != why:
             self._document["services_error"] = why
             self.write()
 
     def waiting(self, name: str, reason: str, message: str = "") -> None:
-        """A container is about to start, or waits to start again; how it ended before becomes its past."""
+        """Set a container waiting for its start or restart; its present end becomes its last state."""
         row = self._document["containers"][name]
         past = {key: row[key] for key in _KEPT} if row["state"] == "terminated" else row["last"]
         row.update(_NO_EXIT, state="waiting", reason=reason, message=message, last=past, is_started=False, ready=False)
@@ -131,37 +132,37 @@ class Report:
         self.write()
 
     def running(self, name: str, *, is_started: bool = False, ready: bool = False) -> None:
-        """A container's program has started; who has no probes is ready with it, and is never seen otherwise."""
+        """Set a container running; without probes it is ready in the same report."""
         row = self._document["containers"][name]
         row.update(_NO_EXIT, state="running", started=clock.now(), is_started=is_started, ready=ready)
         self.write()
 
     def terminated(self, name: str, ended: Exit) -> None:
-        """A container has ended."""
+        """Set a container terminated."""
         self._end(name, ended)
         self.write()
 
     def replaced(self, name: str, ended: Exit, reason: str) -> None:
-        """A container has ended to be another: it waits, and is never seen as one that has ended."""
+        """Set a container waiting for its new image, without reporting its end."""
         self._end(name, ended)
         self.waiting(name, reason)
 
     def stays(self, name: str) -> None:
-        """A container that was to start again does not: it is as it has ended."""
+        """Set a waiting container back to terminated: it is not restarted."""
         row = self._document["containers"][name]
         if row["state"] == "waiting" and row["last"]:
             row.update(row["last"], state="terminated")
             self.write()
 
     def image(self, name: str, image_id: str, image_name: str | None) -> None:
-        """Say what image a container has from now on; empty texts: none, it waits for one."""
+        """Set a container's image; empty while it waits for one."""
         row = self._document["containers"][name]
         if (row["image_id"], row["image_name"]) != (image_id, image_name):
             row.update(image_id=image_id, image_name=image_name)
             self.write()
 
     def killing(self, name: str, why: str) -> None:
-        """Say why a container is ended, for an event."""
+        """Set why a container is being killed, for an event."""
         self._document["containers"][name]["killing"] = why
         self.write()
 
@@ -169,7 +170,7 @@ class Report:
         row = self._document["containers"][name]
         row.update(
             state="terminated",
-            reason=ended.told_reason,
+            reason=ended.shown_reason,
             message=ended.message,
             exit_code=ended.code,
             signal=ended.signal,
@@ -180,11 +181,11 @@ class Report:
         )
 
     def restarted(self, name: str) -> None:
-        """Count a restart; it is written with what follows."""
+        """Count a restart; reported with the next change."""
         self._document["containers"][name]["restarts"] += 1
 
     def health(self, name: str, *, is_started: bool | None = None, ready: bool | None = None) -> None:
-        """Set what probes have found; None leaves it."""
+        """Set results of probes; None leaves them."""
         row = self._document["containers"][name]
         new = {"is_started": is_started, "ready": ready}
         new = {key: value for key, value in new.items() if value is not None and row[key] != value}
@@ -198,8 +199,8 @@ class Report:
         Args:
             name: the container's.
             kind: startup, liveness or readiness.
-            why: how it failed.
-            killing: what is done about it, for an event; empty while nothing is.
+            why: the failure.
+            killing: the consequence, for an event; empty below the threshold.
         """
         row = self._document["containers"][name]
         times = row["failures"].get(kind, {}).get("times", 0) + 1
@@ -210,8 +211,13 @@ class Report:
             self._failures_written[name, kind] = now
             self.write()
 
+    def oom_kills(self, name: str, more: int) -> None:
+        """Count processes of a container, or of its pod, that the kernel ended for want of memory while it ran."""
+        self._document["containers"][name]["oom_kills"] += more
+        self.write()
+
     def write(self) -> None:
-        """Tell of a change, and have the file written: once, however much changes meanwhile."""
+        """Notify of a change and schedule the write; changes until then are merged."""
         self._document["sequence"] += 1
         self._behind = True
         if not self._error:
@@ -219,7 +225,7 @@ class Report:
         self.changed()
 
     def last(self) -> None:
-        """Write what is not written yet, however short a time ago the home took nothing: it may take this."""
+        """Write pending content now, even if the last write has just failed."""
         self._save()
 
     def _save(self) -> None:
@@ -236,13 +242,13 @@ class Report:
             self._save()
             return
         if not self._error:
-            say(f"{self._path} cannot be written: {home.why(error)}; the pod goes on, look at the home")
+            say(f"{self._path} cannot be written: {home.why(error)}; the pod continues, check the home")
         self._error, self._behind = home.why(error), True
         asyncio.get_running_loop().call_later(RETRY_S, self._save)
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file of mode 0600 that is there whole or not at all."""
+    """Write a file atomically, with mode 0600."""
     temporary = path.with_name(f".{path.name}.new")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -1,7 +1,7 @@
 """The cluster's Services: from the kubelet to the node's network daemon, which alone may write rules for the pod.
 
 The kubelet sends all of them when it has connected, and then what changed; the daemon always gets all of them, so
-whatever was lost on the way is made good by the next request. It may be away for a while: it is asked until it has
+the next request repairs whatever was lost. It may be away for a while: it is asked until it has
 them, and the pod never ends for that. The first containers wait for the first answer, but not for long.
 """
 
@@ -17,6 +17,7 @@ from typing import Any
 
 from isthmus.podproto.frames import Message
 from isthmus.supervisor.runtime.processes import say
+from isthmus.support.backoff import Backoff
 
 # Where isthmus-networkd listens, and what it speaks.
 SOCKET = Path("/run/isthmus/networkd.sock")
@@ -25,7 +26,7 @@ VERSION = 1
 ANSWER_S = 30.0
 FIRST_S, LONGEST_S = 0.2, 10.0
 REFUSED_S = 60.0
-# How often it may fail before it is told: a daemon that starts anew is soon back.
+# Failed attempts before the error is reported: a restarting daemon is soon back.
 PATIENCE = 5
 # Codes of the daemon that another try may heal soon.
 _PASSING = ("unavailable", "not_found", "failed", "internal")
@@ -41,22 +42,29 @@ class _RefusedError(Exception):
 
 
 class Services:
-    """Keeps a pod's Services as the kubelet has told them.
+    """Applies the Services that the kubelet sends.
 
     Args:
         job: Slurm's number.
         on_outcome: is called with why the daemon has not taken them, and with nothing when it has.
         path: the daemon's socket for everybody.
+        pauses_s: the first and the longest pause before a failed request is repeated.
     """
 
-    def __init__(self, job: str, on_outcome: Callable[[str], None], path: Path = SOCKET) -> None:
-        self._job = job
+    def __init__(
+        self,
+        job: str,
+        on_outcome: Callable[[str], None],
+        path: Path = SOCKET,
+        pauses_s: tuple[float, float] = (FIRST_S, LONGEST_S),
+    ) -> None:
+        self._job, self._pauses_s = job, pauses_s
         self._on_outcome = on_outcome
         self._path = path
         self._rows: dict[str, Row] = {}
         self._taken: dict[str, Row] | None = None
         self._changed = asyncio.Event()
-        self._settled = asyncio.Event()
+        self._applied = asyncio.Event()
         self._over = False
         self._task: asyncio.Future[None] | None = None
 
@@ -76,11 +84,11 @@ class Services:
         if self._task is None:
             self._task = asyncio.ensure_future(self._run())
 
-    async def settled(self, timeout_s: float) -> None:
+    async def applied(self, timeout_s: float) -> None:
         """Wait for the daemon's first answer, where it was asked at all, or until the time is over."""
         if self._task is not None:
             with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._settled.wait(), timeout_s)
+                await asyncio.wait_for(self._applied.wait(), timeout_s)
 
     async def end(self) -> None:
         """Ask no more; the rules go with the job."""
@@ -96,11 +104,11 @@ class Services:
             self._changed.clear()
             if self._rows != self._taken:
                 await self._bring()
-            self._settled.set()
+            self._applied.set()
 
     async def _bring(self) -> None:
         """Ask until the daemon has what is known by then."""
-        pause_s, failures = FIRST_S, 0
+        backoff, failures = Backoff(*self._pauses_s), 0
         while not self._over:
             rows = self._rows
             self._changed.clear()
@@ -118,10 +126,9 @@ class Services:
                 say(f"the node's network daemon has not taken the cluster's Services: {why}")
                 self._on_outcome(why)
             if refused:
-                # The pod shall not wait for an admin.
-                self._settled.set()
-            await self._pause(REFUSED_S if refused else pause_s)
-            pause_s = min(2 * pause_s, LONGEST_S)
+                # The pod must not wait for an admin.
+                self._applied.set()
+            await self._pause(REFUSED_S if refused else backoff.next_s())
 
     async def _pause(self, pause_s: float) -> None:
         """Wait; not on when there is something new."""

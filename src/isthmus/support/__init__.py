@@ -1,1 +1,1 @@
-"""What every program of Isthmus needs and no outside system is part of."""
+"""Helpers for every program of Isthmus, without outside systems."""

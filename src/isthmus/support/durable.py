@@ -1,4 +1,4 @@
-"""Files that are whole or not there: write, fsync, rename (rename(2), fsync(2))."""
+"""Atomic and durable files: write, fsync, rename (rename(2), fsync(2))."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words to systemd about this service, as sd_notify(3) has them; nothing happens outside of systemd."""
+"""Notifications to systemd (sd_notify(3)); a no-op outside of systemd."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder that is its user's alone, ~/.isthmus: what lies in its place, and the umask of who writes below it.
+"""The user's private folder, ~/.isthmus: checks of its owner and mode, and the umask of its writers.
 
 Keys lie there, and programs that are given its path follow no link: a link, a pipe or another's folder in its place is
 refused before anything changes. Below it nothing is open to others by construction: each program that writes there has
@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 UMASK = 0o077
-# Of ~/.isthmus; whoever works below one of the others' folders looks first.
+# Of ~/.isthmus; code that works in one of the other folders checks first.
 PARTS = ("", "cluster", "cluster/logs", "cluster/pki", "pods")
 
 
@@ -23,11 +23,11 @@ class PrivateError(Exception):
 
 
 @contextmanager
-def umask() -> Iterator[None]:
-    """Let all that is made meanwhile be the user's alone."""
+def umask() -> Iterator[int]:
+    """Let all that is made meanwhile be the user's alone; give the umask of before."""
     before = os.umask(UMASK)
     try:
-        yield
+        yield before
     finally:
         os.umask(before)
 

@@ -1,4 +1,4 @@
-"""Threads of one concern: what waits for one daemon, or for the home, holds up nothing that waits for another.
+"""Separate thread pools per concern: blocking on one daemon, or on the home, never blocks another.
 
 The event loop's own threads are few (on one processor five), and a minute of a slow slurmctld fills them.
 """

@@ -1,4 +1,4 @@
-"""A sign of life during work that says nothing itself."""
+"""Periodic progress during work that reports none itself."""
 
 from __future__ import annotations
 

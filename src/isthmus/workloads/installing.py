@@ -1,6 +1,6 @@
-"""Adds a workload to a user's cluster, looks at it, and removes it, by the API server alone.
+"""Installs, inspects and removes a workload in a user's cluster, through the API server alone.
 
-All of it may be repeated: objects are applied (server-side), and deleting what is gone is success. Whoever asked may be
+All of it may be repeated: objects are applied (server-side), and deleting what is gone is success. The caller may be
 ended at any moment, and asks again.
 """
 
@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from isthmus.clients.kube.apiserver import ApiError
+from isthmus.clients.kube.errors import KubeError
 from isthmus.workloads.offer import Workload, WorkloadError
 
 Progress = Callable[[str], None]
 _GONE = 404
 _LOOK_S = 0.5
+# Several of the API server's looks at its OpenAPI.
+_ADMISSION_S = 30
 # These first: the others are of a kind, or in a namespace, that they make.
 _FIRST = ("Namespace", "CustomResourceDefinition")
 _VERSION = "app.kubernetes.io/version"
@@ -31,8 +33,8 @@ class Api(Protocol):
     def get(self, path: str) -> Any:
         """Return what is at a path."""
 
-    def apply(self, item: Mapping[str, Any]) -> None:
-        """Make an object so."""
+    def apply(self, item: Mapping[str, Any], *, dry_run: bool = False) -> None:
+        """Make an object so, or only have it checked."""
 
     def delete(self, item: Mapping[str, Any]) -> None:
         """Remove an object; one that is gone is fine."""
@@ -46,7 +48,7 @@ class State:
         added: whether its operator is there.
         ready: whether that serves.
         version: the one that was added; empty for none.
-        problem: why it is not ready, as far as the cluster tells.
+        problem: why it is not ready, as far as the cluster reports it.
         objects: condition -> count of users' objects; an object without a condition has none yet ("New").
     """
 
@@ -61,7 +63,7 @@ def state(api: Api, workload: Workload) -> State:
     """Look at a workload.
 
     Raises:
-        ApiError: no answer.
+        KubeError: no answer.
     """
     deployment = _found(api, _deployment(workload))
     counted = Counter(_condition(each) for each in _users_objects(api, workload))
@@ -85,7 +87,7 @@ def add(api: Api, workload: Workload, progress: Progress, timeout_s: float) -> S
         timeout_s: how long to wait until it is ready; 0 for not at all.
 
     Raises:
-        ApiError: refused, or no answer.
+        KubeError: refused, or no answer.
         WorkloadError: it is not ready in time.
     """
     objects = workload.objects()
@@ -109,7 +111,32 @@ def add(api: Api, workload: Workload, progress: Progress, timeout_s: float) -> S
             raise WorkloadError(f"{workload.name} is not ready after {timeout_s:g} s: {now.problem}; see `{look}`")
         time.sleep(_LOOK_S)
         now = state(api, workload)
+    _wait_for_admission(api, workload, progress)
     return now
+
+
+def _wait_for_admission(api: Api, workload: Workload, progress: Progress) -> None:
+    """Wait until users' objects are accepted.
+
+    A MutatingAdmissionPolicy refuses objects of a kind that the API server's own OpenAPI, which it reads again each few
+    seconds, does not have yet. A user's own policy may refuse the example for ever, so the wait is bounded.
+    """
+    example = workload.example()
+    if example is None:
+        return
+    item = {**example, "metadata": {**example["metadata"], "name": f"{workload.name}-accepted"}}
+    progress(f"waiting until a {workload.kind} is accepted")
+    ends_s = time.monotonic() + _ADMISSION_S
+    while not _is_accepted(api, item) and time.monotonic() < ends_s:
+        time.sleep(_LOOK_S)
+
+
+def _is_accepted(api: Api, item: Mapping[str, Any]) -> bool:
+    try:
+        api.apply(item, dry_run=True)
+    except KubeError:
+        return False
+    return True
 
 
 def remove(api: Api, workload: Workload, progress: Progress, timeout_s: float, *, force: bool) -> bool:
@@ -123,7 +150,7 @@ def remove(api: Api, workload: Workload, progress: Progress, timeout_s: float, *
         force: also with objects of the user's that have not ended.
 
     Raises:
-        ApiError: refused, or no answer.
+        KubeError: refused, or no answer.
         WorkloadError: objects of the user's are there, or something stays.
     """
     before = state(api, workload)
@@ -155,7 +182,7 @@ def _deployment(workload: Workload) -> str:
 def _found(api: Api, path: str) -> Any:
     try:
         return api.get(path)
-    except ApiError as error:
+    except KubeError as error:
         if error.status == _GONE:
             return None
         raise

@@ -1,4 +1,4 @@
-"""What the site offers, from /etc/isthmus/workloads.json, which role `workloads` writes."""
+"""The site's workloads, from /etc/isthmus/workloads.json, which role `workloads` writes."""
 
 from __future__ import annotations
 
@@ -69,10 +69,15 @@ class Workload:
         Raises:
             WorkloadError: it cannot be read.
         """
-        try:
-            return list(yaml.load_all(self.manifest.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
-        except (OSError, yaml.YAMLError) as error:
-            raise WorkloadError(f"{self.manifest}: {error}; {_REMEDY}") from error
+        return _objects(self.manifest)
+
+    def example(self) -> dict[str, Any] | None:
+        """Return an object as users make it.
+
+        Raises:
+            WorkloadError: it cannot be read.
+        """
+        return next((each for path in self.examples for each in _objects(path) if each["kind"] == self.kind), None)
 
 
 def read(path: Path = FILE) -> dict[str, Workload]:
@@ -102,6 +107,13 @@ def pick(offered: Mapping[str, Workload], name: str) -> Workload:
         return offered[name]
     meant = "".join(f"; did you mean {near}?" for near in get_close_matches(name, offered, n=1))
     raise WorkloadError(f"the site offers no workload {name!r}{meant or _known(offered)}")
+
+
+def _objects(path: Path) -> list[dict[str, Any]]:
+    try:
+        return list(yaml.load_all(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader))
+    except (OSError, yaml.YAMLError) as error:
+        raise WorkloadError(f"{path}: {error}; {_REMEDY}") from error
 
 
 def _known(offered: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
-/* Runs in any image, also one without a shell, and keeps a container's namespaces open: tells its process id, in decimal
- * and with a newline, and then waits for ever. All signals are blocked, for Slurm sends those of the step to every
- * process of it. */
+/* Runs in any image, also one without a shell, and keeps a container's namespaces open, of a step or of a pod: prints its
+ * process id, in decimal and with a newline, and then waits for ever. All signals are blocked, for Slurm sends those of
+ * the step to every process of it, and Apptainer passes them on. */
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>

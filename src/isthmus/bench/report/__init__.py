@@ -1,5 +1,5 @@
-"""The report: what was measured beside what the papers published, as one HTML page and as Markdown.
+"""The report: measured figures beside those of the papers, as an HTML page and as Markdown.
 
-`figures` reads values out of results and compares them within rounds; `tables` and `plots` arrange them; `page` writes.
-All but `main` is pure. Plots are made with pygal, which the deployer has; nodes have not.
+`figures` reads values out of results and compares them within rounds; `tables` and `plots` arrange them, `goals` judges
+them, `page` renders. All but `main` is pure. Plots need pygal, which only the deployer has.
 """

@@ -10,7 +10,7 @@ from isthmus.bench.results import Document, Result
 
 
 class Figure(StrEnum):
-    """What is read of a run."""
+    """A quantity of a run."""
 
     END = "end_s"
     START = "start_s"
@@ -30,7 +30,7 @@ def value(result: Result, figure: Figure) -> float:
         Figure.END: lambda: result.end_s,
         Figure.START: lambda: result.start_s,
         Figure.PROGRAM: lambda: result.program_s,
-        # Of the smallest message, and the best of all.
+        # Latency is that of the smallest message, bandwidth the best of all sizes.
         Figure.LATENCY: lambda: points[0][2],
         Figure.BANDWIDTH: lambda: max(point[1] for point in points),
         Figure.STEP: lambda: median(result.steps_s).value,
@@ -39,7 +39,7 @@ def value(result: Result, figure: Figure) -> float:
 
 
 def cell(document: Document, table: str, row: str, column: str) -> dict[int, Result]:
-    """Return the runs of a cell that count, by round."""
+    """Return the valid runs of a cell, by round."""
     return {
         each.round: each
         for each in document.results
@@ -53,7 +53,7 @@ def values(document: Document, table: str, row: str, column: str, figure: Figure
 
 
 def centre(document: Document, table: str, row: str, column: str, figure: Figure) -> Median | None:
-    """Return a cell's median; None where nothing was run."""
+    """Return a cell's median; None without runs."""
     found = values(document, table, row, column, figure)
     return median(found) if found else None
 
@@ -67,6 +67,13 @@ def pairs(document: Document, table: str, row: str, column: str, baseline: str, 
 def ratio(document: Document, table: str, row: str, column: str, baseline: str, figure: Figure) -> Median | None:
     """Return the median of these ratios; None where there is no pair."""
     found = pairs(document, table, row, column, baseline, figure)
+    return median(found) if found else None
+
+
+def difference(document: Document, table: str, row: str, column: str, baseline: str, figure: Figure) -> Median | None:
+    """Return the median of the differences of a column to another one within rounds; None where there is no pair."""
+    over, under = cell(document, table, row, column), cell(document, table, row, baseline)
+    found = [value(over[number], figure) - value(under[number], figure) for number in over if number in under]
     return median(found) if found else None
 
 

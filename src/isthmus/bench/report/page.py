@@ -1,4 +1,4 @@
-"""Writes the report: one HTML page that needs nothing else, and Markdown for the docs. Pure."""
+"""Renders the report: one self-contained HTML page, and Markdown for the docs. Pure."""
 
 from __future__ import annotations
 
@@ -8,35 +8,29 @@ from string import Template
 from typing import Any
 
 from isthmus.bench.intervals import median
-from isthmus.bench.report import figures, tables
+from isthmus.bench.report import figures, goals, tables
 from isthmus.bench.report.plots import Plot
 from isthmus.bench.results import Document
 
 TITLE = "The papers' tables, measured here"
-# What the papers' own tables say, and what a reader of ours must not do.
+# Caveats about the papers' own tables, and about comparisons with ours.
 NOT_COMPARABLE = (
-    "Times and speed-ups of the papers and of this machine are not comparable: other processors, other "
-    "problems, and here "
-    "all nodes may share the cores of one machine. Ratios of two columns of one row are.",
+    "Times and speed-ups of the papers and of this machine are not comparable: other processors, other problems, and "
+    "here all nodes may share the cores of one machine. Ratios of two columns of one row are.",
     "The paper defines PS as score over time; its tables have score over score, as these here do.",
-    "The paper computes S and PS of Slurm, too, from Kubernetes' run of one rank (103.181 s, 0.549 Gflop/s): "
-    "1.65 and 5.81 at "
-    "16 ranks of set-up A would be 1.64 and 5.76 from Slurm's own. Here each platform has its own base.",
-    "The paper's weak scaling is faster at 8 ranks than at 4, which a constant size for each rank cannot give: "
-    "its sizes or "
-    "its grids were not constant. Here they are.",
-    "In the paper Slurm is slower than Kubernetes in one row of strong scaling alone, 12 ranks of set-up B "
-    "(64.932 and 64.226 s), "
-    "though Slurm's score is the higher one there.",
-    "The paper's finite elements are Ansys APDL, its HPCG is 3.1, its HPL is 2.3; here they are dolfinx, an "
-    "HPCG-like program "
-    "of our own, and HPL of Debian's hpcc.",
+    "The paper computes S and PS of Slurm, too, from Kubernetes' run of one rank (103.181 s, 0.549 Gflop/s): 1.65 and "
+    "5.81 at 16 ranks of set-up A would be 1.64 and 5.76 from Slurm's own. Here each platform has its own base.",
+    "The paper's weak scaling is faster at 8 ranks than at 4, which a constant size for each rank cannot give: its "
+    "sizes or its grids were not constant. Here they are.",
+    "In the paper Slurm is slower than Kubernetes in one row of strong scaling alone, 12 ranks of set-up B (64.932 and "
+    "64.226 s), though Slurm's score is the higher one there.",
+    "The paper's finite elements are Ansys APDL, its HPCG is 3.1, the other paper's HPL is 2.3; here they are dolfinx, "
+    "and programs of our own after the published descriptions of HPCG and HPL, with their checks of the result.",
     "A pod network here is VXLAN, and jobs use the hosts' network; the papers' networks are others.",
 )
 _INTERVALS = (
-    "Ratios are of pairs within a round; the value is their median, and in brackets its 95 % interval by the "
-    "sign test, which "
-    "assumes nothing about how they are distributed. With fewer than six pairs there is none."
+    "Ratios are of pairs within a round; the value is their median, and in brackets its 95 % interval by the sign "
+    "test, which assumes nothing about how they are distributed. With fewer than six pairs there is none."
 )
 _PAGE = Template("""<!doctype html>
 <html lang="en">
@@ -58,7 +52,7 @@ h1, h2 { line-height: 1.2; } h2 { margin-top: 2.5rem; }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9rem; }
 th, td { padding: .35rem .6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 th { background: var(--band); } td:first-child { font-weight: 600; }
-.plots { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); }
+.plots { display: grid; gap: 1rem; grid-template-columns: repeat(auto-fill, minmax(min(100%, 26rem), 1fr)); }
 .plots svg { width: 100%; height: auto; } .yes { color: var(--third); } .no { color: var(--second); }
 dt { font-weight: 600; } dd { margin: 0 0 .4rem; overflow-wrap: anywhere; }
 </style>
@@ -71,12 +65,18 @@ $body
 """)
 
 
-def html(document: Document, drawn: Sequence[Plot]) -> str:
-    """Return the page."""
-    return _PAGE.substitute(title=TITLE, body="\n".join(_sections(document, drawn)))
+def html(document: Document, drawn: Sequence[Plot], notes: Sequence[str] = ()) -> str:
+    """Return the page.
+
+    Args:
+        document: what was measured.
+        drawn: plots.
+        notes: remarks on the measurement, a paragraph each.
+    """
+    return _PAGE.substitute(title=TITLE, body="\n".join(_sections(document, drawn, notes)))
 
 
-def markdown(document: Document, drawn: Sequence[Plot], folder: str, page: str) -> str:
+def markdown(document: Document, drawn: Sequence[Plot], folder: str, page: str, notes: Sequence[str] = ()) -> str:
     """Return the report as Markdown.
 
     Args:
@@ -84,8 +84,9 @@ def markdown(document: Document, drawn: Sequence[Plot], folder: str, page: str) 
         drawn: plots.
         folder: where their files are, from where the Markdown is.
         page: the HTML page, from there.
+        notes: remarks on the measurement, a paragraph each.
     """
-    # A page of the docs begins with what it is for.
+    # Each page of the docs starts with its purpose.
     lines = [
         f"# {TITLE}",
         "",
@@ -94,6 +95,8 @@ def markdown(document: Document, drawn: Sequence[Plot], folder: str, page: str) 
     ]
     lines += [f"- {name}: {text}" for name, text in _about(document).items()]
     lines += ["", _INTERVALS, "", "## Goals", "", *_rows(_GOALS, _goal_rows(document))]
+    if notes:
+        lines += ["", f"## {_NOTES}", "", *(f"- {text}" for text in notes)]
     for grid in tables.grids(document):
         lines += ["", f"## {grid.title}", "", grid.note, "", *_rows(grid.header, grid.rows)]
         for plot in drawn:
@@ -105,12 +108,13 @@ def markdown(document: Document, drawn: Sequence[Plot], folder: str, page: str) 
     return "\n".join(lines) + "\n"
 
 
+_NOTES = "What explains the distances"
 _GOALS = ("what", "paper", "goal", "measured", "met")
 
 
 def _goal_rows(document: Document) -> list[tuple[str, ...]]:
     words = {True: "yes", False: "no", None: "open"}
-    return [(each.what, each.paper, each.goal, each.measured, words[each.is_met]) for each in tables.goals(document)]
+    return [(each.what, each.paper, each.goal, each.measured, words[each.is_met]) for each in goals.goals(document)]
 
 
 def _rows(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -120,10 +124,12 @@ def _rows(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]
         yield f"| {' | '.join(cell.replace('|', '/') for cell in row)} |"
 
 
-def _sections(document: Document, drawn: Sequence[Plot]) -> Iterator[str]:
+def _sections(document: Document, drawn: Sequence[Plot], notes: Sequence[str]) -> Iterator[str]:
     about = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in _about(document).items())
     yield f"<dl>{about}</dl>\n<p>{_INTERVALS}</p>"
     yield f"<h2 id='goals'>Goals</h2>\n{_table(_GOALS, _goal_rows(document))}"
+    if notes:
+        yield f"<h2 id='notes'>{_NOTES}</h2>\n{_list(notes)}"
     for grid in tables.grids(document):
         plots = "\n".join(plot.svg for plot in drawn if plot.table == grid.name)
         yield f"<h2 id='{grid.name}'>{escape(grid.title)}</h2>\n<p>{escape(grid.note)}</p>"

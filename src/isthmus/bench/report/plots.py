@@ -1,4 +1,4 @@
-"""The report's plots, as the papers have them, by pygal. Colours are the page's own, so that they follow dark mode.
+"""The papers' plots, by pygal. Colours are the page's, so that they follow dark mode.
 
 Bars are medians, with the 95 % interval where there is one.
 """
@@ -38,7 +38,7 @@ _STYLE = Style(
     opacity_hover="1",
     transition="0s",
 )
-# pygal's settings for a script that is not there, and the day it was drawn.
+# pygal adds settings for a script that the page lacks, and the date.
 _NEEDLESS = re.compile(r"<!--.*?-->|<script.*?</script>", re.DOTALL)
 
 
@@ -49,7 +49,7 @@ class Plot:
     Attributes:
         table: below which it stands.
         name: of its file.
-        title: what it shows, also for those who do not see it.
+        title: what it shows, also for screen readers.
         svg: the plot.
     """
 
@@ -60,7 +60,7 @@ class Plot:
 
 
 def plots(document: Document) -> list[Plot]:
-    """Return all plots that there are figures for."""
+    """Return all plots for which there are figures."""
     return [
         *_bars(
             document, "table3", "time", "Table 3: from submission to completion, s", shapes.DISTRIBUTIONS, Figure.END
@@ -138,7 +138,7 @@ def _steps(document: Document) -> Iterator[Plot]:
 
 
 def _overheads(document: Document) -> Iterator[Plot]:
-    rows = ["HPL", "HPCG-like"]
+    rows = ["HPL-like", "HPCG-like"]
     series = {
         TITLES[column]: [figures.ratio(document, "figure3", row, column, "slurm", Figure.SECONDS) for row in rows]
         for column in ("container", "container-network")
@@ -184,7 +184,7 @@ def _new(kind: Any, title: str, **options: Any) -> Any:
 
 
 def _plot(table: str, name: str, title: str, chart: Any) -> Plot:
-    # Equal results, equal page.
+    # Equal results render an equal page.
     chart.uuid = f"{table}-{name}"
     svg = _NEEDLESS.sub("", chart.render(is_unicode=True))
     return Plot(table, f"{table}-{name}", title, svg.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -85,8 +85,11 @@ def _table3(document: Document) -> Grid:
                 f"{paper['ratio']:.3f}",
                 *(shown(figures.centre(document, *at, column, Figure.END)) for column in ("slurm", "mpijob", "pod")),
                 ratio_shown(figures.ratio(document, *at, "mpijob", "slurm", Figure.END)),
-                ratio_shown(figures.ratio(document, *at, "mpijob", "slurm", Figure.PROGRAM)),
-                ratio_shown(figures.ratio(document, *at, "pod", "slurm", Figure.PROGRAM)),
+                *(
+                    ratio_shown(figures.ratio(document, *at, column, "slurm", figure))
+                    for figure in (Figure.PROGRAM, Figure.SECONDS)
+                    for column in ("mpijob", "pod")
+                ),
                 " / ".join(
                     shown(figures.centre(document, *at, column, Figure.GFLOPS)) for column in ("slurm", "mpijob")
                 ),
@@ -94,15 +97,15 @@ def _table3(document: Document) -> Grid:
         )
     header = (
         "ranks on nodes", "paper: Slurm / Kubernetes, s", "paper: ratio",
-        "Slurm, s", "MPIJob, s", "pod, s", "MPIJob to Slurm", "the program's own time", "pod: own time",
+        "Slurm, s", "MPIJob, s", "pod, s", "MPIJob to Slurm",
+        "ranks from begin to end: MPIJob", "pod", "the solver's own time: MPIJob", "pod",
         "Gflop/s, Slurm / MPIJob",
     )  # fmt: skip
     note = (
-        "Four ranks of a finite element program, from submission to completion. The paper's program is Ansys "
-        "APDL with half "
-        "an hour a run; here dolfinx solves linear elasticity for seconds, so what a start takes is a larger "
-        "share: the "
-        "program's own time stands beside it."
+        "Four ranks of a finite element program, from submission to completion. The paper's program is Ansys APDL with "
+        "half an hour a run; here dolfinx solves linear elasticity for seconds, so what a start takes is a larger "
+        "share. Beside it stand the ranks' time from the first one's begin to the last one's end, in which each loads "
+        "its libraries (from the image, where there is one), and the time that the solver itself reports."
     )
     return Grid("table3", "Table 3: finite elements, time to completion", note, header, tuple(rows))
 
@@ -135,9 +138,8 @@ def _table4(document: Document) -> Grid:
 
 def _table5(document: Document) -> Grid:
     note = (
-        "Strong scaling of an HPCG-like program of our own; its score is no HPCG score. Set-up A is one node, B "
-        "four. S and "
-        "PS are the speed-up in time and in score, each from its own platform's run of one rank."
+        "Strong scaling of an HPCG-like program of our own; its score is no HPCG score. Set-up A is one node, B four. "
+        "S and PS are the speed-up in time and in score, each from its own platform's run of one rank."
     )
     return _scaling(document, "table5", "Table 5: HPCG-like, strong scaling", note)
 
@@ -151,11 +153,13 @@ def _scaling(document: Document, table: str, title: str, note: str) -> Grid:
     rows = []
     for row in ("1", *(f"{ranks} {setup}" for ranks in shapes.WIDTHS for setup in shapes.SETUPS)):
         paper = published()[table].get(row)
-        told = [f"{column[0]:g} ({column[1]:g})" for column in (paper["slurm"], paper["mpijob"])] if paper else ["none"]
+        times = (
+            [f"{column[0]:g} ({column[1]:g})" for column in (paper["slurm"], paper["mpijob"])] if paper else ["none"]
+        )
         rows.append(
             (
                 row,
-                " / ".join(told),
+                " / ".join(times),
                 f"{paper['mpijob'][0] / paper['slurm'][0]:.3f}" if paper else "none",
                 *(_time_and_score(document, table, row, column) for column in _PAPER),
                 ratio_shown(figures.ratio(document, table, row, "mpijob", "slurm", Figure.SECONDS)),
@@ -204,16 +208,15 @@ def _figure2(document: Document) -> Grid:
             )
     header = ("steps", "how many", "median, s", "to native", "to container")
     note = (
-        "Private-network paper, figure 2: srun of a program that only starts MPI, one step after the other in "
-        "one job. The "
-        "paper published no values; it says that the pod network adds nothing to a container's start."
+        "Private-network paper, figure 2: srun of a program that only starts MPI, one step after the other in one job. "
+        "The paper published no values; it says that the pod network adds nothing to a container's start."
     )
     return Grid("figure2", "Figure 2: starts of steps", note, header, tuple(rows))
 
 
 def _figure3(document: Document) -> Grid:
     rows = []
-    for row in ("HPL", "HPCG-like"):
+    for row in ("HPL-like", "HPCG-like"):
         at = ("figure3", row)
         rows.append(
             (
@@ -234,7 +237,7 @@ def _figure3(document: Document) -> Grid:
         "container to native, time", "container in pod network to native, time",
     )  # fmt: skip
     note = "Private-network paper, figure 3: two nodes, the same stack on the host and in the container."
-    return Grid("figure3", "Figure 3: HPL and HPCG-like in containers and pod networks", note, header, tuple(rows))
+    return Grid("figure3", "Figure 3: HPL-like and HPCG-like in containers and pod networks", note, header, tuple(rows))
 
 
 def _ep(document: Document) -> Grid:
@@ -243,82 +246,23 @@ def _ep(document: Document) -> Grid:
             str(ranks),
             *(shown(figures.centre(document, "ep", str(ranks), column, Figure.MOPS)) for column in ("slurm", "pod")),
             *(shown(figures.centre(document, "ep", str(ranks), column, Figure.END)) for column in ("slurm", "pod")),
-            ratio_shown(figures.ratio(document, "ep", str(ranks), "pod", "slurm", Figure.PROGRAM)),
+            *(
+                ratio_shown(figures.ratio(document, "ep", str(ranks), "pod", "slurm", figure))
+                for figure in (Figure.PROGRAM, Figure.SECONDS)
+            ),
         )
         for ranks in shapes.EP_WIDTHS
     ]
-    header = ("ranks", "Slurm, Mop/s", "pod, Mop/s", "Slurm, s to the end", "pod, s to the end", "pod: own time")
+    header = (
+        "ranks",
+        "Slurm, Mop/s",
+        "pod, Mop/s",
+        "Slurm, s to the end",
+        "pod, s to the end",
+        "ranks from begin to end",
+        "EP's own time",
+    )
     note = (
         "EP swept over its widths on two nodes, as the High-Performance Kubernetes paper does; it published no values."
     )
     return Grid("ep", "EP", note, header, tuple(rows))
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """What a figure should be.
-
-    Attributes:
-        what: it is about.
-        paper: its own figure.
-        goal: in words.
-        measured: with its interval.
-        is_met: whether it is; None where the measurement does not tell.
-    """
-
-    what: str
-    paper: str
-    goal: str
-    measured: str
-    is_met: bool | None
-
-
-def goals(document: Document) -> Iterator[Goal]:
-    """Return the goals, and whether they are met."""
-    for row in shapes.DISTRIBUTIONS:
-        own = figures.ratio(document, "table3", row, "mpijob", "slurm", Figure.PROGRAM)
-        paper = f"{published()['table3'][row]['ratio']:.3f}"
-        yield _goal(f"table 3, {row}: MPIJob to Slurm, the program's own time", paper, "<= 1.01", own, _at_most(1.01))
-    start = figures.centre(document, "table3", "1/4", "mpijob", Figure.START)
-    yield _goal("an MPIJob of four workers, submission to first rank, s", "none", "<= 5", start, _at_most(5))
-    latency = figures.ratio(document, "table4", "inter", "mpijob", "slurm", Figure.LATENCY)
-    yield _goal("table 4, latency between nodes", "1.21", "<= 1.05", latency, _at_most(1.05))
-    bandwidth = figures.ratio(document, "table4", "inter", "mpijob", "slurm", Figure.BANDWIDTH)
-    yield _goal("table 4, bandwidth between nodes", "0.94", ">= 0.95", bandwidth, lambda found: found >= 0.95)
-    for table in ("table5", "table6"):
-        rows = [f"{ranks} {setup}" for ranks in shapes.WIDTHS for setup in shapes.SETUPS]
-        all_ratios = _of_rows(document, table, rows)
-        yield _goal(
-            f"{table}: MPIJob to Slurm, time, all rows", "0.989 to 1.064", "<= 1.02", all_ratios, _at_most(1.02)
-        )
-    for row in ("HPL", "HPCG-like"):
-        found = figures.ratio(document, "figure3", row, "container-network", "slurm", Figure.SECONDS)
-        yield _goal(f"{row}, container in pod network to native, time", "< 1 %", "<= 1.01", found, _at_most(1.01))
-    pods = [
-        each
-        for ranks in shapes.EP_WIDTHS
-        for each in figures.pairs(document, "ep", str(ranks), "pod", "slurm", Figure.PROGRAM)
-    ]
-    found = median(pods) if pods else None
-    yield _goal("EP, pod of several tasks to sbatch, own time, all widths", "none", "<= 1.01", found, _at_most(1.01))
-
-
-def _of_rows(document: Document, table: str, rows: Sequence[str]) -> Median | None:
-    found = [each for row in rows for each in figures.pairs(document, table, row, "mpijob", "slurm", Figure.SECONDS)]
-    return median(found) if found else None
-
-
-def _at_most(limit: float) -> Callable[[float], bool]:
-    return lambda found: found <= limit
-
-
-def _goal(what: str, paper: str, goal: str, found: Median | None, test: Callable[[float], bool]) -> Goal:
-    return Goal(what, paper, goal, ratio_shown(found), _judged(found, test))
-
-
-def _judged(found: Median | None, test: Callable[[float], bool]) -> bool | None:
-    """Judge by the whole interval: where a goal lies within it, or there is none, nothing is known."""
-    if found is None or found.low is None or found.high is None:
-        return None
-    ends = {test(found.low), test(found.high)}
-    return ends.pop() if len(ends) == 1 else None

@@ -1,1 +1,1 @@
-"""The subcommands of `isthmus`, a module each: `register(subparsers)`."""
+"""The subcommands of `isthmus`, one module each: `register(subparsers)`."""

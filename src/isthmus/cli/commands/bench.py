@@ -31,7 +31,8 @@ from isthmus.cli.commands import info
 from isthmus.cli.commands import pull as pulling
 from isthmus.cli.commands.workloads import server
 from isthmus.cli.errors import CommandError
-from isthmus.clients.kube.apiserver import ApiError, ApiServer
+from isthmus.clients.kube.apiserver import ApiServer
+from isthmus.clients.kube.errors import KubeError
 from isthmus.clients.slurm.commands import SlurmError
 from isthmus.clients.slurm.offer import offer
 from isthmus.images.errors import ImageError
@@ -42,25 +43,25 @@ from isthmus.workloads.offer import WorkloadError
 from isthmus.workloads.offer import read as workloads
 
 _MPIJOBS = "mpi"
-# States of sinfo(1) in which a node takes jobs.
+# States of sinfo(1) in which a node accepts jobs.
 _TAKING = ("IDLE", "MIXED", "ALLOCATED")
-# Something is left: a limit was reached. Also timeout(1)'s neighbourhood is avoided.
+# Runs are left, as a limit was reached; not one of timeout(1)'s statuses.
 LEFT = 3
 DESCRIPTION = """Measure this cluster as the papers measured theirs, in jobs and in your own Kubernetes.
 
 Rounds run every cell of the tables once, in a random order, so that what else the cluster does falls on all of them.
-Each result is kept at once: a run that was ended goes on where it was."""
+Each result is stored at once: an interrupted session is resumed by the same command."""
 EPILOG = """examples:
-  isthmus bench plan                         what would be run, what not and why, and how long it takes
+  isthmus bench plan                         what would run, what would not and why, and the time
   isthmus bench run                          all of it, at the size of a small machine
   isthmus bench run --tables table3,ep --rounds 10
-  isthmus bench run --limit 10               go on for ten minutes; exit status 3 while something is left
+  isthmus bench run --limit 10               continue for ten minutes; exit status 3 while runs are left
   isthmus bench run --size paper             as large as in the papers: days
 
 tables: table3 finite elements, table4 latency and bandwidth, table5 and table6 scaling of an HPCG-like program,
-figure2 starts of steps, figure3 HPL and HPCG-like in containers, ep EP
+figure2 starts of steps, figure3 HPL-like and HPCG-like in containers, ep EP
 
-exit status: 0 done, 1 something failed (standard error says what), 2 wrong usage, 3 something is left to do"""
+exit status: 0 done, 1 something failed (standard error says what), 2 wrong usage, 3 runs are left"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ def register(subparsers: Any) -> None:
     planning.set_defaults(run=_plan)
     going = verbs.add_parser("run", help="run what is left of it", description="Run what is left of it.")
     _choices(going)
-    going.add_argument("--limit", type=_minutes, default=float("inf"), metavar="MIN", help="begin no run after this")
+    going.add_argument("--limit", type=_minutes, default=float("inf"), metavar="MIN", help="start no run after this")
     going.set_defaults(run=_run)
 
 
@@ -131,36 +132,39 @@ def _plan(options: argparse.Namespace) -> None:
     done = {each.key for each in known if not each.error}
     left = [run for run in made.runs if run.key not in done]
     if options.json:
-        told = {"schema": results.SCHEMA, "runs": len(made.runs), "left": len(left), "left_out": made.left_out}
-        print(json.dumps({**told, "minutes": round(running.remaining_s(left, known) / 60, 1)}))
+        header = {"schema": results.SCHEMA, "runs": len(made.runs), "left": len(left), "left_out": made.left_out}
+        print(json.dumps({**header, "minutes": round(running.remaining_s(left, known) / 60, 1)}))
         return
     counted = Counter(run.launch.table for run in left)
     for table in options.tables:
         print(f"{table}: {counted[table]} runs")
     print(f"{len(left)} of {len(made.runs)} runs are left, about {running.remaining_s(left, known) / 60:.0f} minutes")
-    _tell_left_out(made, print)
+    _report_left_out(made, print)
 
 
 def _run(options: argparse.Namespace) -> None:
-    # As Ctrl-C does, so that the job that is running ends with it.
+    # As Ctrl-C does, so that the running job is cancelled.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     with _explained():
         here = _here()
         made = plan.make(options.tables, SIZES[options.size], here.cluster, options.rounds)
-        _tell_left_out(made, console.print)
+        _report_left_out(made, console.print)
         if not made.runs:
-            raise CommandError("nothing can be run here; `isthmus bench plan` says why")
+            raise CommandError("nothing can run here; `isthmus bench plan` says why")
         folder = Folder(Path.home() / "isthmus-bench")
         site = _site(folder, here)
         file = _file(options)
-        told = about.whole(info.read().name, here.nodes, site.settings, site.image)
-        document = results.resume(file, options.size, told, made.left_out)
-        document = _session(here, site, folder, file, console.print).go_on(made, document, options.limit * 60)
+        context = about.whole(info.read().name, here.nodes, site.settings, site.image)
+        document = results.resume(file, options.size, context, made.left_out)
+        try:
+            document = _session(here, site, folder, file, console.print).go_on(made, document, options.limit * 60)
+        except KeyboardInterrupt:
+            raise CommandError("interrupted; the same command continues", 128 + signal.SIGINT) from None
     _finish(made, document, file)
 
 
-def _session(here: Here, site: Site, folder: Folder, file: Path, tell: Callable[[str], None]) -> Session:
+def _session(here: Here, site: Site, folder: Folder, file: Path, progress: Callable[[str], None]) -> Session:
     slurm = Slurm(site, folder.runs)
     kube = Kubernetes(here.api, site) if here.api else None
     if kube:
@@ -169,24 +173,26 @@ def _session(here: Here, site: Site, folder: Folder, file: Path, tell: Callable[
     def platform(column: Column) -> Platform:
         return kube if kube and column.is_kubernetes else slurm
 
-    return Session(platform, lambda document: results.write(document, file), tell)
+    return Session(platform, lambda document: results.write(document, file), progress)
 
 
 def _finish(made: Plan, document: Document, file: Path) -> None:
-    failed = [each for each in document.results if each.error and each.key in {run.key for run in made.runs}]
-    left = [run for run in made.runs if run.key not in document.done]
+    planned = {run.key for run in made.runs}
+    failed = [each for each in document.results if each.error and each.key in planned]
+    left = planned - document.done
+    shown = "".join(f"\n  {each.key}: {each.error.splitlines()[0]}" for each in failed[:5])
     print(file)
+    if left - {each.key for each in failed}:
+        why = f", {len(failed)} of them because they failed:{shown}" if failed else ""
+        raise CommandError(f"{len(left)} runs are left; the same command continues{why}", LEFT)
     if failed:
-        shown = "\n".join(f"  {each.key}: {each.error.splitlines()[0]}" for each in failed[:5])
-        raise CommandError(f"{len(failed)} runs failed; the same command tries them again:\n{shown}")
-    if left:
-        raise CommandError(f"{len(left)} runs are left; the same command goes on", LEFT)
+        raise CommandError(f"{len(failed)} runs failed; the same command tries them again:{shown}")
 
 
-def _tell_left_out(made: Plan, tell: Callable[[str], None]) -> None:
+def _report_left_out(made: Plan, progress: Callable[[str], None]) -> None:
     for reason, count in Counter(made.left_out.values()).items():
         cells = [cell for cell, why in made.left_out.items() if why == reason]
-        tell(f"left out: {', '.join(cells[:3])}{f' and {count - 3} more' if count > 3 else ''}: {reason}")
+        progress(f"left out: {', '.join(cells[:3])}{f' and {count - 3} more' if count > 3 else ''}: {reason}")
 
 
 def _file(options: argparse.Namespace) -> Path:
@@ -197,7 +203,7 @@ def _here() -> Here:
     known = offer()
     nodes = [node for node in known.nodes if node.state.rstrip("*+~#!%$@^-") in _TAKING]
     if not nodes:
-        raise CommandError("no node takes jobs; `sinfo` says why")
+        raise CommandError("no node accepts jobs; see `sinfo`")
     api, kubernetes = _kubernetes()
     smallest = (min(node.cpus for node in nodes), min(node.memory_mib for node in nodes))
     described = {"count": len(nodes), "cpus": smallest[0], "memory_mib": smallest[1]}
@@ -209,7 +215,7 @@ def _kubernetes() -> tuple[ApiServer | None, str]:
     """Return the user's API server, or why there is none."""
     try:
         return server(), ""
-    except (CommandError, ApiError) as error:
+    except (CommandError, KubeError) as error:
         return None, str(error)
 
 
@@ -218,14 +224,14 @@ def _mpijobs(api: ApiServer) -> str:
         offered = workloads()
         if _MPIJOBS in offered and installing.state(api, offered[_MPIJOBS]).ready:
             return ""
-        return "MPIJobs are not there; say `isthmus workloads add mpi`"
-    except (WorkloadError, ApiError) as error:
+        return "MPIJobs are not installed; run `isthmus workloads add mpi`"
+    except (WorkloadError, KubeError) as error:
         return str(error)
 
 
 def _network() -> str:
     try:
-        return "" if user_cluster.here().network else "jobs have no private pod network here"
+        return "" if user_cluster.here().network else "jobs have no private pod network on this cluster"
     except CommandError as error:
         return str(error)
 
@@ -251,5 +257,5 @@ def _explained() -> Iterator[None]:
         yield
     except (PreparingError, ResultsError, ImageError, SlurmError) as error:
         raise CommandError(str(error)) from error
-    except ApiError as error:
-        raise CommandError(f"{error}; `isthmus status` tells more") from error
+    except KubeError as error:
+        raise CommandError(f"{error}; see `isthmus status`") from error

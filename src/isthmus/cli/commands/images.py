@@ -1,4 +1,4 @@
-"""`isthmus images`: what the user's image cache has, and what of it may go; and their images in the registry."""
+"""`isthmus images`: lists and prunes the user's image cache; and their images in the registry."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from isthmus.cli.commands import image_mirrors, image_registry
 from isthmus.cli.errors import CommandError
+from isthmus.cli.images import mirrors as image_mirrors
+from isthmus.cli.images import registry as image_registry
 from isthmus.images import keep
 from isthmus.images.keep import Kept
 from isthmus.images.known import Known
@@ -24,19 +25,20 @@ from isthmus.model.images import parse
 from isthmus.support import private
 
 SCHEMA = 1
-DESCRIPTION = """Images in ~/.isthmus/images, of `isthmus pull` and of pods. What a pod uses stays.
+DESCRIPTION = """Images in ~/.isthmus/images, of `isthmus pull` and of pods. Images in use by pods are kept.
 
-The kubelet removes what it pulled when the site's time is over, or no room is left; the rest is yours to remove.
-Layers of images stay beside them, so that the next image on the same base is there soon; they go as images do."""
+The kubelet removes images that it pulled after the site's retention time, or when the site's limit is exceeded; others
+are only removed by you. Layers are cached too, so that a next image on the same base is pulled quickly; they are
+removed by the same rules."""
 EPILOG = """examples:
-  isthmus images list                          what is there, how large, and when it was last used
+  isthmus images list                          names, sizes, and times of last use
   isthmus images remove ctl:5000/me/tool 1f2e  by name, or by the first digits of the digest
   isthmus images prune --dry-run               what was not used for 30 days
-  isthmus images prune --unused-days 0         all but what pods use, and what was used within the last hour
-  isthmus images prune --max-gib 20            the longest unused, until the rest is that small
-  isthmus images list --registry               what you have pushed to the cluster's registry, and the room it takes
+  isthmus images prune --unused-days 0         all that are not in use, nor were within the last hour
+  isthmus images prune --max-gib 20            the least recently used, until the rest fits
+  isthmus images list --registry               your images in the cluster's registry, and their size
   isthmus images access tool --users bob       who may pull what you have pushed
-  isthmus images mirror --help                 have `image: busybox` come from the cluster's registry
+  isthmus images mirror --help                 pull `image: busybox` from the cluster's registry
 
 exit status: 0 done, 1 it could not be done (standard error says why), 2 wrong usage"""
 _DAY_S = 24 * 3600.0
@@ -54,14 +56,14 @@ def register(subparsers: Any) -> None:
     )
     verbs = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
     listing = _verb(verbs, "list", "show what is there", _list)
-    listing.add_argument("--registry", action="store_true", help="in the cluster's registry, not in your cache")
+    listing.add_argument("--registry", action="store_true", help="those in the cluster's registry, not in your cache")
     removal = _verb(verbs, "remove", "remove images", _remove)
     removal.add_argument("images", nargs="+", metavar="IMAGE", help="a name, or the first digits of a digest")
-    removal.add_argument("--force", action="store_true", help="also what a pod of yours uses")
-    pruning = _verb(verbs, "prune", "remove what was not used for long", _prune)
+    removal.add_argument("--force", action="store_true", help="also images in use by your pods")
+    pruning = _verb(verbs, "prune", "remove images that were not used recently", _prune)
     pruning.add_argument("--unused-days", type=_days, default=None, metavar="N", help="30 unless --max-gib is given")
-    pruning.add_argument("--max-gib", type=_days, default=None, metavar="N", help="what all may have together")
-    pruning.add_argument("--dry-run", action="store_true", help="only say what would go")
+    pruning.add_argument("--max-gib", type=_days, default=None, metavar="N", help="limit of the total size")
+    pruning.add_argument("--dry-run", action="store_true", help="only list what would be removed")
     image_registry.register(verbs)
     image_mirrors.register(verbs)
 
@@ -84,9 +86,9 @@ def _list(options: argparse.Namespace) -> None:
     if images:
         Console().print(_table(images))
     else:
-        print(f"no image in {_cache()}; `isthmus pull` and pods bring some")
+        print(f"no image in {_cache()}; `isthmus pull` and pods add some")
     if layers:
-        print(f"and, for pulls to come, {_summary(layers)}")
+        print(f"and, for later pulls, {_summary(layers)}")
 
 
 def _remove(options: argparse.Namespace) -> None:
@@ -94,7 +96,7 @@ def _remove(options: argparse.Namespace) -> None:
     wanted = list({each.path: each for word in options.images for each in _found(word, images)}.values())
     if used := [each for each in wanted if each.runs and not options.force]:
         names = ", ".join(_name(each) for each in used)
-        raise CommandError(f"pods of yours use {names}; delete them first, or say --force. Nothing was removed")
+        raise CommandError(f"your pods use {names}; delete them first, or use --force. Nothing was removed")
     _go(wanted, options.json, dry=False)
 
 
@@ -168,7 +170,7 @@ def _summary(kept: Sequence[Kept]) -> str:
     """Return how many there are, and their size."""
     layers = sum(each.is_layer for each in kept)
     counts = {"image": len(kept) - layers, "layer": layers}
-    # Who has neither has no image.
+    # Without both there is no image.
     shown = {name: count for name, count in counts.items() if count} or {"image": 0}
     words = [f"{count} {name}{'' if count == 1 else 's'}" for name, count in shown.items()]
     return f"{' and '.join(words)}, {_size(sum(each.size_bytes for each in kept))}"

@@ -1,4 +1,4 @@
-"""`isthmus info`: which cluster is this host a member of."""
+"""`isthmus info`: the cluster that this host is a member of."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLUSTER_FILE = Path("/etc/isthmus/cluster.json")
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """What `isthmus info --json` prints; `schema` changes when a field changes its meaning."""
+    """The output of `isthmus info --json`; `schema` changes when a field changes its meaning."""
 
     schema: int
     name: str

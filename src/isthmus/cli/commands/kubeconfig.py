@@ -1,4 +1,4 @@
-"""`isthmus kubeconfig`: the file with which kubectl reaches the user's Kubernetes."""
+"""`isthmus kubeconfig`: kubectl's file for the user's Kubernetes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EPILOG = """examples:
   isthmus kubeconfig --merge           make it the current context of ~/.kube/config
   isthmus kubeconfig | ssh elsewhere 'umask 077; cat > isthmus.kubeconfig'
 
-It holds a key: who has it owns the cluster."""
+It contains a key with all rights in the cluster."""
 
 
 def register(subparsers: Any) -> None:
@@ -23,14 +23,14 @@ def register(subparsers: Any) -> None:
     command = subparsers.add_parser(
         "kubeconfig",
         help="print the kubeconfig of your Kubernetes",
-        description="Print the kubeconfig of your Kubernetes, or where it lies.",
+        description="Print the kubeconfig of your Kubernetes, or its path.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     how = command.add_mutually_exclusive_group()
-    how.add_argument("--path", action="store_true", help="print the path alone")
+    how.add_argument("--path", action="store_true", help="print only the path")
     usual = Path("~/.kube/config")
-    how.add_argument("--merge", nargs="?", type=Path, const=usual, metavar="FILE", help=f"put it into FILE ({usual})")
+    how.add_argument("--merge", nargs="?", type=Path, const=usual, metavar="FILE", help=f"merge it into FILE ({usual})")
     command.set_defaults(run=run)
 
 

@@ -1,4 +1,4 @@
-"""`isthmus logs`: what the programs of the user's control plane say."""
+"""`isthmus logs`: logs of the programs of the user's control plane."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def register(subparsers: Any) -> None:
         help="show the logs of your control plane",
         description="Show the log of one program of your control plane; logs of pods are kubectl's.",
     )
-    command.add_argument("program", nargs="?", default="job", choices=PROGRAMS, help="by default the job's own words")
-    command.add_argument("-f", "--follow", action="store_true", help="go on with new lines until Ctrl-C")
-    command.add_argument("-n", "--lines", type=int, default=100, metavar="N", help="how many to begin with")
+    command.add_argument("program", nargs="?", default="job", choices=PROGRAMS, help="by default the job's own output")
+    command.add_argument("-f", "--follow", action="store_true", help="follow new lines until Ctrl-C")
+    command.add_argument("-n", "--lines", type=int, default=100, metavar="N", help="number of last lines")
     command.set_defaults(run=run)
 
 

@@ -1,4 +1,4 @@
-"""`isthmus network`: pod networks as this host's daemon knows them; users see their own, root all."""
+"""`isthmus network`: pod networks, from this host's daemon; users see their own, root sees all."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from isthmus.network.api.messages import (
     LeaseDrop,
     LeaseTake,
     List,
+    Metrics,
     NodeForget,
     Request,
     Reserve,
@@ -43,19 +44,20 @@ def register(subparsers: Any) -> None:
     command = subparsers.add_parser(
         "network",
         help="see and use your private network",
-        description="Pods of one user reach one another on every node, and nobody else does.",
+        description="Pods of one user reach one another on every node; other users cannot reach them.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _verb(verbs, "status", "how this host's daemon is", Status)
+    _verb(verbs, "status", "state of this host's daemon", Status)
     _verb(verbs, "list", "jobs, addresses and reservations", List)
     _verb(verbs, "join", "make this host a member of your network until an hour after you leave", LeaseTake)
-    _verb(verbs, "leave", "end that now", LeaseDrop)
-    for name, help_text, kind in (("reserve", "keep an address", Reserve), ("unreserve", "give it back", Unreserve)):
-        _verb(verbs, name, help_text, kind).add_argument("name", help="letters, digits, hyphens; a DNS label")
-    forget = _verb(verbs, "forget", "take a node that left the cluster out of the pod networks (root only)", NodeForget)
+    _verb(verbs, "leave", "end the membership now", LeaseDrop)
+    for name, words, kind in (("reserve", "keep an address", Reserve), ("unreserve", "release an address", Unreserve)):
+        _verb(verbs, name, words, kind).add_argument("name", help="letters, digits, hyphens; a DNS label")
+    forget = _verb(verbs, "forget", "remove a node that left the cluster from the pod networks (root only)", NodeForget)
     forget.add_argument("node", help="its name, as Slurm had it")
+    _verb(verbs, "metrics", "metrics of this host's daemon, for Prometheus (root only)", Metrics)
     traced = _verb(verbs, "trace", "why does A reach B, or not: each rule on the way", Trace)
     traced.add_argument("source", metavar="FROM", help=FROM)
     traced.add_argument("target", metavar="TO", help="the same, or any other address")
@@ -75,25 +77,27 @@ def _verb(verbs: Any, name: str, help_text: str, kind: type) -> Any:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Ask the daemon and print what it says.
+    """Send a request to the daemon and print the reply.
 
     Raises:
-        CommandError: it refused, or cannot be reached.
+        CommandError: the daemon refused it, or cannot be reached.
     """
     try:
         reply = ask(_request(options))
     except RequestError as error:
         raise CommandError(str(error)) from error
     except OSError as error:
-        raise CommandError(f"{SOCKET}: {error}; an admin looks at isthmus-networkd on this host") from error
+        raise CommandError(f"{SOCKET}: {error}; an administrator checks isthmus-networkd on this host") from error
     if options.json:
         print(json.dumps({"schema": 1, **reply}))
+    elif options.kind is Metrics:
+        print(reply["text"], end="")
     else:
         show(reply)
 
 
 def show(reply: Mapping[str, Any]) -> None:
-    """Print a reply for people: lists of objects as tables, the rest as words."""
+    """Print a reply as text: lists of objects as tables, others as words."""
     console = Console()
     table = Table(show_header=False, box=None)
     for name, value in reply.items():

@@ -26,24 +26,24 @@ from isthmus.support import private
 DESCRIPTION = """Pull a container image into ~/.isthmus/images and print the path of its file.
 
 The file is one compressed squashfs per image, found by its digest: a second pull of the same image, by whatever
-name and from whichever node, takes what is there. Pulls at once wait for the one that works."""
+name and from whichever node, reuses it. Concurrent pulls wait for the first one."""
 EPILOG = """examples:
   isthmus pull ctl:5000/isthmus/debian:13             from a registry; see `apptainer registry login`
-  isthmus pull debian@sha256:1f2e...                  exactly this one; needs no network once it is there
+  isthmus pull debian@sha256:1f2e...                  exactly this one; needs no network once it is cached
   isthmus pull oci-archive:image.tar                  from a file
   srun apptainer exec $(isthmus pull debian:13) cat /etc/os-release
 
 Credentials: --authfile, else $REGISTRY_AUTH_FILE, else ~/.apptainer/docker-config.json.
 Room to unpack: $APPTAINER_TMPDIR, else $TMPDIR, else /var/tmp.
 
-exit status: 0 the image is there, 1 it could not be had (standard error says why), 2 wrong usage"""
+exit status: 0 the image is there, 1 it could not be pulled (standard error says why), 2 wrong usage"""
 
 
 def register(subparsers: Any) -> None:
     """Add the command."""
     command = subparsers.add_parser(
         "pull",
-        help="get a container image, ready to start",
+        help="pull a container image, ready to start",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -60,7 +60,7 @@ def register(subparsers: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Pull `options.image`."""
-    # As Ctrl-C does, so that nothing is left when Slurm ends the job.
+    # As Ctrl-C does, so that no partial files are left when Slurm ends the job.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     private.check(Path.home() / ".isthmus")
     try:
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def workspace(environment: Mapping[str, str], home: Path, authfile: Path | None) -> Workspace:
-    """Progress where a user's pulls work."""
+    """Return the workspace of a user's pulls."""
     scratch = environment.get("APPTAINER_TMPDIR") or environment.get("TMPDIR") or "/var/tmp"  # noqa: S108
     named = authfile or environment.get("REGISTRY_AUTH_FILE")
     usual = home / ".apptainer/docker-config.json"
@@ -83,7 +83,7 @@ def workspace(environment: Mapping[str, str], home: Path, authfile: Path | None)
 
 @contextmanager
 def show_progress(image: str) -> Iterator[Progress]:
-    """Show what a pull does, on a terminal."""
+    """Show a pull's progress on a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda _: None

@@ -28,7 +28,7 @@ def register(subparsers: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Show it.
+    """Show the status.
 
     Raises:
         CommandError: the API server does not answer.

@@ -18,11 +18,11 @@ each pod will be one more job of yours, named after the pod. Its files lie in ~/
 At its time limit the job hands over to a next one.
 """
 EPILOG = """examples:
-  isthmus up                                     start it, or find it running
+  isthmus up                                     start it, unless it runs
   export KUBECONFIG=$(isthmus kubeconfig --path)
   kubectl create deployment web --image=nginx    each pod is a job: squeue --me
-  isthmus up --partition long --time 7-0         elsewhere; kept for later starts
-  isthmus up --data node                         etcd on the node's disk; kept too
+  isthmus up --partition long --time 7-0         in another partition; also for later starts
+  isthmus up --data node                         etcd on the node's disk; also for later starts
 
 exit status: 0 the API server answers, 1 it does not (standard error says why), 2 wrong usage"""
 _OPTIONS = ("partition", "account", "qos", "time", "memory_mib", "audit", "data")
@@ -33,14 +33,12 @@ def register(subparsers: Any) -> None:
     command = subparsers.add_parser(
         "up",
         help="start your own Kubernetes",
-        description="Start your own Kubernetes as a Slurm job and wait until it answers. Harmless when it runs.",
+        description="Start your own Kubernetes as a Slurm job and wait until it answers. Does nothing when it runs.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     for name in _OPTIONS[:4]:
-        command.add_argument(
-            f"--{name}", default=None, metavar=name.upper(), help=f"{name} of the job, as sbatch has it"
-        )
+        command.add_argument(f"--{name}", default=None, metavar=name.upper(), help=f"{name} of the job, as for sbatch")
     command.add_argument("--memory", dest="memory_mib", type=_mib, metavar="MIB", help="memory of the job")
     command.add_argument(
         "--audit",
@@ -60,7 +58,7 @@ def register(subparsers: Any) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Start it, and say how to use it."""
+    """Start it, and print how to use it."""
     here = user_cluster.here()
     if not here.home.cluster.folder.exists() and not options.json:
         print(FIRST, file=sys.stderr)
@@ -79,7 +77,7 @@ def _words(found: Up) -> str:
 
 
 def _mib(text: str) -> int:
-    # The API server alone needs a quarter of a GiB before anybody asks for anything.
+    # The API server alone needs a quarter of a GiB when idle.
     if not text.isdecimal() or int(text) < 768:
         raise argparse.ArgumentTypeError(f"{text!r} is not enough; give whole MiB, at least 768")
     return int(text)

@@ -14,7 +14,8 @@ from rich.table import Table
 
 from isthmus.cli import user_cluster
 from isthmus.cli.errors import CommandError
-from isthmus.clients.kube.apiserver import ApiError, ApiServer
+from isthmus.clients.kube.apiserver import ApiServer
+from isthmus.clients.kube.errors import KubeError
 from isthmus.controlplane.commands import context as cluster
 from isthmus.controlplane.network import NetworkError
 from isthmus.workloads import installing, offer
@@ -25,10 +26,10 @@ SCHEMA = 1
 _ANSWER_S = 30
 DESCRIPTION = """Add operators to your own Kubernetes, or remove them; without a command, list what the site offers.
 
-An operator's controller is a pod in your cluster, and so a Slurm job of yours, of one CPU and little memory, for as
-long as the workload is added. What it starts for you are jobs of yours too."""
+An operator's controller is a pod in your cluster, and so a Slurm job of yours, with one CPU and little memory, as long
+as the workload is installed. The pods that it creates are jobs of yours too."""
 EPILOG = """examples:
-  isthmus workloads                        what there is, and what your cluster has
+  isthmus workloads                        the site's offer, and what your cluster has
   isthmus workloads add mpi                MPIJobs: the MPI Operator; again after an upgrade of the site
   isthmus workloads status mpi             its version, whether it is ready, your MPIJobs, examples
   isthmus workloads remove mpi             the operator, and all MPIJobs that have ended
@@ -53,9 +54,9 @@ def register(subparsers: Any) -> None:
     command.set_defaults(run=_list)
     verbs = command.add_subparsers(title="commands", metavar="COMMAND")
     _verb(verbs, "list", "show what the site offers, and what your cluster has", _list)
-    adding = _verb(verbs, "add", "add a workload, or bring it to the site's version", _add)
+    adding = _verb(verbs, "add", "add a workload, or upgrade it to the site's version", _add)
     _name(adding)
-    _timeout(adding, 180, "until it is ready; 0 for not at all")
+    _timeout(adding, 180, "until it is ready; 0 not to wait")
     looking = _verb(
         verbs, "status", "show a workload in your cluster, or all; exit status 1 if one isn't ready", _status
     )
@@ -141,7 +142,7 @@ def server() -> ApiServer:
     """Return the user's API server.
 
     Raises:
-        CommandError: there is none now.
+        CommandError: it is not running.
     """
     here = user_cluster.here()
     if here.network is not None:
@@ -156,11 +157,11 @@ def server() -> ApiServer:
 
 
 def _states(offered: Mapping[str, Workload]) -> tuple[dict[str, State], str]:
-    """Look at all of them; without a cluster the list is of use too."""
+    """Return the state of all; without a cluster only the offer."""
     try:
         api = server()
         return {name: installing.state(api, workload) for name, workload in offered.items()}, ""
-    except (CommandError, ApiError):
+    except (CommandError, KubeError):
         return dict.fromkeys(offered, State()), "down"
 
 
@@ -170,8 +171,8 @@ def _explained() -> Iterator[None]:
         yield
     except WorkloadError as error:
         raise CommandError(str(error)) from error
-    except ApiError as error:
-        remedy = "`isthmus status` tells more" if error.status is None else "see `isthmus logs kube-apiserver`"
+    except KubeError as error:
+        remedy = "see `isthmus status`" if error.status is None else "see `isthmus logs kube-apiserver`"
         raise CommandError(f"{error}; {remedy}") from error
 
 
@@ -186,7 +187,7 @@ def _words(workload: Workload, now: State) -> str:
 def _table(workload: Workload, now: State) -> Table:
     table = Table(show_header=False, box=None)
     table.add_column(no_wrap=True)
-    # Paths are to be copied.
+    # Unwrapped, as paths are copied.
     table.add_column(overflow="fold")
     table.add_row(workload.name, f"{workload.title}, {workload.version}, {workload.licence}")
     table.add_row("in your cluster", _words(workload, now))

@@ -1,1 +1,1 @@
-"""What `isthmus node` does on a node: join, tokens, health."""
+"""Implementation of `isthmus node`: join, tokens, health."""

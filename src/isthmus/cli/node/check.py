@@ -1,4 +1,4 @@
-"""`isthmus node check`: every look at this node with its result, and the remedy of each problem."""
+"""`isthmus node check`: all checks of this node, with the remedy of each problem."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from isthmus.cli.errors import CommandError
-from isthmus.cli.node.checks import CHECKS, Check, problems_of
+from isthmus.monitoring.checks import CHECKS, Check, problems_of
 
 
 class Level(StrEnum):
-    """How bad it is."""
+    """The severity of a finding."""
 
     OK = "ok"
     WARNING = "warning"
@@ -24,14 +24,14 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What one look found.
+    """The result of one check.
 
     Attributes:
         check: its name.
-        level: how bad it is.
-        problem: "" where all is well.
-        remedy: what to do about it.
-        drains: slurmd's own examination takes the node out of service for it.
+        level: its severity.
+        problem: "" without one.
+        remedy: of the problem.
+        drains: slurmd's health check drains the node for it.
     """
 
     check: str
@@ -42,7 +42,7 @@ class Finding:
 
 
 def findings(checks: Iterable[Check]) -> list[Finding]:
-    """Make all looks, in their order."""
+    """Run all checks, in their order."""
     found = []
     for check in checks:
         level = Level.WARNING if check.warns else Level.FAILURE
@@ -54,20 +54,20 @@ def findings(checks: Iterable[Check]) -> list[Finding]:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Look, and say what was found; exit with status 1 where something is broken.
+    """Run the checks and print the findings; exit with status 1 where something is broken.
 
     Raises:
-        CommandError: root alone sees all of it.
+        CommandError: the caller is not root.
     """
     if os.geteuid():
-        raise CommandError("only root can look at all of a node; use sudo")
+        raise CommandError("only root can check a node; use sudo")
     found = findings(CHECKS)
     if options.json:
         print(json.dumps({"schema": 1, "findings": [asdict(each) for each in found]}))
     else:
         print("\n".join(_line(each) for each in found))
     status = int(any(each.level is Level.FAILURE for each in found))
-    # A look at a file server that is away would hold the interpreter's own end up.
+    # A check that hangs on a file server would block the interpreter's exit.
     sys.stdout.flush()
     os._exit(status)
 

@@ -1,10 +1,10 @@
-"""`isthmus-node-health`: what Slurm does not see of a node. slurmd runs it (HealthCheckProgram in slurm.conf(5)).
+"""`isthmus-node-health`: the node's health check, which slurmd runs (HealthCheckProgram in slurm.conf(5)).
 
-A node with a problem is drained with the reason `isthmus: health: ...`. One that is well again is resumed, but only
-from such a drain: an admin's stays. A node that was well at the last look, and still is, asks slurmctld nothing.
+A node with a problem is drained with the reason `isthmus: health: ...`. A recovered one is resumed, but only from such
+a drain: an administrator's stays. A node that was and is healthy sends slurmctld no request.
 
-slurmd ends this program after a minute; each look has an end of its own, as a file server that is away answers nobody.
-Only this node's faults count: an etcd that is away would else drain the whole cluster.
+slurmd kills this program after a minute; each check has its own timeout, as a file server may hang. Only faults of this
+node count: otherwise an outage of etcd would drain the whole cluster.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from isthmus.cli.node.checks import CHECKS, ENVIRONMENT, problems_of
 from isthmus.clients.process import ProcessError, run
+from isthmus.monitoring.checks import CHECKS, ENVIRONMENT, problems_of
 
 PREFIX = "isthmus: health: "
-# Gone after a boot, so that the first look asks whether a drain of before it is left.
+# Gone after a boot, so that the first check looks for a drain from before.
 WELL = Path("/run/isthmus-node-health.well")
 SLURM_S = 10.0
 
 
 def decide(problems: Collection[str], flags: Collection[str], reason: str) -> dict[str, str]:
-    """What to set for a node, by its state's flags and the reason that Slurm has for it; nothing to leave it."""
+    """Return the update of a node, by its state's flags and its reason in Slurm; empty for none."""
     drained, ours = "DRAIN" in flags, reason.startswith(PREFIX)
     wanted = PREFIX + "; ".join(problems)
     if problems and (not drained or (ours and reason != wanted)):
@@ -34,7 +34,7 @@ def decide(problems: Collection[str], flags: Collection[str], reason: str) -> di
 
 
 def parse(shown: str) -> tuple[set[str], str]:
-    """Read flags and reason from what `scontrol show node` prints; the reason without who set it and when."""
+    """Parse flags and reason from `scontrol show node`; the reason without its author and time."""
     lines = [line.strip() for line in shown.splitlines()]
     states = next((line.split()[0] for line in lines if line.startswith("State=")), "")
     reason = next((line.removeprefix("Reason=") for line in lines if line.startswith("Reason=")), "")
@@ -42,17 +42,17 @@ def parse(shown: str) -> tuple[set[str], str]:
 
 
 def examine() -> Iterator[str]:
-    """Yield what takes this node out of service."""
+    """Yield the problems that drain this node."""
     for check in CHECKS:
         if check.drains:
             yield from problems_of(check)
 
 
 def apply_health(problems: Collection[str], node: str) -> None:
-    """Drain or resume the node where that is due.
+    """Drain or resume the node if needed.
 
     Raises:
-        ProcessError: slurmctld did not answer; the next look tries again.
+        ProcessError: slurmctld did not answer; the next check retries.
     """
     if not problems and WELL.exists():
         return
@@ -66,7 +66,7 @@ def apply_health(problems: Collection[str], node: str) -> None:
 
 
 def main() -> None:
-    """Look, and tell Slurm; the status is 0 also where something is wrong, for then Slurm knows it."""
+    """Check, and update Slurm; the status is 0 also with problems, as Slurm then has them."""
     problems = list(examine())
     print("\n".join(problems) or "well")
     try:
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def _end(status: int) -> None:
-    # A thread that waits for a file server would hold the interpreter's own end up.
+    # A thread that hangs on a file server would block the interpreter's exit.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

@@ -24,10 +24,10 @@ REFUSED = 3
 
 
 def run(options: argparse.Namespace) -> None:
-    """Join, and say what changed.
+    """Join, and print what changed.
 
     Raises:
-        CommandError: it was refused, or did not get to its end.
+        CommandError: it was refused, or not completed.
     """
     if os.geteuid():
         raise CommandError("only root can make this host a node; use sudo")
@@ -38,10 +38,10 @@ def run(options: argparse.Namespace) -> None:
     server = options.server or given.get("SERVER") or (kept.server if kept else "")
     name = options.name or given.get("NAME") or (kept.name if kept else "") or host.name()
     if not server:
-        raise CommandError("which controller? add --server HOST:PORT")
+        raise CommandError("the controller is missing; add --server HOST:PORT")
     if not text and not kept:
         raise CommandError(
-            "this host has not joined before; add --token, from `isthmus node token create` on the controller"
+            "this host has not joined yet; add --token, from `isthmus node token create` on the controller"
         )
     server = server if ":" in server else f"{server}:{PORT}"
     try:

@@ -1,4 +1,4 @@
-"""`isthmus node token`: what an admin does on the controller to let nodes join."""
+"""`isthmus node token`: tokens with which nodes join, for administrators on the controller."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from isthmus.node.tokens import Record
 
 
 def create(options: argparse.Namespace) -> None:
-    """Make a token and print it.
+    """Create a token and print it.
 
     Raises:
-        CommandError: this is no controller, or a name is not in the inventory.
+        CommandError: this host is not the controller, or a name is not in the inventory.
     """
     records = _records()
     try:
@@ -41,7 +41,7 @@ def create(options: argparse.Namespace) -> None:
         raise CommandError(f"no compute node {', '.join(unknown)}; add it to the inventory and run playbooks/join.yml")
     taken = [name for name in names if name in joined and not options.replace]
     if taken:
-        raise CommandError(f"{', '.join(taken)} joined before; add --replace if another machine shall take the name")
+        raise CommandError(f"{', '.join(taken)} joined before; add --replace if another machine takes the name")
     free = [name for name in nodes if options.replace or name not in joined]
     uses = options.uses or len(names or free)
     if not uses:
@@ -63,7 +63,7 @@ def create(options: argparse.Namespace) -> None:
 
 
 def show(options: argparse.Namespace) -> None:
-    """Print what there is, without secrets."""
+    """Print tokens and joined nodes, without secrets."""
     records = _records()
     try:
         joined, used = records.joined()
@@ -90,7 +90,7 @@ def show(options: argparse.Namespace) -> None:
 
 
 def revoke(options: argparse.Namespace) -> None:
-    """Remove tokens.
+    """Revoke tokens.
 
     Raises:
         CommandError: there is no such token.
@@ -105,10 +105,10 @@ def revoke(options: argparse.Namespace) -> None:
 
 
 def forget(options: argparse.Namespace) -> None:
-    """Free names whose nodes have left.
+    """Release the names of nodes that have left.
 
     Raises:
-        CommandError: one of them cannot be a node's.
+        CommandError: an invalid name.
     """
     records = _records()
     try:
@@ -126,7 +126,7 @@ def forget(options: argparse.Namespace) -> None:
 
 def _records() -> Records:
     if os.geteuid():
-        raise CommandError("only root can look at tokens; use sudo on the controller")
+        raise CommandError("only root can read tokens; use sudo on the controller")
     return Records()
 
 

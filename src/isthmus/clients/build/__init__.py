@@ -1,1 +1,1 @@
-"""What the deployer builds with: downloads, the Go tools, Debian's tools."""
+"""Build tools of the deployer: downloads, Go, Debian's tools."""

@@ -1,4 +1,4 @@
-"""Debian's tools on the deployer: apt's downloader, and a Debian of any release that is there for one command.
+"""Debian's tools on the deployer: apt's downloader, and a minimal Debian of any release for one command.
 
 Both take what this machine's apt takes: its mirrors, its proxies.
 """

@@ -1,1 +1,1 @@
-"""CNI plugins, and Flannel's pods by way of them."""
+"""CNI plugins, and the pods of drivers that use them."""

@@ -111,11 +111,11 @@ class Attachments:
         return pod
 
     def check(self, job: int) -> None:
-        """Ask the plugins, and the kernel, whether a whole pod is as they left it: Flannel's 0.9 says yes to anything.
+        """Ask plugins and kernel whether a pod is as they left it: some plugins' CHECK accepts anything.
 
         Raises:
             CniError: it is not.
-            NetlinkError: the kernel does not tell.
+            NetlinkError: the kernel did not answer.
         """
         record = self._read(job)
         if record is None:

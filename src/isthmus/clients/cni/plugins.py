@@ -1,9 +1,11 @@
 """CNI plugins, called as the specification 1.1 says (containernetworking/cni, SPEC.md, "Section 2" to "Section 5").
 
-A plugin is told what to do by its environment, reads its configuration on standard input and answers on standard
+A plugin gets its command from its environment, reads its configuration on standard input and answers on standard
 output. The plugins of a list are called one after the other, each with the result of the one before; to take away,
 backwards, with the result of the whole. Who calls must keep that result, and must not do two things to one container
 at a time. ADD that fails is undone here; DEL may be repeated, and what is gone is no error.
+
+By hand, as the specification's library is one of Go and Python has none.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _TRY_AGAIN = 11
 
 
 class Verb(StrEnum):
-    """What a plugin is told to do."""
+    """The command of a plugin."""
 
     ADD = "ADD"
     CHECK = "CHECK"
@@ -70,7 +72,7 @@ class NetworkList:
         name: the network's; plugins keep what they remember under it.
         version: of the specification, as all plugins are spoken to.
         plugins: their configurations.
-        disable_check: whether nobody shall be asked to CHECK.
+        disable_check: whether no plugin may be called with CHECK.
     """
 
     name: str
@@ -179,7 +181,7 @@ class Plugins:
         """Ask whether all is as ADD left it.
 
         Raises:
-            CniError: it is not, or a plugin does not tell.
+            CniError: it is not, or a plugin failed.
         """
         if not network.disable_check:
             for plugin in network.plugins:

@@ -1,7 +1,7 @@
-"""Users and roles of etcd, brought about: what is there is asked for, and only what differs is changed.
+"""Reconciles etcd's users and roles: the present ones are read, and only differences are written.
 
-Each user has one role, of the same name, with the key ranges that they may read or write. Users and roles that nobody
-wishes are removed, so that the list is the whole truth. `root` may do everything. As long as authentication is off
+Each user has one role, of the same name, with the key ranges that they may read or write. Users and roles that are not
+desired are removed, so that the list is complete. `root` may do everything. As long as authentication is off
 anybody with a certificate may do all this; the last step turns it on.
 
 Every change makes all tokens old and all clients log in again: one more reason to change nothing without need.
@@ -62,7 +62,7 @@ class Present:
         enabled: whether authentication is on.
         users: name -> roles.
         roles: name -> permissions.
-        wrong: users with another password than is wished.
+        wrong: users whose password differs from the desired one.
     """
 
     enabled: bool = False
@@ -85,7 +85,7 @@ def apply(access: Access, accounts: Iterable[Account], *, dry: bool = False) -> 
 
     Args:
         access: as root, with its password; it is one of the accounts.
-        accounts: all there shall be.
+        accounts: the desired ones; all others are removed.
         dry: change nothing.
 
     Raises:
@@ -102,7 +102,7 @@ def apply(access: Access, accounts: Iterable[Account], *, dry: bool = False) -> 
 
 
 def plan(present: Present, desired: Mapping[str, Account]) -> Iterator[Step]:
-    """Yield the steps from what is there to what is wished."""
+    """Yield the steps from the present to the desired state."""
     for name, account in sorted(desired.items()):
         yield from _role(name, account, present)
         yield from _user(name, account, present)

@@ -1,4 +1,4 @@
-"""What flanneld finds in etcd, brought about: one configuration, and whose it is.
+"""Reconciles Flannel's configuration in etcd, and its owner.
 
 Every node's subnet follows from the range, so the range stays while nodes have subnets. A second cluster with the same
 prefix would give the same subnets to its own nodes: the first one's name is kept beside the configuration, and any
@@ -34,8 +34,8 @@ def apply(access: Access, prefix: str, owner: str, config: Mapping[str, Any], *,
         access: of the user flannel.
         prefix: of all its keys, with a slash at the end.
         owner: the cluster, as no other is called.
-        config: what flanneld shall read; empty: all is removed.
-        dry: only tell.
+        config: flanneld's configuration; empty to remove all keys.
+        dry: only return what would be done.
 
     Returns:
         What was done, or would be; empty when all was as it should be.

@@ -1,7 +1,7 @@
-"""Snapshots of one etcd: whether its content changed, the whole of it into a file, and whether such a file is whole.
+"""Snapshots of one etcd: detects changes, writes the whole content to a file, verifies such a file.
 
 A snapshot is the database and behind it the sha256 of it (etcd, server/etcdserver/api/v3rpc/maintenance.go): a
-database is made of whole pages, so the odd 32 bytes tell that the hash is there (etcdutl, snapshot/v3_snapshot.go).
+database is made of whole pages, so 32 odd bytes mean that the hash is there (etcdutl, snapshot/v3_snapshot.go).
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
-import requests
-
 from isthmus.clients.etcd.gateway import EtcdError, Gateway, UnavailableError
+from isthmus.clients.http import NoAnswerError
 
 _BLOCK_BYTES = 1 << 20
 _PAGE_BYTES = 512
@@ -90,9 +89,9 @@ class Snapshots:
     def _blobs(self) -> Iterator[bytes]:
         try:
             with self._gateway.stream("maintenance/snapshot", {}) as answer:
-                for line in answer.iter_lines(chunk_size=_BLOCK_BYTES):
+                for line in answer.lines():
                     yield base64.b64decode(json.loads(line)["result"].get("blob", ""))
-        except requests.RequestException as error:
+        except NoAnswerError as error:
             raise UnavailableError(f"the snapshot broke off: {error}") from error
         except (ValueError, KeyError) as error:
             raise EtcdError(f"no part of a snapshot: {error!r}") from error

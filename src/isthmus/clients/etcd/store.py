@@ -82,7 +82,7 @@ class Etcd:
 
         Args:
             prefix: of the keys.
-            revision: the one whose state is known; later changes are told.
+            revision: the one whose state is known; later changes are delivered.
             log: takes a line whenever the watch has to connect again.
         """
         return Watch(self._gateway, prefix, revision, log)
@@ -99,5 +99,5 @@ class Etcd:
         return self._gateway.call(path, body)
 
     def close(self) -> None:
-        """Close all connections that nobody uses; a watch is closed by itself."""
+        """Close all connections, those of watches too."""
         self._gateway.close()

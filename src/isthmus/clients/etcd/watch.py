@@ -1,24 +1,23 @@
-"""A watch that lasts: it goes on where it was broken off, at whatever endpoint answers.
+"""A resumable watch: after a failure it continues from its last revision, at any endpoint.
 
-Nothing is told twice and nothing is left out; where that cannot be promised, because etcd has compacted the revisions
+Every event is delivered exactly once; where that is impossible, because etcd has compacted the revisions
 in between or was set back to an older state, the watch ends with CompactedError and everything is to be read again.
-etcd sends its revision when there is nothing else to tell, so silence means a dead connection.
+etcd sends its revision when there are no events, so silence means a dead connection.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from threading import Event as Flag
 from threading import Lock
 from typing import Any
 
-import requests
-
 from isthmus.clients.etcd import wire
 from isthmus.clients.etcd.gateway import Code, CompactedError, EtcdError, Gateway, TokenError, UnavailableError, named
+from isthmus.clients.etcd.transport import Stream
 from isthmus.clients.etcd.wire import Changes
+from isthmus.clients.http import NoAnswerError
 from isthmus.support.backoff import Backoff
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 5.0
@@ -28,7 +27,7 @@ class Watch:
     """Changes below a prefix, in order; iterate over it in one thread, close it from any.
 
     Attributes:
-        revision: all up to here was told.
+        revision: the last one delivered.
         connected: whether etcd is being listened to now.
     """
 
@@ -41,7 +40,7 @@ class Watch:
         self._log = log
         self._closed = Flag()
         self._lock = Lock()
-        self._answer: requests.Response | None = None
+        self._answer: Stream | None = None
 
     def __iter__(self) -> Iterator[Changes]:
         """Yield changes until closed.
@@ -69,7 +68,7 @@ class Watch:
         self._closed.set()
         with self._lock:
             if self._answer is not None:
-                _shut(self._answer)
+                self._answer.close()
 
     def _listen(self) -> Iterator[Changes]:
         # From what is known already: a watch that begins at a revision still to come gets no progress notifications.
@@ -89,20 +88,14 @@ class Watch:
                 with self._lock:
                     self._answer = None
 
-    def _lines(self, answer: requests.Response) -> Iterator[bytes]:
+    def _lines(self, answer: Stream) -> Iterator[bytes]:
         try:
-            for line in answer.iter_lines():
+            for line in answer.lines():
                 if self._closed.is_set():
                     return
-                if line:
-                    yield line
-        except (requests.RequestException, OSError) as error:
+                yield line
+        except NoAnswerError as error:
             raise UnavailableError(str(error)) from error
-        except (AttributeError, ValueError) as error:
-            # Of a connection that close() shut between two reads of it; ssl and http.client have no error for that.
-            if not self._closed.is_set():
-                raise
-            raise UnavailableError("closed") from error
         raise UnavailableError("etcd ended the stream")
 
     def _read(self, message: Mapping[str, Any]) -> Changes | None:
@@ -125,12 +118,6 @@ class Watch:
     def _check_order(self, revision: int) -> None:
         if revision < self.revision:
             raise CompactedError(f"etcd is at revision {revision}, older than {self.revision}: it was set back")
-
-
-def _shut(answer: requests.Response) -> None:
-    # The listener may be closing its connection just now; urllib3 says so in one of three ways.
-    with suppress(OSError, RuntimeError, ValueError):
-        answer.raw.shutdown()
 
 
 def _reason(result: Mapping[str, Any]) -> EtcdError:

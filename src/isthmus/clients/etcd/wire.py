@@ -1,4 +1,4 @@
-"""What etcd's JSON gateway is sent and answers, as plain data: no connection is made here.
+"""Encoding of requests and responses of etcd's JSON gateway; no I/O.
 
 Keys and values are base64, numbers of 64 bits are text, and whatever is zero or false is left out (protobuf's
 JSON mapping, and etcd's rpc.proto).
@@ -73,7 +73,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a watch tells: all is known up to `revision`; without events that alone is the news."""
+    """A message of a watch: everything up to `revision` is known; without events it is a progress notification."""
 
     revision: int
     events: tuple[Event, ...] = ()
@@ -153,5 +153,5 @@ def _coded(text: str) -> str:
 
 
 def _decoded(text: str) -> str:
-    # A key or value that is no text was not written by this project; it is told apart by whoever reads it.
+    # A key or value that is no text was not written by this project; its reader recognizes it.
     return b64decode(text).decode(errors="replace")

@@ -1,12 +1,14 @@
 """The Kubernetes API in plain JSON: objects are dictionaries as the API writes them, errors a small tree.
 
-kubernetes_asyncio carries the kubeconfig, TLS and connections; its models are left out, because what the kubelet
-decides on shall be what the API server sent, fields unknown to this version included.
+On aiohttp, which serves the kubelet's own API too. A library with models of all kinds would take 38 MiB and a third of
+the kubelet's start, and the kubelet's decisions need what the API server sent, unknown fields included.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,9 +16,31 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode
 
-import aiohttp
-from kubernetes_asyncio.client import ApiClient
-from kubernetes_asyncio.config import ConfigException, new_client_from_config
+from isthmus.clients import http
+from isthmus.clients.kube import kubeconfig
+from isthmus.clients.kube.errors import (
+    ConflictError,
+    GoneError,
+    KubeError,
+    NotFoundError,
+    RefusedError,
+    UnreachableError,
+    of_status,
+)
+from isthmus.support.aio import aiohttp
+
+__all__ = [
+    "ConflictError",
+    "Event",
+    "GoneError",
+    "Kube",
+    "KubeError",
+    "NotFoundError",
+    "Object",
+    "Patch",
+    "RefusedError",
+    "UnreachableError",
+]
 
 Object = dict[str, Any]
 
@@ -24,6 +48,10 @@ Object = dict[str, Any]
 TIMEOUT_S = 30.0
 # The server ends a watch by itself after some minutes; silence for longer means a dead connection.
 WATCH_S = 240
+# A watch sends an object in one line; etcd takes up to 1.5 MiB.
+_BUFFER_BYTES = 2 << 20
+# Answers that say when to ask again.
+_LATER = (429, 503)
 
 
 class Patch(StrEnum):
@@ -31,176 +59,181 @@ class Patch(StrEnum):
 
     MERGE = "application/merge-patch+json"
     STRATEGIC = "application/strategic-merge-patch+json"
-
-
-class KubeError(Exception):
-    """The API server refused, or did not answer."""
-
-
-class UnreachableError(KubeError):
-    """No answer; nothing is known."""
-
-
-class NotFoundError(KubeError):
-    """There is no such object."""
-
-
-class ConflictError(KubeError):
-    """The object exists already, or has changed meanwhile."""
-
-
-class GoneError(KubeError):
-    """The watch cannot go on from that version; list again."""
-
-
-class RefusedError(KubeError):
-    """Not allowed, or not valid."""
-
-
-_KINDS: dict[int, type[KubeError]] = {
-    401: RefusedError,
-    403: RefusedError,
-    404: NotFoundError,
-    409: ConflictError,
-    410: GoneError,
-    422: RefusedError,
-}
+    APPLY = "application/apply-patch+yaml"
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One change that a watch told of: ADDED, MODIFIED, DELETED or BOOKMARK, with the whole object."""
+    """One event of a watch: ADDED, MODIFIED, DELETED or BOOKMARK, with the whole object."""
 
     kind: str
     object: Object
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A request: below the server's URL, with what it carries."""
+
+    method: str
+    path: str
+    query: Mapping[str, Any] | None = None
+    body: Object | None = None
+    content: str = "application/json"
+
+    @property
+    def target(self) -> str:
+        join = "&" if "?" in self.path else "?"
+        return self.path + (join + urlencode(self.query) if self.query else "")
 
 
 class Kube:
     """An API server as one user.
 
     Args:
-        api: an open connection; `connect` makes one.
+        server: its URL.
+        session: of open connections that show who the user is; `connect` and `using` make one.
+        timeout_s: of a request that is no watch.
+        retries: how often a request is sent again to a server that says when; 0 leaves that to the caller.
     """
 
-    def __init__(self, api: ApiClient) -> None:
-        self._api = api
+    def __init__(
+        self, server: str, session: aiohttp.ClientSession, timeout_s: float = TIMEOUT_S, retries: int = 0
+    ) -> None:
+        self._server, self._session = server, session
+        self._timeout_s, self._retries = timeout_s, retries
 
     @classmethod
-    async def connect(cls, kubeconfig: Path) -> Self:
+    async def connect(cls, path: Path) -> Self:
         """Read a kubeconfig; nothing is sent yet.
 
         Raises:
             KubeError: it cannot be used.
         """
         try:
-            return cls(await new_client_from_config(config_file=str(kubeconfig), persist_config=False))
-        except (ConfigException, OSError) as error:
-            raise KubeError(f"{kubeconfig} cannot be used: {error}; write it again with `isthmus up`") from error
+            found = kubeconfig.read(path)
+            return cls.using(found.server, found.tls())
+        except kubeconfig.KubeconfigError as error:
+            raise KubeError(str(error)) from error
+
+    @classmethod
+    def using(cls, server: str, tls: ssl.SSLContext, timeout_s: float = TIMEOUT_S, retries: int = 0) -> Self:
+        """Return a client with a session of its own; in a running event loop."""
+        connector = aiohttp.TCPConnector(ssl=tls)
+        # No proxy of the environment leads to a cluster of one's own, so none is looked for.
+        session = aiohttp.ClientSession(connector=connector, read_bufsize=_BUFFER_BYTES)
+        return cls(server, session, timeout_s, retries)
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._api.close()
+        await self._session.close()
 
     async def get(self, path: str, query: Mapping[str, str] | None = None) -> Object:
         """Return an object or a list."""
-        return await self._request("GET", path, query=query)
+        return await self._object(_Call("GET", path, query))
+
+    async def text(self, path: str) -> str:
+        """Return what a path says that has no object, as /readyz or a log."""
+        return (await self._read(_Call("GET", path))).decode(errors="replace")
 
     async def create(self, path: str, body: Object) -> Object:
         """Create an object below a collection or a subresource; return it as stored."""
-        return await self._request("POST", path, body=body)
+        return await self._object(_Call("POST", path, body=body))
 
     async def replace(self, path: str, body: Object) -> Object:
         """Replace an object; its resourceVersion guards it."""
-        return await self._request("PUT", path, body=body)
+        return await self._object(_Call("PUT", path, body=body))
 
     async def patch(self, path: str, body: Object, kind: Patch = Patch.STRATEGIC) -> Object:
         """Change parts of an object."""
-        return await self._request("PATCH", path, body=body, content=kind)
+        return await self._object(_Call("PATCH", path, body=body, content=kind))
+
+    async def apply(self, path: str, body: Object, manager: str, *, dry_run: bool = False) -> Object:
+        """Make an object so (Kubernetes, "Server-Side Apply"); fields of other managers that differ are taken over.
+
+        Args:
+            path: of the object.
+            body: what is set in it.
+            manager: whose fields these are.
+            dry_run: all is checked, admission among it, and nothing is stored.
+        """
+        query = {"fieldManager": manager, "force": "true"} | ({"dryRun": "All"} if dry_run else {})
+        return await self._object(_Call("PATCH", path, query, body, Patch.APPLY))
 
     async def delete(self, path: str, body: Object | None = None) -> None:
         """Delete an object; one that is gone already is success."""
         try:
-            await self._request("DELETE", path, body=body)
+            await self._read(_Call("DELETE", path, body=body))
         except NotFoundError:
             return
 
-    async def watch(self, path: str, version: str, query: Mapping[str, str] | None = None) -> AsyncIterator[Event]:
+    async def watch(
+        self, path: str, version: str | None, query: Mapping[str, str] | None = None, *, length_s: int = WATCH_S
+    ) -> AsyncIterator[Event]:
         """Yield what changes after a version, until the server ends the watch.
+
+        Args:
+            path: of the list.
+            version: of the list that is known; None: what is there comes first, and no bookmarks.
+            query: more of it.
+            length_s: after which the server ends it.
 
         Raises:
             GoneError: the version is too old.
             KubeError: the connection broke, or the server refused.
         """
-        asked = {"watch": "true", "allowWatchBookmarks": "true", "resourceVersion": version, "timeoutSeconds": WATCH_S}
-        timeout = aiohttp.ClientTimeout(sock_connect=TIMEOUT_S, sock_read=WATCH_S + TIMEOUT_S)
-        answer = await self._send("GET", path, {**asked, **(query or {})}, None, None, timeout)
+        asked = {"watch": "true", "timeoutSeconds": length_s}
+        if version is not None:
+            asked |= {"allowWatchBookmarks": "true", "resourceVersion": version}
+        timeout = aiohttp.ClientTimeout(sock_connect=self._timeout_s, sock_read=length_s + self._timeout_s)
+        answer = await self._send(_Call("GET", path, {**asked, **(query or {})}), timeout)
         try:
-            async for line in _lines(answer.content):
+            async for line in http.lines(answer.content):
                 document = json.loads(line)
                 if document["type"] == "ERROR":
-                    raise _error(document["object"].get("code", 500), document["object"], path)
+                    status = document["object"]
+                    raise of_status(status.get("code", 500), f"GET {path}: {status.get('message') or status}")
                 yield Event(document["type"], document["object"])
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise UnreachableError(f"the watch of {path} broke: {error!r}") from error
+            raise UnreachableError(f"the watch of {path} broke: {http.reason(error)}") from error
         finally:
             answer.close()
 
-    async def _request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: Object | None = None,
-        content: str | None = None,
-    ) -> Object:
-        timeout = aiohttp.ClientTimeout(total=TIMEOUT_S)
-        answer = await self._send(method, path, query or {}, body, content, timeout)
-        try:
-            text = await answer.read()
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise UnreachableError(f"the API server broke off: {error!r}") from error
+    async def _object(self, call: _Call) -> Object:
+        text = await self._read(call)
         return json.loads(text) if text else {}
 
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, Any],
-        body: Object | None,
-        content: str | None,
-        timeout: aiohttp.ClientTimeout,
-    ) -> aiohttp.ClientResponse:
-        url = path + ("?" + urlencode(query) if query else "")
-        headers = {"Accept": "application/json", "Content-Type": content or "application/json"}
+    async def _read(self, call: _Call) -> bytes:
+        answer = await self._send(call, aiohttp.ClientTimeout(total=self._timeout_s))
         try:
-            answer: aiohttp.ClientResponse = await self._api.call_api(
-                url,
-                method,
-                header_params=headers,
-                body=body,
-                auth_settings=["BearerToken"],
-                _preload_content=False,
-                _request_timeout=timeout,
-            )
-            if answer.ok:
-                return answer
-            text = await answer.text()
+            return await answer.read()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise UnreachableError(f"the API server does not answer: {error!r}") from error
-        raise _error(answer.status, _status(text), path)
+            raise UnreachableError(f"{self._server} broke off: {http.reason(error)}") from error
 
+    async def _send(self, call: _Call, timeout: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+        url, headers = self._server + call.target, {"Accept": "application/json", "Content-Type": call.content}
+        data = None if call.body is None else json.dumps(call.body)
+        left = self._retries
+        while True:
+            try:
+                answer = await self._session.request(
+                    call.method, url, data=data, headers=headers, timeout=timeout, allow_redirects=False
+                )
+                if answer.status < 300:
+                    return answer
+                text = await answer.text()
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise UnreachableError(f"{self._server} did not answer: {http.reason(error)}") from error
+            pause_s = self._pause_s(answer) if left else None
+            if pause_s is None:
+                words = _status(text).get("message") or f"{answer.status} {text.strip()}"
+                raise of_status(answer.status, f"{call.method} {call.path}: {words}")
+            left -= 1
+            await asyncio.sleep(pause_s)
 
-async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Yield whole lines of any length: an object may be larger than the reader's limit for one line."""
-    parts: list[bytes] = []
-    while chunk := await content.readany():
-        first, *rest = chunk.split(b"\n")
-        parts.append(first)
-        for each in rest:
-            if line := b"".join(parts):
-                yield line
-            parts = [each]
+    def _pause_s(self, answer: aiohttp.ClientResponse) -> float | None:
+        """When a server that is busy, or whose storage of a new kind begins, wants to be asked again."""
+        after = answer.headers.get("Retry-After", "")
+        return min(float(after), self._timeout_s) if answer.status in _LATER and after.isdecimal() else None
 
 
 def _status(text: str) -> Object:
@@ -208,10 +241,4 @@ def _status(text: str) -> Object:
         known = json.loads(text)
     except ValueError:
         known = None
-    return known if isinstance(known, dict) else {"message": text.strip()}
-
-
-def _error(code: int, status: Object, path: str) -> KubeError:
-    # A 5xx or "too many requests" says nothing about the object.
-    kind = _KINDS.get(code, UnreachableError if code >= 500 or code == 429 else KubeError)
-    return kind(f"{path}: {status.get('message') or code}")
+    return known if isinstance(known, dict) else {}

@@ -1,4 +1,4 @@
-"""Requests of rtnetlink(7) about interfaces, and the interfaces the kernel tells of.
+"""Requests of rtnetlink(7) about interfaces, and the interfaces that the kernel reports.
 
 Their attributes are deeply nested; pyroute2 knows them.
 """

@@ -1,7 +1,7 @@
 """Named network namespaces: files in /run/netns, as ip-netns(8) has them, each a bind mount that keeps one alive.
 
 A thread makes or enters a namespace, leaves an open netlink socket there, and ends; no other thread of the process
-ever changes its namespace, and no process is started. Whoever runs this must share its mounts with the host (no
+ever changes its namespace, and no process is started. The process must share its mounts with the host (no
 PrivateTmp=, no ProtectSystem= in a systemd unit): else nobody but itself sees the namespaces.
 """
 

@@ -1,4 +1,4 @@
-"""The pod networks in a node's kernel: legs and pods made, changed, removed and found again.
+"""Creates, changes, removes and lists the legs and pods of pod networks in a node's kernel.
 
 For each user with something on the node (the leg):
     bridge il<vni>      the host's own address/32; a route to each of the user's blocks
@@ -214,7 +214,7 @@ class Kernel:
         return _index(self._wire, name)
 
     def _forget(self, job: int) -> None:
-        """Forget the address of a pod about to be removed; its host end's MAC tells it."""
+        """Forget the address of a pod about to be removed; found by its host end's MAC."""
         host = observe.link(self._wire, f"{VETH}{job}")
         if host and host.master and host.hardware.startswith(_PORT_MAC_PREFIX):
             address = IPv4Address(bytes.fromhex(host.hardware.replace(":", ""))[2:])

@@ -1,9 +1,9 @@
-"""What of ours a node's kernel holds, read back object by object.
+"""Reads the pod networks' objects back from a node's kernel.
 
-Only what the kernel does with packets is believed: addresses, routes, masters, forwarding entries. The facts it has no
+Only what the kernel does with packets is trusted: addresses, routes, masters, forwarding entries. The facts it has no
 place for (whose it is) are JSON in the alias of the leg or of the pod's host end. The alias is written last, so what
 has none is half made, `broken`. So is what lacks a part it cannot work without; missing routes, forwards or a lost
-master only make the found leg or pod differ from the wished one, and are mended in place: a pod may be running.
+master only make the found leg or pod differ from the desired one, and are mended in place: a pod may be running.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Requests of rtnetlink(7) about addresses, routes and forwarding entries, and those the kernel tells of.
+"""Requests of rtnetlink(7) about addresses, routes and forwarding entries, and those that the kernel reports.
 
 A request says what should be, so it can be repeated. These messages are flat, and a user of 4,000 pods has 12,000 of
 them: packed by hand one takes 2 us and read 5 us, with pyroute2 32 and 75 us.
@@ -78,11 +78,11 @@ def routes() -> Request:
 
 
 def add_neighbour(address: IPv4Address, index: int) -> Request:
-    """Tell the MAC of an address for good: nobody asks for it, and a bridge answers those who do."""
+    """Set a permanent neighbour entry: the kernel sends no ARP for it, and a bridge answers for it."""
     body = (
         _neighbour_body(AF_INET, index, _PERMANENT, 0) + _attribute(_NDA_DST, address.packed) + _hardware(mac(address))
     )
-    return Request(RTM_NEWNEIGH, body, f"tell the MAC of {address}", CREATE | REPLACE)
+    return Request(RTM_NEWNEIGH, body, f"set the MAC of {address}", CREATE | REPLACE)
 
 
 def delete_neighbour(address: IPv4Address, index: int) -> Request:
@@ -92,9 +92,9 @@ def delete_neighbour(address: IPv4Address, index: int) -> Request:
 
 
 def add_port_of(hardware: str, index: int) -> Request:
-    """Tell a bridge by which of its ports a MAC is reached; not learned, so nobody else can claim it."""
+    """Set the bridge port of a MAC; it is not learned, so nobody else can claim it."""
     body = _neighbour_body(AF_BRIDGE, index, _NOARP, NTF_MASTER) + _hardware(hardware)
-    return Request(RTM_NEWNEIGH, body, f"tell the bridge the port of {hardware}", CREATE | REPLACE)
+    return Request(RTM_NEWNEIGH, body, f"set the bridge port of {hardware}", CREATE | REPLACE)
 
 
 def add_forward(forward: Forward, bridge_index: int, vxlan_index: int) -> Iterator[Request]:
@@ -114,7 +114,7 @@ def delete_forward(forward: Forward, bridge_index: int, vxlan_index: int) -> Ite
     if known:
         yield delete_neighbour(known, bridge_index)
         body = _neighbour_body(AF_BRIDGE, vxlan_index, 0, NTF_MASTER) + _hardware(forward.mac)
-        yield Request(RTM_DELNEIGH, body, f"tell the bridge no port of {forward.mac}", fine=GONE)
+        yield Request(RTM_DELNEIGH, body, f"remove the bridge port of {forward.mac}", fine=GONE)
     body = _neighbour_body(AF_BRIDGE, vxlan_index, 0, NTF_SELF) + _destination(forward)
     yield Request(RTM_DELNEIGH, body, f"forward {forward.mac} to {forward.peer} no longer", fine=GONE)
 

@@ -1,7 +1,7 @@
 """A socket of rtnetlink(7) for one network namespace: requests in batches, dumps, and errors with names.
 
-The socket belongs to the namespace of the thread that opens it and stays there whoever uses it later; that is how one
-process configures many namespaces without entering them. It is not for two threads at once.
+The socket belongs to the namespace of the thread that opens it and stays there whichever thread uses it later; that is
+how one process configures many namespaces without entering them. It is not for two threads at once.
 
 pyroute2 knows what messages look like, but its IPRoute is left aside: it runs an event loop for each request, which
 costs 180 us and fails in a thread that has a loop already. A batch costs 4 us a request, and a process that is killed

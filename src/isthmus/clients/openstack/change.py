@@ -1,4 +1,4 @@
-"""The calls that change a project: one method for each kind of resource and verb. What is gone already is removed."""
+"""Calls that change a project: one method for each kind of resource and verb; deleting is idempotent."""
 
 from __future__ import annotations
 
@@ -177,13 +177,14 @@ class Changes:
             more["block_device_mapping"] = disks
         if given["group"]:
             more["scheduler_hints"] = {"group": ids[Kind.SERVER_GROUP, given["group"]]}
+        if given["key"]:
+            more["key_name"] = given["key"]
         if given["availability_zone"]:
             more["availability_zone"] = given["availability_zone"]
         return self._cloud.compute.create_server(
             name=wanted.name,
             flavor_id=self._flavor(given["flavor"]),
             networks=[{"port": ids[Kind.PORT, given["port"]]}],
-            key_name=given["key"],
             config_drive=True,
             metadata={MARK: self._mark},
             user_data=_base64(given["user_data"]),

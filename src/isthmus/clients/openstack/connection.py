@@ -43,7 +43,7 @@ def connect(cloud: str, region: str) -> Connection:
             config = OpenStackConfig()
             known = ", ".join(sorted(config.get_cloud_names())) if config.config_filename else "nothing, there is none"
             raise CloudError(f"cloud {cloud!r}: {str(error).rstrip('.')}", f"clouds.yaml has: {known}") from error
-        # Not authorize(), whose error no longer tells which it was.
+        # Not authorize(), whose error hides which it was.
         connection.session.get_token()
         _refuse_region(connection, cloud)
     return connection
@@ -64,7 +64,7 @@ def _as_cloud_errors(cloud: str) -> Iterator[None]:
     except (keystone.Unauthorized, keystone.MissingRequiredOptions) as error:
         raise CloudError(
             f"cloud {cloud!r} does not accept the credentials: {_line(error)}",
-            "they are wrong or have expired: make an application credential anew and write it to clouds.yaml",
+            "they are wrong or have expired: create a new application credential and write it to clouds.yaml",
         ) from error
     except (keystone.ClientException, SDKException) as error:
         raise CloudError(

@@ -1,1 +1,1 @@
-"""Slurm by its own commands."""
+"""Slurm by its commands."""

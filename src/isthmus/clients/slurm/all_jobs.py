@@ -1,6 +1,6 @@
-"""The jobs of many users by one question, and the nodes: what isthmus-jobsd asks of Slurm.
+"""The jobs of many users and the nodes, in one query each: isthmus-jobsd's poll.
 
-A row stays as squeue and sinfo wrote it, for whoever it is sent to reads it as an answer to them (`pod_jobs.found`,
+A row stays as squeue and sinfo wrote it, as its receiver parses it as their output (`pod_jobs.found`,
 `slurm_offer.renewed`). Its fields are cut to what a pod's job needs.
 """
 
@@ -91,7 +91,7 @@ class AllJobs:
             level = self._run("sacctmgr", "--noheader", "--parsable2", "show", "user", name, "format=AdminLevel")
         except (ProcessError, KeyError) as error:
             raise SlurmError(f"Slurm did not say what it hides: {error}") from error
-        # Whoever may see all must not pass on what they alone may see; jobs are passed on to their owners.
+        # This account sees all jobs, and must pass each on to its owner alone.
         return hidden - {"jobs"} if level.strip() in _SEES_ALL else hidden
 
     def nodes(self) -> Rows:

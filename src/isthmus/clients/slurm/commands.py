@@ -1,4 +1,4 @@
-"""What Slurm knows, asked by its own commands: one call for all jobs, and no answer is never "gone".
+"""Runs Slurm's commands: one call for all jobs, and a missing answer never means "gone".
 
 squeue writes names and comments as users chose them, line breaks and any separator too. So all its fields stand
 between marks that nobody can know before; what it says is read here and nowhere else.
@@ -20,7 +20,7 @@ _HOLDING = "RUNNING,COMPLETING,CONFIGURING,SUSPENDED,STOPPED,RESIZING,SIGNALING,
 # SLURM_CLUSTERS is one: control planes and pod networks are of the cluster whose configuration is found.
 _COMMANDS = ("SLURM_", "SBATCH_", "SRUN_", "SQUEUE_", "SINFO_", "SACCT_", "SCANCEL_")
 _OPTIONS = (*_COMMANDS, "SPANK_", "_SLURM_SPANK_", "ISTHMUS_RESERVATION")
-# How slurmctld is found, and why it believes who asks.
+# How slurmctld is found, and how callers are authenticated.
 _WAYS = ("SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT", "SLURM_SACK_SOCKET", "SLURM_SACK_KEY")
 # Where a user's jobs go and who pays. Others would make it another job (SBATCH_ARRAY_INX), or never end (SBATCH_WAIT).
 _REQUESTS = frozenset(f"SBATCH_{name}" for name in ("ACCOUNT", "CONSTRAINT", "PARTITION", "QOS", "RESERVATION"))
@@ -116,5 +116,5 @@ def own() -> tuple[str, ...]:
 
 
 def job_id(output: str) -> str:
-    """Return the id that sbatch --parsable tells; in a federation the cluster's name follows."""
+    """Return the id that sbatch --parsable prints; in a federation the cluster's name follows."""
     return output.strip().partition(";")[0]

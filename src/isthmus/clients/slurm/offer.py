@@ -1,4 +1,4 @@
-"""What Slurm offers this user: nodes and partitions by one sinfo, QOS and limits by one sacctmgr."""
+"""Slurm's nodes and partitions (one sinfo), QOS and limits (one sacctmgr) for this user."""
 
 from __future__ import annotations
 

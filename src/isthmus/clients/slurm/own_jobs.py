@@ -51,7 +51,7 @@ def submit(options: Sequence[str], script: str, environment: Mapping[str, str] |
     """Submit a batch script; return the job's id.
 
     Raises:
-        ProcessError: Slurm refused; its words say why.
+        ProcessError: Slurm refused; the message says why.
     """
     command = ["sbatch", "--parsable", *options]
     without = slurm.options_but_requests_among(os.environ)

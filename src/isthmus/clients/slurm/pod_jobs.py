@@ -1,4 +1,4 @@
-"""Pods' Slurm jobs: submit one, ask for all in one call, cancel.
+"""Pods' Slurm jobs: submit one, list all in one call, cancel.
 
 Slurm has three answers: yes, no, and none. None is an error of its own, because a job whose submission was not
 answered may exist, and a job nobody could ask for may run.
@@ -51,7 +51,7 @@ class NoAnswerError(SlurmError):
 
 
 class RefusedError(SlurmError):
-    """Slurm said no; its words say why."""
+    """Slurm refused; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""What the user's commands do: `up`, `down`, `status`, `logs`, `doctor`."""
+"""The user's commands `up`, `down`, `status`, `logs` and `doctor`."""

@@ -1,4 +1,4 @@
-"""Where the commands work: the user's files, the site's settings, the host's network; and what is true there now."""
+"""Context of the commands: the user's files, the site's settings, the host's network, and the observed jobs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,23 @@ from isthmus.controlplane.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
+class Timing:
+    """How the commands wait, seconds.
+
+    Attributes:
+        up_s: between two looks at the files and the API server of a cluster that starts.
+        reach_s: from a ready cluster to its first answer here: routes of a new lease, caches of a shared home.
+        down_s: between two looks at jobs that end.
+        orderly_s: the programs' grace periods together; then Slurm ends what is left.
+    """
+
+    up_s: float = 0.25
+    reach_s: float = 30.0
+    down_s: float = 0.5
+    orderly_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
 class Context:
     """A user on a host.
 
@@ -28,12 +45,14 @@ class Context:
         settings: the site's.
         network: None where the driver has no private networks.
         python: the nodes' interpreter that has Isthmus.
+        timing: of the commands.
     """
 
     home: Home
     settings: Settings
     network: PodNetwork | None
     python: Path
+    timing: Timing = Timing()
 
 
 def jobs() -> list[Job]:

@@ -1,4 +1,4 @@
-"""`isthmus down`: the control plane in order, then the pods' jobs, and with --purge all files of the cluster.
+"""`isthmus down`: stops the control plane in order, cancels pods' jobs, and with --purge removes all files.
 
 The control plane first, or it would replace the pods that end. Files that pods wrote as other users inside belong to
 the user's subordinate uids; a user namespace that has all of them may remove them.
@@ -16,17 +16,14 @@ from isthmus.clients import subids
 from isthmus.clients.process import ProcessError
 from isthmus.clients.slurm import own_jobs as slurm_jobs
 from isthmus.clients.slurm.own_jobs import Job
-from isthmus.controlplane.commands.context import Context, control_planes, jobs, pod_jobs
+from isthmus.controlplane.commands.context import Context, Timing, control_planes, jobs, pod_jobs
 from isthmus.controlplane.data import claims, location, node_disk
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import RESERVATION
 from isthmus.controlplane.network import NetworkError
 from isthmus.controlplane.settings import DataLocation
 
-# The programs' own grace periods together; then Slurm ends what is left.
-ORDERLY_S = 30.0
 GONE_S = 90.0
-_PAUSE_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +46,11 @@ class Down:
 
 
 def down(context: Context, progress: Callable[[str], None], *, keep_pods: bool = False, purge: bool = False) -> Down:
-    """End the user's cluster; what is not there is fine.
+    """Stop the user's cluster; idempotent.
 
     Args:
         context: of the user.
-        progress: hears what is waited for.
+        progress: gets what is being waited for.
         keep_pods: leave pods' jobs running; the next control plane finds them.
         purge: remove the data too; pods go in any case.
 
@@ -63,10 +60,10 @@ def down(context: Context, progress: Callable[[str], None], *, keep_pods: bool =
     if purge and context.home.cluster.folder.is_dir():
         # Only the control plane reaches the disk of its node.
         context.home.cluster.purge.touch(mode=0o600)
-    ended = _end_control_plane(progress)
+    ended = _end_control_plane(progress, context.timing)
     pods = [] if keep_pods and not purge else pod_jobs(context.home, jobs())
     _cancel(pods)
-    _wait_for_end(pods, progress, GONE_S)
+    _wait_for_end(pods, progress, GONE_S, context.timing.down_s)
     left = _left_on_a_disk(context) if purge else ""
     removed = _purge(context) if purge else ()
     return Down(1, ended, tuple(job.id for job in pods), removed, left)
@@ -83,7 +80,7 @@ def _left_on_a_disk(context: Context) -> str:
     return claim.node if claim is not None and is_elsewhere else ""
 
 
-def _end_control_plane(progress: Callable[[str], None]) -> tuple[str, ...]:
+def _end_control_plane(progress: Callable[[str], None], timing: Timing) -> tuple[str, ...]:
     ended: list[str] = []
     # One that is about to hand over may submit a successor meanwhile.
     while found := control_planes(jobs()):
@@ -91,9 +88,9 @@ def _end_control_plane(progress: Callable[[str], None]) -> tuple[str, ...]:
         # A successor would start as soon as the first one has ended.
         _cancel([job for job in found if job not in runs])
         _cancel(runs, in_order=True)
-        if not _wait_for_end(runs, progress, ORDERLY_S, must=False):
+        if not _wait_for_end(runs, progress, timing.orderly_s, timing.down_s, must=False):
             _cancel(runs)
-        _wait_for_end(found, progress, GONE_S)
+        _wait_for_end(found, progress, GONE_S, timing.down_s)
         ended += [job.id for job in found]
     return tuple(ended)
 
@@ -105,7 +102,9 @@ def _cancel(ended: list[Job], *, in_order: bool = False) -> None:
         raise ControlPlaneError(f"{error}; try again when Slurm answers") from error
 
 
-def _wait_for_end(ended: list[Job], progress: Callable[[str], None], wait_s: float, *, must: bool = True) -> bool:
+def _wait_for_end(
+    ended: list[Job], progress: Callable[[str], None], wait_s: float, pause_s: float, *, must: bool = True
+) -> bool:
     deadline_s = time.monotonic() + wait_s
     wanted = {job.id for job in ended}
     while left := wanted & {job.id for job in jobs()} if wanted else set():
@@ -114,7 +113,7 @@ def _wait_for_end(ended: list[Job], progress: Callable[[str], None], wait_s: flo
             if must:
                 raise ControlPlaneError(f"jobs {' '.join(sorted(left))} do not end; an admin looks at their nodes")
             return False
-        time.sleep(_PAUSE_S)
+        time.sleep(pause_s)
     return True
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from isthmus.clients.kube.apiserver import ApiError
+from isthmus.clients.kube.errors import KubeError
 from isthmus.clients.slurm.own_jobs import Job
 from isthmus.controlplane.commands.context import Context, api, control_planes, jobs, pod_jobs, read_json
 from isthmus.controlplane.data import data_report
@@ -73,7 +73,7 @@ def _api(context: Context, job: Job) -> dict[str, Any]:
         version = client.get("/version")["gitVersion"]
         pods = client.get("/api/v1/pods")["items"]
         nodes = client.get("/api/v1/nodes")["items"]
-    except ApiError as error:
+    except KubeError as error:
         return {"server": server, "problem": str(error)}
     phases = Counter(pod.get("status", {}).get("phase", "Unknown") for pod in pods)
     return {

@@ -1,4 +1,4 @@
-"""`isthmus up`: one job if there is none, then patience; every step tells what is waited for.
+"""`isthmus up`: one job if there is none, then a wait that reports each step.
 
 A second call finds the first one's job, also when both run at once on two hosts: looking and submitting are done under
 a lock. What is asked for holds for the job that is submitted; a job that is there stays as it is.
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from isthmus.clients.kube.apiserver import ApiError
+from isthmus.clients.kube.errors import KubeError
 from isthmus.clients.process import ProcessError
 from isthmus.clients.slurm import own_jobs as slurm_jobs
 from isthmus.controlplane import job
@@ -27,9 +27,6 @@ from isthmus.support import locks
 
 # slurmctld is asked this often, files and API server more often.
 SLURM_EVERY_S = 2.0
-_PAUSE_S = 0.25
-# From "it is ready" there to an answer here: routes of a new lease, caches of a shared home.
-REACH_S = 30.0
 _LOG_LINES = 12
 _OTHER_OPTIONS = "choose others with --partition, --account, --qos, --time or --memory; `isthmus doctor` looks closer"
 # squeue(1), JOB REASON CODES: Slurm takes such a job, and no wait helps.
@@ -143,8 +140,8 @@ def _wait(context: Context, job_id: str, progress: Progress, deadline_s: float) 
             server = str(state["server"])
             if problem := _silence(context, server):
                 progress(f"ready at {server}; waiting to reach it from here")
-                if now_s - ready_s > REACH_S:
-                    raise ControlPlaneError(f"{problem}; `isthmus doctor` tells whether the network is the reason")
+                if now_s - ready_s > context.timing.reach_s:
+                    raise ControlPlaneError(f"{problem}; `isthmus doctor` shows whether the network is the reason")
             else:
                 return server
         elif now_s - asked_s >= SLURM_EVERY_S:
@@ -154,13 +151,13 @@ def _wait(context: Context, job_id: str, progress: Progress, deadline_s: float) 
             raise ControlPlaneError(
                 f"not ready yet: {_progress(context, job_id)}; job {job_id} stays: go on waiting with `isthmus up`"
             )
-        time.sleep(_PAUSE_S)
+        time.sleep(context.timing.up_s)
 
 
 def _silence(context: Context, server: str) -> str:
     try:
         api(context.home, server).text("/readyz")
-    except ApiError as error:
+    except KubeError as error:
         return str(error)
     return ""
 
@@ -187,7 +184,7 @@ def _last_words(context: Context) -> str:
     try:
         lines = context.home.cluster.job_log.read_text(errors="replace").splitlines()
     except OSError as error:
-        return f"{error}; `sacct` tells how it ended"
+        return f"{error}; `sacct` shows how it ended"
     return "\n".join(lines[-_LOG_LINES:])
 
 

@@ -1,8 +1,8 @@
 """Which data of a cluster are the newest: on the home, on the disk of one node, or in a snapshot.
 
-A claim on the home names the newest by an id that their folder has too. Whoever makes data again, by a restore or a
-copy, writes their stamp and then the claim: until then the claim before holds, and a start that broke off there is
-made again. Data that are used in place keep their claim, so a death at any moment loses none of them.
+A claim on the home names the newest by an id that their folder has too. A writer that makes data again, by a restore
+or a copy, writes their stamp and then the claim: until then the claim before holds, and a start that broke off there
+is made again. Data that are used in place keep their claim, so a death at any moment loses none of them.
 
 Each claim counts one generation further, and a snapshot has its generation in its name. A node that was cut off, and
 comes back after others went on, finds another claim and publishes nothing. Should it have looked a moment before, its

@@ -28,7 +28,7 @@ _RESTORE_S = 300.0
 
 
 def wanted(known: Settings, asked: UserOptions) -> DataLocation:
-    """Return where the data shall be: the user's word, else the site's."""
+    """Return the location of the data: the user's choice, else the site's."""
     return DataLocation(asked.data) if asked.data else known.data
 
 
@@ -59,7 +59,7 @@ def restore_newest(layout: Layout, place: DataLocation, on_disk: Disk | None, la
 
 
 def saver(job: str, layout: Layout, restored: Restored, site: Site) -> Saver | None:
-    """Return what takes snapshots; None for data on the home. Tell what was lost in either case."""
+    """Return what takes snapshots; None for data on the home. Report what was lost in either case."""
     claim = restored.claim
     on_home = claim is None or claim.data is DataLocation.HOME
     every_s = 0 if on_home else site.settings.snapshot_s

@@ -1,10 +1,10 @@
 """The folder of a user's cluster on a node's own disk, in a place that everybody may write to.
 
-A part of its name lies in the user's home and cannot be guessed, so nobody else makes it first; whoever has seen it
+A part of its name lies in the user's home and cannot be guessed, so nobody else makes it first; a user who has seen it
 still cannot make a folder that is the user's. Owner and mode are looked at, of the folder itself and not of what a
 link leads to, and the place must not let others rename what is not theirs.
 
-Whoever may write there holds a lock of the folder itself: systemd-tmpfiles, which clears such places of old files,
+The writer holds a lock of the folder itself: systemd-tmpfiles, which clears such places of old files,
 passes over what is locked (tmpfiles.d(5)).
 """
 

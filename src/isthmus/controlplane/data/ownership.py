@@ -71,7 +71,7 @@ def take(
         report: hears what is waited for, once per reason.
 
     Raises:
-        OwnedError: another job has the data, or nobody can tell.
+        OwnedError: another job has the data, or that is unknown.
     """
     layout.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     descriptors: tuple[int, ...] = (os.open(layout.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600),)
@@ -133,7 +133,7 @@ def _hindrance(
             return ""
         reason = f"{layout.folder} belongs to job {last}, which has not ended"
     except UnansweredError as error:
-        reason = f"nobody can tell whether job {last} has ended: {error}"
+        reason = f"it is unknown whether job {last} has ended: {error}"
     _unlock(descriptors)
     return reason
 
@@ -159,7 +159,7 @@ def _end_leftovers(descriptor: int, layout: Layout, job: str, number: signal.Sig
 def _holders(descriptor: int) -> Iterator[int]:
     wanted = os.fstat(descriptor)
     for folder in Path("/proc").glob("[0-9]*/fd"):
-        # Others' processes, and those that have just ended, tell nothing.
+        # Processes of others, and those that have just ended, cannot be read.
         with suppress(OSError):
             if any(os.path.samestat(wanted, each.stat()) for each in folder.iterdir()):
                 yield int(folder.parent.name)

@@ -57,7 +57,7 @@ class Restorer:
 
     Attributes:
         layout: the files on the home.
-        wanted: where the data shall lie.
+        wanted: the desired location of the data.
         disk: the folder on this node; None where neither the user nor the claim names a node's disk.
         node: this node's name.
         restore: makes data of a snapshot.

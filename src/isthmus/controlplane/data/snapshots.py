@@ -1,4 +1,4 @@
-"""Snapshots on the home: their names tell their order, and each is whole or not there.
+"""Snapshots on the home: their names sort by age, and each is whole or absent.
 
 A name is <generation>-<revision>.db, and -final before the dot where nothing was written after it.
 """

@@ -1,10 +1,11 @@
 """While etcd's data lie on a node's disk: snapshots to the home, in time and at the end.
 
 A snapshot is the whole database, so it is taken only where something changed that matters. Leases are renewed every
-few seconds by whoever is alive, and are worth nothing after a restore; they wait for the snapshot at the end. And the
-pause grows with what the last one took, so that a slow home has mostly other things to do.
+few seconds by every live component, and are worth nothing after a restore; they wait for the snapshot at the end. And
+the pause grows with what the last one took, so that a slow home has mostly other things to do.
 
-Whoever finds another claim on the home was cut off and others went on: it must not publish, and ends.
+A snapshotter that finds another claim on the home was cut off while another one continued: it must not publish, and
+ends.
 """
 
 from __future__ import annotations
@@ -39,9 +40,6 @@ BOUNDS: Bounds = (
 )
 # Of all time, taking snapshots may have one part in so many.
 SHARE = 20
-# Within the half minute between Slurm's SIGTERM and its SIGKILL.
-LAST_S = 12.0
-_RETRY_S = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -83,7 +81,7 @@ class DataReport:
     problem: str = ""
 
     def write(self, layout: Layout) -> None:
-        """Tell it."""
+        """Report it."""
         durable.write(layout.data, json.dumps(asdict(self), indent=1) + "\n", 0o600)
 
 
@@ -96,12 +94,16 @@ class Saver:
         claim: of the data.
         etcd: makes the client of the one that is read; there may be no certificate yet.
         report: kept up to date, and written.
+        last_s: how long the last snapshot is retried: within the half minute between Slurm's SIGTERM and SIGKILL.
+        retry_s: between two attempts.
     """
 
     layout: Layout
     claim: Claim
     etcd: Callable[[], Snapshots]
     report: DataReport
+    last_s: float = 12.0
+    retry_s: float = 1.0
     _lock: Lock = field(default_factory=Lock)
     _mark: Mark | None = None
 
@@ -125,7 +127,7 @@ class Saver:
         """Save when nobody writes any more; what cannot be saved is on the disk still, and reported."""
         if self.layout.purge.exists():
             return
-        deadline_s = time.monotonic() + LAST_S
+        deadline_s = time.monotonic() + self.last_s
         while True:
             try:
                 await asyncio.to_thread(partial(self.save, is_final=True))
@@ -137,7 +139,7 @@ class Saver:
                 await asyncio.to_thread(self._update, problem=f"the last snapshot could not be taken: {error}")
             if time.monotonic() > deadline_s:
                 return
-            await asyncio.sleep(_RETRY_S)
+            await asyncio.sleep(self.retry_s)
 
     def save(self, *, is_final: bool = False) -> bool:
         """Take a snapshot if something changed; return whether one was taken.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from isthmus.clients import process
-from isthmus.clients.kube.apiserver import ApiError
+from isthmus.clients.kube.errors import KubeError
 from isthmus.clients.process import ProcessError
 from isthmus.clients.slurm import own_jobs as slurm_jobs
 from isthmus.controlplane import job
@@ -109,7 +109,7 @@ def _cluster(context: Context) -> Iterator[Finding]:
     state = read_json(context.home.cluster.state)
     if state is None or state.get("job") != mine[0].id:
         words = f"job {mine[0].id} is {mine[0].state} ({mine[0].reason}) and not ready"
-        yield Finding(Level.WARNING, words, "`isthmus up` waits for it, `isthmus logs job` tells what it does")
+        yield Finding(Level.WARNING, words, "`isthmus up` waits for it, `isthmus logs job` shows what it does")
         return
     yield from _answer(context, str(state["server"]))
     programs = (read_json(context.home.cluster.programs) or {}).get("programs", {})
@@ -123,7 +123,7 @@ def _answer(context: Context, server: str) -> Iterator[Finding]:
     try:
         api(context.home, server).text("/readyz")
         yield Finding(Level.OK, f"{server} answers")
-    except ApiError as error:
+    except KubeError as error:
         yield Finding(
             Level.FAILURE, str(error), "`isthmus logs kube-apiserver`; `isthmus network list` has the address"
         )

@@ -55,7 +55,7 @@ def syncs(context: Context) -> Iterator[Finding]:
 
 
 def judged(median_s: float, slow_s: float, *, is_on_home: bool) -> Finding:
-    """Judge how long syncs take; where the data are not on the home they are only told."""
+    """Judge how long syncs take; where the data are not on the home they are only reported."""
     words = f"a sync of the home takes {median_s * 1e3:.1f} ms, slow ones {slow_s * 1e3:.1f} ms"
     if not is_on_home:
         return Finding(Level.OK, f"{words}; etcd's data are not there")
@@ -101,7 +101,7 @@ def snapshots(context: Context) -> Iterator[Finding]:
     if found.words:
         yield Finding(Level.OK, found.words)
     for warning in found.warnings:
-        yield Finding(Level.WARNING, warning, "`isthmus logs job` tells more")
+        yield Finding(Level.WARNING, warning, "`isthmus logs job` shows more")
 
 
 def _is_on_home(context: Context) -> bool:

@@ -15,7 +15,7 @@ _RESTART = "`isthmus down` and `isthmus up`, pods go on meanwhile; a start at th
 
 
 def certificates(context: Context, now: datetime | None = None) -> Iterator[Finding]:
-    """Look when the first certificate ends, and tell how far each authority's succession is."""
+    """Check when the first certificate expires, and report each authority's succession."""
     layout, now = context.home.cluster, now or datetime.now(UTC)
     ends = dict(pki.expiries(layout)) if layout.pki.is_dir() else {}
     if not ends:
@@ -31,7 +31,7 @@ def certificates(context: Context, now: datetime | None = None) -> Iterator[Find
 
 
 def succession(found: Authority, now: datetime) -> Finding:
-    """Tell what the next start does for an authority whose end is near; a warning where none came for long."""
+    """Report what the next start does for an authority that expires soon; a warning where no start came for long."""
     end, signs_from = found.signer.not_valid_after_utc, found.signs_from
     words = f"authority {found.name} ends on {end:%Y-%m-%d}"
     if signs_from is None:

@@ -1,12 +1,12 @@
 """The cluster's own authorities, each of ten years, and how one succeeds another while clients go on.
 
-`<name>.crt` is what is believed: the certificate that signs, first, then its successor or predecessor. `<name>.key` is
+`<name>.crt` is what is trusted: the certificate that signs, first, then its successor or predecessor. `<name>.key` is
 the signing key. A successor comes in three steps, each at a start of the control plane, before any program runs:
 
-1. Two years before the end it is made and believed, and signs nothing; its key waits in `<name>-next.key`.
-2. A year later it signs; its predecessor stays believed. All that the predecessor signed lives for a year at most, so
+1. Two years before the end it is made and trusted, and signs nothing; its key waits in `<name>-next.key`.
+2. A year later it signs; its predecessor stays trusted. All that the predecessor signed lives for a year at most, so
    each kubeconfig that still lets its owner in was written after the first step, and knows the successor.
-3. The predecessor has ended, and is believed no longer.
+3. The predecessor has ended, and is trusted no longer.
 
 A cluster that was down meanwhile hurries: the second step then comes as soon as clients can have heard of the first,
 and at once when the predecessor has ended. Programs read their trust at their start, hence steps at starts alone.
@@ -24,19 +24,20 @@ from datetime import datetime, timedelta
 
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
 
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Layout
-from isthmus.controlplane.pki import certificates
-from isthmus.controlplane.pki.certificates import EARLIER, RENEWAL
+from isthmus.controlplane.pki import files
+from isthmus.controlplane.pki.files import RENEWAL
+from isthmus.support import certificates
+from isthmus.support.certificates import EARLIER, PrivateKey, Subject
 
 NAMES = ("ca", "etcd-ca", "front-proxy-ca", "pods-ca")
 # The signer alone: the controller manager takes no file with more.
 SIGNER = "ca-signer"
 LIFE = timedelta(days=3650)
 # As long as anything lives that was given out with the old authority alone.
-OVERLAP = certificates.LIFE
+OVERLAP = files.LIFE
 WINDOW = 2 * OVERLAP
 # In a hurry: by then kube-root-ca.crt and the credentials of pods are in every pod.
 _HURRIED_OVERLAP = timedelta(days=1)
@@ -59,8 +60,8 @@ class Authority:
     former: tuple[x509.Certificate, ...] = ()
 
     @property
-    def believed(self) -> list[x509.Certificate]:
-        """What clients shall believe."""
+    def trusted(self) -> list[x509.Certificate]:
+        """The certificates that clients trust."""
         return [self.signer, *([self.successor] if self.successor else []), *self.former]
 
     @property
@@ -72,11 +73,11 @@ class Authority:
 
 
 def switch(end: datetime, published: datetime) -> datetime:
-    """Return from when on a successor shall sign.
+    """Return from when on a successor signs.
 
     Args:
         end: of what signs now.
-        published: when the successor was first believed.
+        published: when the successor was first trusted.
     """
     hurried = max(end - RENEWAL, published + _HURRIED_OVERLAP)
     return min(published + OVERLAP, hurried, max(end, published))
@@ -89,8 +90,8 @@ def read(layout: Layout, name: str, now: datetime) -> Authority:
         ControlPlaneError: no certificate fits the key.
         OSError: a file is missing.
     """
-    known = certificates.read(layout.certificate(name))
-    key = certificates.read_key(layout.key(name)).public_key()
+    known = files.read(layout.certificate(name))
+    key = files.read_key(layout.key(name)).public_key()
     signer = next((each for each in known if each.public_key() == key), None)
     if signer is None:
         raise ControlPlaneError(
@@ -111,8 +112,8 @@ def ensure(layout: Layout, name: str, now: datetime) -> bool:
     if layout.certificate(name).exists():
         return False
     key = certificates.new_key()
-    certificates.write_key(layout.key(name), key)
-    certificates.write(layout.certificate(name), [_made(f"isthmus {name}", key, now)])
+    files.write_key(layout.key(name), key)
+    files.write(layout.certificate(name), [_made(f"isthmus {name}", key, now)])
     return True
 
 
@@ -134,7 +135,7 @@ def _advance(layout: Layout, name: str, now: datetime) -> Iterator[str]:
         yield said
         # As the next start would after a crash.
         found = read(layout, name, now)
-    certificates.write(layout.certificate(name), found.believed)
+    files.write(layout.certificate(name), found.trusted)
     if found.successor is None:
         layout.key(_next(name)).unlink(missing_ok=True)
 
@@ -144,9 +145,9 @@ def _step(layout: Layout, found: Authority, now: datetime) -> str:
     name, end = found.name, found.signer.not_valid_after_utc
     if found.signs_from is None and end - now < WINDOW:
         _publish(layout, found, now)
-        return f"{name} ends on {end:%Y-%m-%d}: its successor is believed from now on"
+        return f"{name} ends on {end:%Y-%m-%d}: its successor is trusted from now on"
     if found.signs_from is not None and now >= found.signs_from:
-        certificates.write_key(layout.key(name), certificates.read_key(layout.key(_next(name))))
+        files.write_key(layout.key(name), files.read_key(layout.key(_next(name))))
         return f"{name} ends on {end:%Y-%m-%d}: its successor signs from now on"
     return ""
 
@@ -155,17 +156,12 @@ def _publish(layout: Layout, found: Authority, now: datetime) -> None:
     key = certificates.new_key()
     made = _made(f"isthmus {found.name} {now:%Y-%m-%d}", key, now)
     # The key first: without its certificate it is nothing, and made again.
-    certificates.write_key(layout.key(_next(found.name)), key)
-    certificates.write(layout.certificate(found.name), [found.signer, made, *found.former])
+    files.write_key(layout.key(_next(found.name)), key)
+    files.write(layout.certificate(found.name), [found.signer, made, *found.former])
 
 
-def _made(subject: str, key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.Certificate:
-    named = certificates.subject(subject)
-    begun = certificates.builder(named, named, key, now, now + LIFE)
-    usage = x509.KeyUsage(True, False, False, False, False, True, True, False, False)
-    begun = begun.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-    begun = begun.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-    return begun.add_extension(usage, critical=True).sign(key, SHA256())
+def _made(subject: str, key: PrivateKey, now: datetime) -> x509.Certificate:
+    return certificates.authority(Subject(certificates.name(subject)), key, LIFE, now)
 
 
 def _next(name: str) -> str:
@@ -174,6 +170,6 @@ def _next(name: str) -> str:
 
 def _next_public_key(layout: Layout, name: str) -> ec.EllipticCurvePublicKey | None:
     try:
-        return certificates.read_key(layout.key(_next(name))).public_key()
+        return files.read_key(layout.key(_next(name))).public_key()
     except (FileNotFoundError, TypeError, ValueError):
         return None

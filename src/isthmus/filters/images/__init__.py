@@ -1,1 +1,1 @@
-"""Images: recipes, the node image, and what the registry shall hold."""
+"""Images: recipes, the node image, and the registry's desired content."""

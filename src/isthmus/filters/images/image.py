@@ -1,7 +1,7 @@
-"""The node image's recipe: where its packages come from and which hash names it.
+"""The node image's recipe: the sources of its packages, and the hash that is its name.
 
-Package sources, proxies and dates come from the deployer's own apt, so that a site with mirrors needs no
-second configuration, and none stands in the tree.
+Package sources, proxies and date checks are those of the deployer's apt, so that a site with mirrors needs no second
+configuration, and the tree contains none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ APT_OPTION = re.compile(r'^Acquire::(https?::\S*|Check-\S+) "[^"\n]*";$')
 
 
 def local_apt_sources(targets: str, suite: str) -> list[str]:
-    """Lines of a sources.list for `suite`, from the mirrors the deployer uses.
+    """Return lines of a sources.list for `suite`, from the deployer's mirrors.
 
     Args:
         targets: `apt-get indextargets --format '$(RELEASE) $(REPO_URI) $(COMPONENT)'`, a line per index.
@@ -49,19 +49,19 @@ def local_apt_sources(targets: str, suite: str) -> list[str]:
 
 
 def local_apt_options(dump: str) -> list[str]:
-    """Of `apt-config dump`, the proxies and date checks that a node must share with its deployer."""
+    """Return the proxies and date checks in `apt-config dump`, which a node must share with its deployer."""
     return [line for line in dump.splitlines() if APT_OPTION.match(line)]
 
 
 def image_packages(variables: Mapping[str, str]) -> list[str]:
-    """The packages that roles install, of every kind of node, each once.
+    """Return the packages that roles install on any kind of node.
 
     Args:
         variables: role -> text of its vars/main.yml, where `_<role>_packages...` are plain lists, or mappings with
-            lists in `names`. What is a template depends on the host, and stays with the role.
+            lists in `names`. Templates depend on the host and are left to the role.
 
     Raises:
-        InputError: a role names none, so its variables have other names than thought.
+        InputError: a role has no such variable.
     """
     found: list[str] = []
     for role, text in variables.items():
@@ -86,28 +86,28 @@ def _plain(value: object) -> Iterable[list[str]]:
 
 
 def local_image_key(recipe: Mapping[str, Any]) -> str:
-    """Sixteen hex digits that name an image: equal recipes, equal key."""
+    """Return an image's key: sixteen hex digits, equal for equal recipes."""
     command = local_bootstrap_command(recipe, "")
     return hashlib.sha256(json.dumps([command, recipe], sort_keys=True).encode()).hexdigest()[:16]
 
 
-# All under the lock: a second run that began before the name was given would write over what is given it.
+# All under the lock: a concurrent second run would overwrite the image.
 _WHOLE = 'tar=$1; shift; test -e "$tar" || { "$@" && sync "$tar.part" && mv "$tar.part" "$tar"; }'
 
 
 def local_bootstrap_command(
     recipe: Mapping[str, Any], tar: str, arguments: Sequence[str] = (), program: Sequence[str] = ()
 ) -> list[str]:
-    """The command that makes a recipe's image where it is not there; of two runs at once one does, the other waits.
+    """Return the command that builds a recipe's image unless it exists; of two concurrent runs the second waits.
 
     Args:
-        recipe: suite, packages, sources (lines), options (apt.conf lines), and if wanted setup (a shell script that
+        recipe: suite, packages, sources (lines), options (apt.conf lines), and optionally setup (a shell script that
             runs before packages are chosen; `$1` is the image's root).
-        tar: path of the image, which is whole or not there; its last step is `<tar>.customize`.
-        arguments: what that step gets besides the image's root.
-        program: script, unit, folder of the wheel, place of the venv, version; where the nodes' programs are wanted.
+        tar: path of the image, which is written atomically; its last step is `<tar>.customize`.
+        arguments: of that step, after the image's root.
+        program: script, unit, folder of the wheel, place of the venv, version; for an image with the nodes' programs.
     """
-    # An image keeps its package lists: their age is then what Ansible's apt module takes it for.
+    # An image keeps its package lists: Ansible's apt module reads their age.
     return [
         *("flock", f"{tar}.lock", "sh", "-c", _WHOLE, "sh", tar),
         *("mmdebstrap", "--variant=apt", "--format=tar", "--skip=cleanup/apt/lists"),

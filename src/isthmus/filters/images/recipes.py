@@ -1,15 +1,18 @@
-"""Recipes of container images: what they are made of, and the key that names the outcome.
+"""Recipes of container images, and their keys.
 
 A recipe is a folder with recipe.yml (suite, variant of mmdebstrap, packages, command, environment) and, where
-packages alone don't do, customize.sh; `base` names the recipe whose customize.sh goes before, `programs` third-party
-programs and where they go, `sources` folders of this tree and where their files go, `keep_run` that what packages and
-scripts put into /run stays there. Where packages come from is no part of the key: a mirror changes nothing.
+packages alone don't do, customize.sh; `base` names the recipe whose customize.sh runs before, `programs` third-party
+programs and their paths, `sources` folders of this tree and their paths in the image, `wheels` lock files of this tree
+(locks/NAME.txt) and the prefix below which pip installs what they name, `keep_run` that what packages and scripts put
+into /run stays there. The package sources are not part of the key.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -23,16 +26,16 @@ from isthmus.filters.images.image import local_apt_options, local_apt_sources
 from isthmus.filters.suggest import check_keys, unknown
 
 REQUIRED = ("suite", "variant", "packages", "command")
-KEYS = (*REQUIRED, "environment", "entrypoint", "base", "programs", "sources", "tags", "keep_run")
+KEYS = (*REQUIRED, "environment", "entrypoint", "base", "programs", "sources", "wheels", "tags", "keep_run")
 BUILD = "build.sh"
 VARIANTS = ("extract", "essential", "apt")
-# Apptainer and skopeo take this tag when a user names none.
+# The default tag of Apptainer and skopeo.
 LATEST = "latest"
-# mmdebstrap calls no other hook of a variant that configures nothing.
+# mmdebstrap calls only this hook for variants that configure nothing.
 _HOOKS = {"extract": "extract"}
-# mmdebstrap copies them from where it runs; container runtimes mount their own there.
+# mmdebstrap copies them from the host; container runtimes mount their own over them.
 _THIS_MACHINES = ("hostname", "resolv.conf")
-# Licences stay.
+# Licences are kept.
 _LEFT_OUT = (
     "path-exclude=/usr/share/doc/*",
     "path-include=/usr/share/doc/*/copyright",
@@ -43,21 +46,21 @@ _LEFT_OUT = (
 def registry_recipes(
     folder: str, names: Iterable[str], date: str, cache: str, programs: Mapping[str, Mapping[str, Any]] | None = None
 ) -> list[dict[str, Any]]:
-    """Read recipes.
+    """Parse recipes.
 
     Args:
         folder: build/images.
-        names: the recipes wanted.
+        names: of the recipes.
         date: YYYY-MM-DD, the date of every file in the images.
         cache: folder of the built images.
-        programs: those that the role artifacts has obtained.
+        programs: obtained by role artifacts.
 
     Returns:
         Per recipe its own keys and: name, key (16 hex digits), tags, archive (path), epoch (seconds), folder,
         hooks (commands), script (path of build.sh).
 
     Raises:
-        InputError: for an unknown name, a recipe that is not complete, a program that was not obtained, or no date.
+        InputError: for an unknown name, an incomplete recipe, a program that was not obtained, or an invalid date.
     """
     top = Path(folder)
     known = sorted(path.parent.name for path in top.glob("*/recipe.yml"))
@@ -72,7 +75,7 @@ def registry_recipes(
 
 
 def registry_build_command(recipe: Mapping[str, Any], targets: str, apt: str) -> list[str]:
-    """The command that builds a recipe's OCI archive from the package sources this machine uses.
+    """Return the command that builds a recipe's OCI archive from this machine's package sources.
 
     Args:
         recipe: from `registry_recipes`.
@@ -86,7 +89,7 @@ def registry_build_command(recipe: Mapping[str, Any], targets: str, apt: str) ->
 
 
 def _arguments(recipe: Mapping[str, Any]) -> list[str]:
-    """What build.sh is told on any machine; the key covers it."""
+    """Return the environment of build.sh, which is the same on any machine and part of the key."""
     return [
         *(f"--config.entrypoint={word}" for word in recipe.get("entrypoint", [])),
         *(f"--config.cmd={word}" for word in _words(recipe["command"])),
@@ -117,10 +120,13 @@ def _read(folder: Path, epoch: int, programs: Mapping[str, Mapping[str, Any]]) -
     scripts = [path for path in (build, *(place / "customize.sh" for place in (*base, folder))) if path.exists()]
     put = [_program(file, name, where, programs) for name, where in recipe.get("programs", {}).items()]
     put += [each for name, where in recipe.get("sources", {}).items() for each in _sources(file, build, name, where)]
+    wheels = [_wheels(file, build, name, where) for name, where in recipe.get("wheels", {}).items()]
     parts = [recipe["suite"], epoch, _arguments(recipe), [path.read_text() for path in scripts]]
-    # Where a program lies on this machine changes nothing, what it is does.
-    key = sha256(json.dumps([*parts, *([where, sha] for _, where, sha in put)]).encode()).hexdigest()[:16]
+    # A program's content is part of the key, its path on this machine is not.
+    parts += [[where, sha] for _, where, sha in (*put, *wheels)]
+    key = sha256(json.dumps(parts).encode()).hexdigest()[:16]
     before, own = scripts[1 : 1 + len(base)], scripts[1 + len(base) :]
+    copied = [f'install -D -m 755 {path} "$1{to}"' for path, to, _ in put]
     return {
         **recipe,
         "name": folder.name,
@@ -129,7 +135,7 @@ def _read(folder: Path, epoch: int, programs: Mapping[str, Mapping[str, Any]]) -
         "epoch": epoch,
         "folder": str(folder),
         "script": str(build),
-        "hooks": [*map(str, before), *(f'install -D -m 755 {path} "$1{to}"' for path, to, _ in put), *map(str, own)],
+        "hooks": [*map(str, before), *copied, *(_pip(lock, to) for lock, to, _ in wheels), *map(str, own)],
     }
 
 
@@ -157,3 +163,27 @@ def _epoch(date: str) -> int:
         except ValueError:
             pass
     raise InputError(f"registry_images_date is {str(date)!r}", "write a date such as 2026-11-01")
+
+
+def _wheels(file: Path, build: Path, name: str, where: str) -> tuple[str, str, str]:
+    lock = build.parents[2] / "locks" / f"{name}.txt"
+    if not lock.is_file():
+        raise InputError(f"{file} needs {lock.name} in locks", "make it with `make lock`")
+    return str(lock), where, sha256(lock.read_bytes()).hexdigest()
+
+
+def _pip(lock: str, where: str) -> str:
+    """Return the command by which pip installs a lock file's packages below a prefix of the image."""
+    words = (
+        *(
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--root-user-action=ignore",
+        ),
+        *("--no-deps", "--no-compile", "--only-binary=:all:", "--require-hashes", "--requirement", lock),
+    )
+    return f'{shlex.join(words)} --prefix "$1{where}"'

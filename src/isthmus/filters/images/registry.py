@@ -1,6 +1,6 @@
-"""The registry: its address, who is let in, and what it shall hold.
+"""The registry: its address, its accounts, and its desired content.
 
-An image's tag is the key of its recipe, so the registry itself tells what it lacks: no list is kept anywhere,
+An image's tag is the key of its recipe, so the registry itself shows what is missing: no list is kept anywhere,
 and any deployer sees the same.
 """
 
@@ -21,10 +21,10 @@ _ADDRESS = re.compile(r"(?P<host>[a-z0-9]([a-z0-9.-]*[a-z0-9])?):(?P<port>\d{1,5
 
 
 def registry_endpoint(address: str) -> dict[str, Any]:
-    """Take `host:port` apart.
+    """Split `host:port`.
 
     Raises:
-        InputError: for a scheme, a path, no port, or one out of range.
+        InputError: for a scheme, a path, a missing port, or one out of range.
     """
     match = _ADDRESS.fullmatch(address)
     if not match:
@@ -36,10 +36,10 @@ def registry_endpoint(address: str) -> dict[str, Any]:
 
 
 def registry_settings(passwords: Mapping[str, str], keeper: str, limits: Mapping[str, Any]) -> str:
-    """Write the settings of isthmus-tokend.
+    """Return the settings of isthmus-tokend.
 
     Args:
-        passwords: account -> password, of 40 random characters: a hash of them needs no salt and no slowness.
+        passwords: account -> password, of 40 random characters: their hash needs neither salt nor rounds.
         keeper: the account that fills the site's namespaces.
         limits: service, the registry's name; quota_gib; quotas, user -> GiB; reserve_gib.
     """
@@ -61,30 +61,30 @@ def registry_settings(passwords: Mapping[str, str], keeper: str, limits: Mapping
 
 
 def registry_taken(users: Iterable[str]) -> list[str]:
-    """Those of the users whose names are the site's own namespaces."""
+    """Return the users whose names are namespaces of the site."""
     return sorted(SITE.intersection(users))
 
 
 def registry_authfile(addresses: Iterable[str], password: Mapping[str, str]) -> str:
-    """Write a containers-auth.json(5) with the same account for each address; `password`: account -> password."""
+    """Return a containers-auth.json(5) with the same account for each address; `password`: account -> password."""
     ((account, secret),) = password.items()
     auth = b64encode(f"{account}:{secret}".encode()).decode()
     return json.dumps({"auths": {address: {"auth": auth} for address in addresses}}, indent=2) + "\n"
 
 
 def registry_tags(wanted: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Name and tag of everything to ask the registry for."""
+    """Return name and tag of each image to look up in the registry."""
     return [{"name": recipe["name"], "tag": tag} for recipe in wanted for tag in recipe["tags"]]
 
 
 def registry_lacking(
     wanted: Iterable[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]
 ) -> list[Mapping[str, Any]]:
-    """Recipes whose image is not there, or not under every tag.
+    """Return the recipes whose image is missing, or has not all tags.
 
     Args:
-        wanted: what `registry_recipes` gave.
-        found: name, tag and digest ("" for none) of each of `registry_tags`, as the module `registry_digests` gives.
+        wanted: the result of `registry_recipes`.
+        found: name, tag and digest ("" for none) of each of `registry_tags`, as module `registry_digests` returns them.
     """
     digests = _digests(found)
     return [
@@ -96,7 +96,7 @@ def registry_lacking(
 
 
 def registry_copies(lacking: Iterable[Mapping[str, Any]], folder: str) -> list[dict[str, str]]:
-    """Return what `host_copies` brings of images' archives."""
+    """Return the entries of `host_copies` for the images' archives."""
     return [{"src": recipe["archive"], "dest": _archive(recipe, folder), "mode": "0600"} for recipe in lacking]
 
 
@@ -105,7 +105,7 @@ def registry_pushes(
 ) -> list[list[str]]:
     """Return the commands that push images, in their order.
 
-    An archive is read for an image's first tag alone; each further one is a name for what the registry has by then.
+    Only an image's first tag is pushed from the archive; further tags are copied within the registry.
     """
     copy = ["skopeo", "copy", "--quiet", "--preserve-digests", f"--authfile={authfile}"]
     pushes = []
@@ -121,7 +121,7 @@ def _archive(recipe: Mapping[str, Any], folder: str) -> str:
 
 
 def registry_images_file(wanted: Iterable[Mapping[str, Any]], found: Sequence[Mapping[str, Any]], address: str) -> str:
-    """Write images.json: the registry's name, and for each image the reference that always means it, and its digest."""
+    """Return images.json: the registry's name, and for each image its fixed reference and its digest."""
     digests = _digests(found)
     images = {
         recipe["name"]: {

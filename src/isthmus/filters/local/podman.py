@@ -1,6 +1,6 @@
-"""Containers that play the nodes of a local test bed: which are missing, and how podman starts one.
+"""The nodes of a local test bed as containers: which are missing, and how podman starts one.
 
-What works depends on the machine. On hybrid cgroups, or without CAP_SYS_RESOURCE, crun cannot start a
+The options depend on the machine. On hybrid cgroups, or without CAP_SYS_RESOURCE, crun cannot start a
 systemd container and no process limit can be raised; runc with the limits of this process can.
 """
 
@@ -17,7 +17,7 @@ from isthmus.filters.local.subnet import local_mac
 CAP_SYS_RESOURCE = 24  # capabilities(7), linux/capability.h
 # inotify instances of a node: systemd has eight, D-Bus and others one each (measured).
 WATCHERS = 12
-# Row of /proc/self/limits, and what podman itself may have at most when it starts the runtime (measured, 4.3).
+# Row of /proc/self/limits -> the most that podman raises it to before it starts the runtime (measured, 4.3).
 CEILINGS = {"nofile": ("Max open files", 1 << 20), "nproc": ("Max processes", 1 << 15)}
 _UP = ("running", "stopping")
 
@@ -33,7 +33,7 @@ def _hard_limit(limits: str, row: str, ceiling: int) -> int:
 
 
 def local_engine(info: Mapping[str, Any], status: str, limits: str, runtime: str = "auto") -> list[str]:
-    """Options of `podman run` that this machine needs.
+    """Return the options of `podman run` that this machine needs.
 
     Args:
         info: `podman info --format json`.
@@ -59,20 +59,20 @@ def local_engine(info: Mapping[str, Any], status: str, limits: str, runtime: str
 def local_plan(
     containers: Sequence[Mapping[str, Any]], cluster: str, nodes: Sequence[str], cgroups: str
 ) -> dict[str, list[str]]:
-    """What to do so that every node runs.
+    """Return the actions after which every node runs.
 
-    Podman believes its own files: after a machine was cut off or restored from a snapshot it lists containers as
+    Podman trusts its own files: after a machine was cut off or restored from a snapshot it lists containers as
     running whose processes are gone, and can neither stop nor start them, only remove them.
 
     Args:
         containers: `podman ps --all --format json` of this test bed.
         cluster: name of the test bed.
         nodes: host names from the inventory.
-        cgroups: /proc/<pid>/cgroup of the pids podman gives, one after the other, as far as there are any.
+        cgroups: /proc/<pid>/cgroup of the pids podman gives, concatenated, of those that exist.
 
     Returns:
         `remove`: container names to remove first; `create`: host names to make a container for; `start`: container
-        names that stand still.
+        names that are stopped.
     """
     by_name = {name: container for container in containers for name in container["Names"]}
     mine = {node: by_name.get(f"{cluster}-{node}") for node in nodes}
@@ -85,9 +85,9 @@ def local_plan(
 
 
 def local_watchers_problem(watchers: Mapping[str, int], nodes: int) -> str:
-    """Why systemd would not start in so many more containers; "" where it will.
+    """Return why systemd would not start in this many more containers; "" where it would.
 
-    Without an inotify instance it hangs, and the node only never answers.
+    Without an inotify instance it hangs, and the node never answers.
 
     Args:
         watchers: `used` and `limit` of inotify instances of this account.
@@ -104,11 +104,11 @@ def local_watchers_problem(watchers: Mapping[str, int], nodes: int) -> str:
 
 
 def local_run_command(node: Mapping[str, str], engine: Sequence[str]) -> list[str]:
-    """The command that starts one node.
+    """Return the command that starts a node.
 
     Args:
         node: name, cluster, address (IPv4), image, keys (folder of SSH keys), shm_size.
-        engine: what `local_engine` found.
+        engine: the result of `local_engine`.
     """
     container, keys = f"{node['cluster']}-{node['name']}", node["keys"]
     mounts = {
@@ -122,7 +122,7 @@ def local_run_command(node: Mapping[str, str], engine: Sequence[str]) -> list[st
         *("podman", "run", "--detach", "--name", container, "--hostname", node["name"]),
         *("--label", f"isthmus.cluster={node['cluster']}", "--network", network, "--no-hosts"),
         *("--privileged", "--systemd=always", "--stop-timeout", "10", "--shm-size", node["shm_size"]),
-        # Twenty pods have more processes and threads than the 2,048 that podman would give.
+        # Twenty pods have more processes and threads than podman's default limit of 2,048.
         *("--pids-limit", "-1"),
         *(word for source, target in mounts.items() for word in ("--volume", f"{source}:{target}")),
         *engine,
@@ -131,7 +131,7 @@ def local_run_command(node: Mapping[str, str], engine: Sequence[str]) -> list[st
 
 
 def local_overlaps(routes: Sequence[Mapping[str, Any]], subnet: str) -> list[str]:
-    """Routes of the deployer that `subnet` would cover or cut: `ip -json -4 route` against a CIDR."""
+    """Return the deployer's routes that overlap `subnet`: `ip -json -4 route` against a CIDR."""
     try:
         wanted = ipaddress.IPv4Network(subnet)
     except ValueError as error:
@@ -141,9 +141,9 @@ def local_overlaps(routes: Sequence[Mapping[str, Any]], subnet: str) -> list[str
 
 
 def local_mtu(links: Sequence[Mapping[str, Any]], routes: Sequence[Mapping[str, Any]]) -> int:
-    """MTU in bytes of the default route's interface, 1500 without one.
+    """Return the MTU in bytes of the default route's interface, 1500 without one.
 
-    Larger packets from a node would be lost where a cloud's network carries less than Ethernet does.
+    Larger packets from a node would be dropped where a cloud's network has a smaller MTU than Ethernet.
     """
     device = next((route["dev"] for route in routes if route["dst"] == "default"), None)
     return next((int(link["mtu"]) for link in links if link["ifname"] == device), 1500)

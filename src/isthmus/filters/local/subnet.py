@@ -1,6 +1,6 @@
-"""The local test bed: a subnet, addresses and MACs that follow from its name alone.
+"""The local test bed: subnet, addresses and MACs, derived from its name alone.
 
-Nothing is stored, so two test beds side by side need no registry, and a rebuilt node keeps its address.
+Nothing is stored, so concurrent test beds need no registry, and a rebuilt node keeps its address.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FIRST_INDEX = 2
 
 
 def local_subnet(name: str, base: str = "10.231.0.0/16") -> str:
-    """Choose the /24 of a test bed: the first of `base` for `isthmus`, a stable hash of any other name.
+    """Return the /24 of a test bed: the first of `base` for `isthmus`, a stable hash of any other name.
 
     Args:
         name: the test bed's name, a DNS label.
@@ -48,7 +48,7 @@ def local_address(subnet: str, index: int) -> str:
         index: `provider_local_index` of the node; 2 to 254 in a /24.
 
     Raises:
-        InputError: for something that is no IPv4 network, or an index out of range.
+        InputError: for an invalid IPv4 network, or an index out of range.
     """
     network = _network(subnet)
     last = network.num_addresses - 2
@@ -61,10 +61,10 @@ def local_address(subnet: str, index: int) -> str:
 
 
 def local_mac(address: str) -> str:
-    """Return a locally administered MAC that holds the four bytes of an IPv4 address.
+    """Return a locally administered MAC that contains the four bytes of an IPv4 address.
 
     Raises:
-        InputError: for something that is no IPv4 address.
+        InputError: for an invalid IPv4 address.
     """
     try:
         packed = IPv4Address(address).packed
@@ -74,7 +74,7 @@ def local_mac(address: str) -> str:
 
 
 def local_keys(nodes: Iterable[str], folder: str, cluster: str) -> dict[str, str]:
-    """The test bed's SSH keys, path -> comment: the deployer's own and each node's host key."""
+    """Return the test bed's SSH keys, path -> comment: the deployer's own and each node's host key."""
     return {f"{folder}/{name}": f"{name} of {cluster}" for name in ("id_ed25519", *nodes)}
 
 

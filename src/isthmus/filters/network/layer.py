@@ -1,4 +1,4 @@
-"""Layer network: what a host must have, the plugin's key in the deployer's cache, and its words in plugstack.conf."""
+"""Layer network: requirements of a host, the plugin's key in the cache, and its arguments in plugstack.conf."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from isthmus.filters.validate.layers.network import MTU_MIN
 from isthmus.model.network import Driver
 from isthmus.model.node_network import LEG, VXLAN_OVERHEAD
 
-# In what `isthmus network status` prints: slurmd has the plugin, or there is none that could.
+# In the output of `isthmus network status`: slurmd has the plugin, or there is no slurmd.
 _LOADED = re.compile(r"plugin.: .(loaded|no slurmd)")
 # Hex digits of a key: enough that no two builds share one.
 _KEY_DIGITS = 16
@@ -28,11 +28,11 @@ def network_host_problems(facts: Mapping[str, Any], address: str, pod_range: str
         facts: Ansible's, of its interfaces.
         address: the host's on the cluster's network.
         pod_range: all addresses of pods, CIDR.
-        mtu: wished for pods, 0 for what the host carries.
+        mtu: desired for pods, 0 for what the host carries.
     """
     pods = IPv4Network(pod_range)
     found = host_interfaces(facts)
-    # Ours are named for their network's number and lie in the range by right.
+    # The daemon's own interfaces are named after their network's number, and lie in the range.
     problems = [
         interface_overlap(each, pods, "network_pod_range")
         for each in found
@@ -52,15 +52,15 @@ def network_host_problems(facts: Mapping[str, Any], address: str, pod_range: str
 
 
 def network_prolog_problem(config: str, drivers: Iterable[str]) -> str:
-    """Return why jobs that say nothing cannot have a pod network; empty when they can, or need not.
+    """Return why jobs without --pod-network cannot have one by default; empty when they can, or need not.
 
     Args:
-        config: what `scontrol show config` says; empty when Slurm did not answer.
-        drivers: of jobs that say nothing.
+        config: the output of `scontrol show config`; empty when Slurm did not answer.
+        drivers: defaults of jobs without the option.
     """
     flags = re.search(r"^PrologFlags\s*=\s*(.*?)\s*$", config, re.MULTILINE)
     asked = sorted({*drivers} - {Driver.NONE})
-    # Contain brings Alloc along (slurm.conf(5)).
+    # Contain implies Alloc (slurm.conf(5)).
     if not flags or not asked or {"alloc", "contain"} & {*flags[1].lower().split(",")}:
         return ""
     return (
@@ -86,14 +86,14 @@ def network_plugin_key(folder: str, slurm: str, release: str) -> str:
 
 
 def network_plugin_slurms(hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return each Slurm that hosts have, once, as `sinfo --version` tells; a host without one has none yet."""
-    return list(dict.fromkeys(told for host in hosts if (told := hostvars[host]["__network_state"]["slurm"])))
+    """Return each Slurm that hosts have, once, as `sinfo --version` prints; a host without Slurm is left out."""
+    return list(dict.fromkeys(version for host in hosts if (version := hostvars[host]["__network_state"]["slurm"])))
 
 
 def network_plugin_words(
     default: str, partitions: Mapping[str, str], users: Mapping[str, str], timeout_s: int, prefix: str
 ) -> list[str]:
-    """Return the plugin's words in plugstack.conf; `prefix` is where programs of ours lie below."""
+    """Return the plugin's arguments in plugstack.conf; `prefix` is that of the nodes' programs."""
     rules = [
         f"{kind}={name}:{given[name]}"
         for kind, given in (("partition", partitions), ("user", users))
@@ -105,11 +105,11 @@ def network_plugin_words(
 def network_plugin_is_due(
     hosts: Iterable[str], hostvars: Mapping[str, Mapping[str, Any]], files: Iterable[str]
 ) -> bool:
-    """Return whether a slurmd must look for the plugin: one has not, or what it looks at has changed on a host.
+    """Return whether slurmd must be reconfigured: a host's slurmd lacks the plugin, or one of its files changed.
 
     Args:
         hosts: of this run.
-        hostvars: with what the role's tasks told of each.
+        hostvars: with what the role's tasks have registered.
         files: the plugin, and its line in plugstack.conf.
     """
     read = {*files}
@@ -124,11 +124,11 @@ def _plugin_is_due(facts: Mapping[str, Any], files: set[str]) -> bool:
 
 
 def network_copies(programs: Mapping[str, Mapping[str, str]], places: Mapping[str, str]) -> list[dict[str, str]]:
-    """What host_copies brings: a place for each program; one is missing only where nothing was to be changed.
+    """Return the entries of host_copies for programs; one that was not obtained, in check mode, is left out.
 
     Args:
-        programs: name -> where the deployer has it (`path`).
-        places: place on the host -> name.
+        programs: name -> `path` on the deployer.
+        places: path on the host -> name.
     """
     return [
         {"src": programs[name]["path"], "dest": place, "mode": "0755"}
@@ -138,36 +138,54 @@ def network_copies(programs: Mapping[str, Mapping[str, str]], places: Mapping[st
 
 
 def network_built_copies(built: Sequence[str], folder: str, places: Sequence[str]) -> list[dict[str, str]]:
-    """What host_copies brings of what was built from src/spank.
+    """Return the entries of host_copies for what was built from src/spank.
 
     Args:
         built: file names.
-        folder: where the deployer keeps them.
-        places: of each on the host.
+        folder: of the files on the deployer.
+        places: path of each on the host.
     """
     return [
         {"src": f"{folder}/{name}", "dest": place, "mode": "0755"} for name, place in zip(built, places, strict=True)
     ]
 
 
+def network_session_rules(kind: str, exempt: Sequence[str]) -> str:
+    """Return the last lines of /etc/pam.d/sshd, which move sessions into pods.
+
+    Args:
+        kind: `login` or `job`, the argument of pam_isthmus.
+        exempt: conditions of pam_succeed_if(8) for sessions that stay on the host.
+    """
+    lines = []
+    for phase in ("account", "session"):
+        # Each skips those after it, and the module.
+        lines += [
+            f"{phase} [success={len(exempt) - number} default=ignore] pam_succeed_if.so quiet {condition}"
+            for number, condition in enumerate(exempt)
+        ]
+        lines.append(f"{phase} required /usr/lib/isthmus/pam_isthmus.so {kind}")
+    return "".join(f"{line}\n" for line in lines)
+
+
 def network_cni_places(programs: Iterable[str], folder: str) -> dict[str, str]:
-    """Place of each CNI plugin -> its name among the programs, which begins with cni-."""
+    """Return path of each CNI plugin -> its program's name, which starts with cni-."""
     return {f"{folder}/{name.removeprefix('cni-')}": name for name in programs}
 
 
 def network_rules(
     egress: Iterable[Mapping[str, Any]], users: Iterable[Mapping[str, Any]], given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what the daemon's packet filter is made of, with uids for names.
+    """Return the settings of the daemon's packet filter, with uids for names.
 
     Args:
         egress: network_egress; a rule for several users becomes one for each.
         users: base_users.
-        given: `admins` (names), `slurm` (ports), `services`, `hosts` (addresses), `servers` (of homes, as getent(1)
-            tells their addresses), `bounds` and `default`.
+        given: `admins` (names), `slurm` (ports), `services`, `hosts` (addresses), `servers` (of homes, getent(1)'s
+            output), `bounds` and `default`.
 
     Raises:
-        InputError: a name that no user has.
+        InputError: an unknown user.
     """
     uids = {str(user["name"]): int(user["uid"]) for user in users}
     return {
@@ -185,7 +203,7 @@ def network_rules(
 
 
 def _addresses(output: str) -> list[str]:
-    """Return the IPv4 addresses that getent(1) tells; pods have no other."""
+    """Return the IPv4 addresses in getent(1)'s output; pods have no IPv6."""
     found = {line.split()[0] for line in output.splitlines() if line.strip()}
     return sorted(f"{address}/32" for address in found if ":" not in address)
 
@@ -212,12 +230,12 @@ def _uid(name: str, uids: Mapping[str, int]) -> int:
 
 
 def host_interfaces(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return what Ansible knows of each interface."""
+    """Return Ansible's facts of each interface."""
     return [found for name in facts.get("interfaces", ()) if (found := facts.get(_fact(name)))]
 
 
 def interface_overlap(interface: Mapping[str, Any], pods: IPv4Network, variable: str) -> str:
-    """Tell that an interface's network overlaps a range of pods; empty when it does not."""
+    """Return the problem of an interface's network that overlaps a range of pods; empty for none."""
     ipv4 = interface.get("ipv4") or {}
     if not ipv4.get("address"):
         return ""
@@ -228,7 +246,7 @@ def interface_overlap(interface: Mapping[str, Any], pods: IPv4Network, variable:
 
 
 def _fact(interface: str) -> str:
-    """Return the name under which Ansible has an interface."""
+    """Return the name of an interface's fact."""
     return interface.replace("-", "_").replace(".", "_").replace(":", "_")
 
 
@@ -243,4 +261,5 @@ FILTERS: dict[str, Callable[..., object]] = {
     "network_plugin_slurms": network_plugin_slurms,
     "network_plugin_words": network_plugin_words,
     "network_rules": network_rules,
+    "network_session_rules": network_session_rules,
 }

@@ -1,4 +1,4 @@
-"""What a change of a running cluster needs, in words that an admin plans by."""
+"""Consequences of a change of a running cluster, by which administrators plan."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STRATEGY = "QUEUE_UPDATE_STRATEGY"
 
 
 class Need(StrEnum):
-    """What has to happen; the harmless first."""
+    """What has to happen, by increasing impact."""
 
     LIVE = "live"
     DRAIN = "queue drain"
@@ -36,26 +36,26 @@ def need(row: Mapping[str, str]) -> Need:
 
 
 def plan(rows: Iterable[Mapping[str, str]]) -> dict[str, object]:
-    """Every change with what it needs, and the hardest of these; `need` is empty where nothing changes."""
-    told = [
+    """Return every change with its need, and the greatest of these; `need` is empty where nothing changes."""
+    listed = [
         {"path": row["path"], "old": row["old"], "new": row["new"], "need": str(need(row)), "reason": row["remedy"]}
         for row in rows
     ]
-    hardest = max((_ORDER.index(Need(str(each["need"]))) for each in told), default=None)
-    return {"changes": told, "need": "" if hardest is None else str(_ORDER[hardest])}
+    hardest = max((_ORDER.index(Need(str(each["need"]))) for each in listed), default=None)
+    return {"changes": listed, "need": "" if hardest is None else str(_ORDER[hardest])}
 
 
 def lines(changes: Iterable[Mapping[str, str]]) -> list[str]:
-    """The plan as check mode shows it."""
+    """Return the plan as check mode shows it."""
     return [f"{each['path']}: {each['old']} -> {each['new']} ({each['need']})" for each in changes]
 
 
-def refusal(told: Mapping[str, str], stop_allowed: bool) -> str:
-    """Why a plan must not be carried out now; empty where it may."""
-    if told["need"] == Need.NEW:
+def refusal(report: Mapping[str, str], stop_allowed: bool) -> str:
+    """Return why a plan must not be carried out now; empty where it may."""
+    if report["need"] == Need.NEW:
         return "ParallelCluster makes these in a new cluster only: undo them, or choose another cluster_name beside it"
-    if told["need"] in (Need.LOGIN, Need.ALL):
+    if report["need"] in (Need.LOGIN, Need.ALL):
         return "login nodes must be stopped first: set provider_parallelcluster_login.count: 0, run again, then this"
-    if told["need"] == Need.FLEET and not stop_allowed:
+    if report["need"] == Need.FLEET and not stop_allowed:
         return "the compute fleet must be stopped, which ends running jobs: allow it by provider_parallelcluster_stop"
     return ""

@@ -9,7 +9,7 @@ from isthmus.filters.parallelcluster import changes, render, where
 
 
 def parallelcluster_names(site: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Subnets and secrets that a site names, which must be there."""
+    """Return the subnets and secrets that a site refers to."""
     kinds = site["kinds"].values()
     subnets = [part["subnet"] for part in (site["head"], site["login"]) if part.get("subnet")]
     subnets += [subnet for kind in kinds for subnet in kind.get("subnets", [])]

@@ -1,7 +1,7 @@
-"""What is wrong with a site on ParallelCluster, as far as its variables alone can tell.
+"""What is wrong with a site on ParallelCluster, as far as its variables alone show.
 
-ParallelCluster's own schema and validators say the rest (module `parallelcluster_check`); what stands here they would
-not say at all, or only after something was made, or in words that name no remedy.
+ParallelCluster's own schema and validators report the rest (module `parallelcluster_check`); the problems here they
+report not at all, only after something was created, or without a remedy.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _QUEUES_MOST = _RESOURCES_MOST = 50
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong, and the keys by which its place in a file is found, the most exact first."""
+    """A problem, and the keys by which its location is found, the most exact first."""
 
     error: InputError
     keys: tuple[str, ...]
@@ -89,8 +89,8 @@ def _cluster(site: Mapping[str, Any]) -> Iterator[Problem]:
 def _networks(site: Mapping[str, Any]) -> Iterator[Problem]:
     given = [(f"{PREFIX}head", site["head"].get("subnet"))]
     if bool(site["login"]) != bool(logins(site["nodes"])):
-        told = "set" if site["login"] else "empty"
-        what = f"`nodes` has {logins(site['nodes'])} login nodes, and {PREFIX}login is {told}"
+        setting = "set" if site["login"] else "empty"
+        what = f"`nodes` has {logins(site['nodes'])} login nodes, and {PREFIX}login is {setting}"
         yield _problem(what, "say both or none", f"{PREFIX}login", "login")
     if site["login"]:
         given.append((f"{PREFIX}login", site["login"].get("subnet") or site["head"].get("subnet")))

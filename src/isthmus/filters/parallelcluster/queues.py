@@ -40,29 +40,29 @@ def kinds(nodes: Mapping[str, Any], settings: Mapping[str, Any]) -> Kinds:
 
 
 def logins(nodes: Mapping[str, Any]) -> int:
-    """How many login nodes a site has."""
+    """Return the number of login nodes."""
     return sum(len(kind.nodes) for kind in node_kinds(nodes) if kind.part == "login")
 
 
 def node_names(name: str, kind: Mapping[str, Any]) -> list[str]:
-    """Slurm's names of the nodes of a kind, those that always run in front."""
+    """Return Slurm's names of a kind's nodes, static ones first."""
     least, most = int(kind["min"]), int(kind["max"])
     counted = (("st", least), ("dy", most - least))
     return [f"{kind['partition']}-{word}-{name}-{number + 1}" for word, count in counted for number in range(count)]
 
 
 def ordered(partitions: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Partitions as queues: jobs that name none go to the first."""
+    """Return partitions in the order of queues: the default one first."""
     return sorted(partitions, key=lambda partition: not partition.get("default", False))
 
 
 def kinds_of(partition: Mapping[str, Any], given: Kinds) -> Kinds:
-    """The kinds whose queue a partition is."""
+    """Return the kinds of a partition's queue."""
     return {name: kind for name, kind in given.items() if kind["partition"] == partition["name"]}
 
 
 def named_kinds(partition: Mapping[str, Any], given: Kinds) -> list[str]:
-    """Names of the kinds that a partition names as its nodes.
+    """Return the kinds that a partition has as its nodes.
 
     Raises:
         InputError: it names something else.

@@ -52,7 +52,7 @@ def cluster_config(site: Mapping[str, Any]) -> Config:
 
 
 def merged(config: Mapping[str, Any], more: Mapping[str, Any]) -> Config:
-    """Lay a site's own settings over rendered ones; mappings are merged, anything else is replaced."""
+    """Merge a site's own settings into rendered ones; mappings are merged, other values replaced."""
     result = dict(config)
     for key, value in more.items():
         known = result.get(key)
@@ -62,7 +62,7 @@ def merged(config: Mapping[str, Any], more: Mapping[str, Any]) -> Config:
 
 
 def scripts(site: Mapping[str, Any]) -> dict[str, str]:
-    """Where the bucket has what nodes begin with."""
+    """Return the URLs of the nodes' start scripts in the bucket."""
     folder = f"s3://{site['bucket']}/{site['prefix'].strip('/')}"
     return {"folder": folder, "script": f"{folder}/{SCRIPT}"}
 

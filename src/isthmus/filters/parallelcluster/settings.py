@@ -1,4 +1,4 @@
-"""Settings of Slurm that ParallelCluster keeps for itself, and the others in the form that it takes them.
+"""Settings of Slurm that ParallelCluster reserves, and the others in its form.
 
 The lists are those of ParallelCluster 3.16 (docs/admins/parallelcluster.md); tests compare them with the package, so
 that a site is refused before the package itself is there to be asked.
@@ -82,7 +82,7 @@ NEEDED: Mapping[str, object] = {
 
 
 def refusals(level: Level, settings: Mapping[str, object], *, database: bool = False) -> list[InputError]:
-    """Why ParallelCluster would not take settings, one error each."""
+    """Return an error for each setting that ParallelCluster refuses."""
     denied = {**DENIED[level], **(DENIED_WITH_DATABASE if database and level is Level.CLUSTER else {})}
     found = []
     for key, value in settings.items():
@@ -97,10 +97,10 @@ def refusals(level: Level, settings: Mapping[str, object], *, database: bool = F
 
 
 def custom(settings: Mapping[str, object]) -> list[dict[str, str]]:
-    """Settings as ParallelCluster's CustomSlurmSettings: a list of single ones, each a text."""
+    """Return settings as ParallelCluster's CustomSlurmSettings."""
     return [{conf_key(key): conf_value(key, value)} for key, value in settings.items()]
 
 
 def of_cluster(extra: Mapping[str, object]) -> dict[str, object]:
-    """What slurm.conf gets: what Isthmus needs, and a site's own, which win."""
+    """Return the settings of slurm.conf: Isthmus' own, overridden by the site's."""
     return slurm_settings(NEEDED, extra)

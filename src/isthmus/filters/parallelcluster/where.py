@@ -1,7 +1,7 @@
-"""Where a node is, as the last run that made or described the cluster wrote it down.
+"""Addresses of nodes, as recorded by the last run that created or described the cluster.
 
 The inventory's names are the site's, AWS has instances: the head node is the controller, login nodes are counted in the
-order of their ids, and compute nodes bear Slurm's names, where ParallelCluster's table told them.
+order of their ids, and compute nodes bear Slurm's names, from ParallelCluster's table.
 """
 
 from __future__ import annotations
@@ -34,5 +34,5 @@ def where(text: str, host: str, groups: Mapping[str, Sequence[str]]) -> dict[str
 
 
 def _instances(text: str) -> list[dict[str, Any]]:
-    told = json.loads(text) if text.strip() else {}
-    return [each for each in told.get("instances", []) if each.get("state") in ("pending", "running")]
+    document = json.loads(text) if text.strip() else {}
+    return [each for each in document.get("instances", []) if each.get("state") in ("pending", "running")]

@@ -1,7 +1,7 @@
-"""An inventory of a site that a provider makes: one file with the provider, its settings and the kinds of nodes.
+"""The inventory of a site whose nodes a provider creates: a file with the provider, its settings and kinds of nodes.
 
-Nothing is asked of a cloud: names, groups and addresses follow from the file, so that `validate` is offline, the first
-run has the same inventory as the last, and a machine that is gone is one to be made, not one that nobody knows of.
+The cloud is not queried: names, groups and addresses follow from the file, so that `validate` is offline, the first run
+has the same inventory as the last, and a server that is gone is one to be created, not one that is unknown.
 """
 
 from __future__ import annotations
@@ -12,14 +12,12 @@ from typing import Any
 
 from isthmus.filters.errors import InputError
 from isthmus.filters.parallelcluster import queues
-from isthmus.filters.provider.nodes import PREFIX, Kind, node_kinds
+from isthmus.filters.provider.nodes import JOINING, PREFIX, Kind, node_kinds
 from isthmus.filters.suggest import check_keys, unknown
 
 PLUGIN = "cluster_nodes"
 # Whether the provider lets addresses be chosen, in the subnet that its setting `cidr` names.
 PROVIDERS = {"openstack": True, "parallelcluster": False}
-# Compute nodes that no playbook visits: they join by themselves.
-JOINING = "joining"
 
 
 def cluster_inventory(source: Mapping[str, Any]) -> dict[str, Any]:
@@ -41,6 +39,9 @@ def cluster_inventory(source: Mapping[str, Any]) -> dict[str, Any]:
         if not isinstance(source.get(key) or {}, Mapping):
             raise InputError(f"{key} is {source[key]!r}", f"write its settings below {key}:")
     kinds = node_kinds(source["nodes"])
+    cloud = [kind.name for kind in kinds if kind.cloud]
+    if cloud and not PROVIDERS[provider]:
+        raise InputError(f"nodes.{cloud[0]}.cloud is for OpenStack", f"give counts under {provider}.kinds instead")
     network = _network(settings) if PROVIDERS[provider] else None
     coming = queues.kinds(source["nodes"], settings.get("kinds") or {}) if provider == "parallelcluster" else {}
     placed = [kind for kind in kinds if kind.name not in coming]
@@ -56,6 +57,7 @@ def cluster_inventory(source: Mapping[str, Any]) -> dict[str, Any]:
         groups.setdefault(name, []).extend(names)
     groups[f"{PREFIX}{provider}"] = list(hosts)
     variables = {f"{PREFIX}{provider}_{key}": value for key, value in settings.items()}
+    variables |= {"slurm_cloud_nodes": cloud} if cloud else {}
     return {"hosts": hosts, "groups": groups, "variables": {"cluster_nodes": source["nodes"], **variables}}
 
 

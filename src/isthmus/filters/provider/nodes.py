@@ -1,14 +1,16 @@
 """The nodes of a site, the same on each provider: kinds with counts, and the hosts and groups that follow from them.
 
-A kind is an inventory group, so that a partition names it, whatever machine a provider takes for it:
+A kind is an inventory group, so that a partition can name it, whatever the provider's machine type:
 
     nodes:
       ctl: {group: controller, at: 10}
       login: {group: login, at: 11}
       c: {group: compute, count: 2, at: 21}
 
-makes ctl, login, c1 and c2. `at` is the host part of the first one's address, where the provider lets addresses be
-chosen: names and addresses are known before anything is made, and a kind that grows moves no other.
+defines ctl, login, c1 and c2. `at` is the host part of the first one's address, where the provider lets addresses be
+chosen: names and addresses are known before anything is created, and a kind that grows moves no other. A compute kind
+with `cloud: true` has nodes that Slurm starts when jobs wait and deletes when they are idle: no playbook visits them,
+they join by themselves.
 """
 
 from __future__ import annotations
@@ -25,23 +27,26 @@ from isthmus.filters.suggest import check_keys, unknown
 
 PARTS = ("controller", "login", "compute")
 PREFIX = "provider_"
-_KEYS = ("group", "count", "at", "vars")
+# Compute nodes that no playbook visits: they join by themselves.
+JOINING = "joining"
+_KEYS = ("group", "count", "at", "vars", "cloud")
 _LABEL = re.compile(r"[a-z]([a-z0-9-]{0,40}[a-z])?")
-# The first addresses of a subnet are the gateway's and the cloud's own.
+# The first addresses of a subnet belong to the gateway and the cloud.
 _FIRST_AT = 4
 _MOST_NODES = 4096
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Nodes that are alike.
+    """Equal nodes.
 
     Attributes:
         name: of the kind, and of its group where it is numbered.
         part: controller, login or compute.
-        count: None for one node that bears the kind's own name.
+        count: None for one node with the kind's own name.
         at: host part of the first one's address; 0 where the provider chooses.
         variables: of the inventory, for each of its nodes.
+        cloud: whether Slurm starts and deletes them as jobs need them.
     """
 
     name: str
@@ -49,22 +54,24 @@ class Kind:
     count: int | None
     at: int
     variables: Mapping[str, Any]
+    cloud: bool = False
 
     @property
     def nodes(self) -> list[str]:
-        """Host names, in order."""
+        """Return host names, in order."""
         return [self.name] if self.count is None else [f"{self.name}{number}" for number in range(1, self.count + 1)]
 
     @property
     def groups(self) -> list[str]:
-        """The inventory groups of its nodes; a single node's name is no group."""
-        return [self.part] if self.count is None or self.name == self.part else [self.part, self.name]
+        """Return the inventory groups of its nodes; a single node's name is no group."""
+        part = JOINING if self.cloud else self.part
+        return [part] if self.count is None or self.name == part else [part, self.name]
 
     def addresses(self, network: IPv4Network) -> dict[str, str]:
-        """Node -> its address in the subnet.
+        """Return node -> its address in the subnet.
 
         Raises:
-            InputError: they are not all in the subnet.
+            InputError: some are outside the subnet.
         """
         last = self.at + len(self.nodes) - 1
         if not _FIRST_AT <= self.at <= last <= network.num_addresses - 2:
@@ -77,7 +84,7 @@ class Kind:
 
 
 def node_kinds(nodes: Mapping[str, Any]) -> list[Kind]:
-    """Read the site's `nodes`.
+    """Parse the site's `nodes`.
 
     Raises:
         InputError: for the first thing that is wrong.
@@ -86,8 +93,10 @@ def node_kinds(nodes: Mapping[str, Any]) -> list[Kind]:
     _refuse_same_names(kinds)
     _refuse_same_places(kinds)
     for part, least in (("controller", 1), ("compute", 1)):
-        if sum(len(kind.nodes) for kind in kinds if kind.part == part) < least:
-            raise InputError(f"nodes: no kind of node has group {part}", f"add one, e.g. {part[:4]}: {{group: {part}}}")
+        # What a cloud node is made of is read of a node that is there.
+        if sum(len(kind.nodes) for kind in kinds if kind.part == part and not kind.cloud) < least:
+            what = f"nodes: no kind of node has group {part}"
+            raise InputError(what, f"add one without `cloud`, e.g. {part[:4]}: {{group: {part}}}")
     return kinds
 
 
@@ -105,7 +114,19 @@ def _kind(name: str, given: Any) -> Kind:
     if not isinstance(variables, Mapping):
         raise InputError(f"nodes.{name}.vars is {variables!r}", "write variables of the inventory: {slurm_node: {...}}")
     count = _number(name, "count", given.get("count"))
-    return Kind(name, given["group"], count, _number(name, "at", given.get("at")) or 0, dict(variables))
+    cloud = _cloud(name, given)
+    return Kind(name, given["group"], count, _number(name, "at", given.get("at")) or 0, dict(variables), cloud)
+
+
+def _cloud(kind: str, given: Mapping[str, Any]) -> bool:
+    cloud = given.get("cloud", False)
+    if not isinstance(cloud, bool):
+        raise InputError(f"nodes.{kind}.cloud is {cloud!r}", "write true or false")
+    if cloud and (given["group"] != "compute" or given.get("count") is None):
+        raise InputError(
+            f"nodes.{kind} has cloud: true", "only compute nodes with a `count` come and go with jobs; take it out"
+        )
+    return cloud
 
 
 def _number(kind: str, key: str, value: Any) -> int | None:
@@ -136,7 +157,7 @@ def _refuse_same_places(kinds: Iterable[Kind]) -> None:
 
 
 def provider_name(groups: Mapping[str, Iterable[str]]) -> str:
-    """Name the provider that makes this inventory's nodes; "" for hosts that are there already.
+    """Return the provider that creates this inventory's nodes; "" for hosts that are there already.
 
     Raises:
         InputError: the inventory has nodes of two providers.

@@ -1,4 +1,4 @@
-"""What the admin wants of a cloud, read of the role's variables."""
+"""Settings of an OpenStack cloud, parsed from the role's variables."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from isthmus.filters.suggest import check_keys, unknown
 
 # Neutron's older releases take 60 characters for a tag or a mark: isthmus.NAME.ID.
 NAME_MAX = 40
-# What a kind of node may have of its own.
+# Settings that a kind of node may override.
 KIND_KEYS = ("flavor", "image", "boot_gib", "volume_type", "availability_zone")
 _GIB = ("home_gib", "boot_gib")
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What a kind of node is made of."""
+    """The resources of a kind of node."""
 
     flavor: str
     image: str
@@ -33,15 +33,15 @@ class Machine:
 
 @dataclass(frozen=True)
 class Settings:
-    """All of it.
+    """All settings.
 
     Attributes:
-        cluster: its name, which names begin with.
+        cluster: its name, the prefix of all names.
         machines: kind of node -> machine.
-        spread: nodes that shall be on different hypervisors.
-        external: network to the outside; "" for nodes that are reached as they are.
-        login_sources: networks that may reach SSH of the login nodes.
-        pod_ranges: networks that pods are in.
+        spread: nodes that must be on different hypervisors.
+        external: external network; "" for nodes that are reached directly.
+        login_sources: networks that may reach the login nodes' SSH.
+        pod_ranges: networks of pods.
         home_gib: size of the shared home's volume at the controller; 0 without.
         image_file: disk of a node's image to upload, with its digest; "" for the cloud's own images.
         public_key: of the deployer.
@@ -66,7 +66,7 @@ class Settings:
 
     @property
     def entry(self) -> str:
-        """The node with the address to the outside: the first login node, else the controller."""
+        """The node with the floating IP: the first login node, else the controller."""
         ordered = sorted(self.kinds, key=lambda kind: ("login", "controller", "compute").index(kind.part))
         return next(node for kind in ordered for node in kind.nodes)
 
@@ -75,13 +75,18 @@ class Settings:
         """The first controller."""
         return next(node for kind in self.kinds if kind.part == "controller" for node in kind.nodes)
 
+    @property
+    def cloud_nodes(self) -> list[str]:
+        """Nodes that Slurm starts and deletes."""
+        return [node for kind in self.kinds if kind.cloud for node in kind.nodes]
+
     def name(self, of: str) -> str:
-        """How something of this cluster is named in the cloud."""
+        """Return the name of one of the cluster's resources."""
         return f"{self.cluster}-{of}"
 
 
 def read(given: Mapping[str, Any]) -> Settings:
-    """Read the variables of role provider_openstack, without their prefix.
+    """Parse the variables of role provider_openstack, without their prefix.
 
     Raises:
         InputError: for the first one that is wrong.
@@ -119,26 +124,26 @@ def read(given: Mapping[str, Any]) -> Settings:
 
 
 def _machines(given: Mapping[str, Any], kinds: Sequence[NodeKind], own_image: str) -> dict[str, Machine]:
-    told = given["machines"]
+    machines = given["machines"]
     names = [kind.name for kind in kinds]
-    for name in told:
+    for name in machines:
         if name not in names:
             raise unknown("kind of node in machines", str(name), names)
     for name in names:
-        if name not in told:
+        if name not in machines:
             raise InputError(f"machines says nothing of {name}", f"add {name}: {{flavor: NAME}}")
-    return {name: _machine(name, told[name], given, own_image) for name in names}
+    return {name: _machine(name, machines[name], given, own_image) for name in names}
 
 
-def _machine(name: str, told: Any, given: Mapping[str, Any], own_image: str) -> Machine:
-    if not isinstance(told, Mapping):
-        raise InputError(f"machines.{name} is {told!r}", f"write {name}: {{flavor: NAME}}")
-    check_keys(f"machines.{name}", told, KIND_KEYS, ("flavor",))
-    boot = told.get("boot_gib", given["boot_gib"])
+def _machine(name: str, machine: Any, given: Mapping[str, Any], own_image: str) -> Machine:
+    if not isinstance(machine, Mapping):
+        raise InputError(f"machines.{name} is {machine!r}", f"write {name}: {{flavor: NAME}}")
+    check_keys(f"machines.{name}", machine, KIND_KEYS, ("flavor",))
+    boot = machine.get("boot_gib", given["boot_gib"])
     _size(f"machines.{name}.boot_gib", boot)
-    image = str(told.get("image") or own_image or given["image"])
-    zone = str(told.get("availability_zone", ""))
-    return Machine(str(told["flavor"]), image, boot, str(told.get("volume_type", "")), zone)
+    image = str(machine.get("image") or own_image or given["image"])
+    zone = str(machine.get("availability_zone", ""))
+    return Machine(str(machine["flavor"]), image, boot, str(machine.get("volume_type", "")), zone)
 
 
 def _size(key: str, value: Any) -> None:
@@ -158,7 +163,7 @@ def _refuse_overlaps(settings: Settings) -> None:
         if IPv4Network(one).overlaps(settings.cidr):
             raise InputError(
                 f"cidr {settings.cidr} overlaps {one}, a range of pods",
-                "choose another cidr, or another network_pod_range or network_flannel_range",
+                "choose another cidr, or another range of pods",
             )
     for dns in settings.dns:
         if not re.fullmatch(r"\d+(\.\d+){3}", dns):

@@ -1,7 +1,7 @@
-"""From what slurmdbd holds and what the inventory wants to the fewest sacctmgr commands.
+"""Computes the fewest sacctmgr commands from slurmdbd's present to the inventory's desired state.
 
 The plan is data, so a role can show it in check mode, run it line by line, and be sure that an empty plan
-means no change. What an admin added by hand stays; only users marked absent lose their associations.
+means no change. What an administrator added by hand is kept; only users marked absent lose their associations.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _by_name(kind: str, items: Sequence[Mapping[str, Any]], keys: Sequence[str])
     named: dict[str, Mapping[str, Any]] = {}
     for item in items:
         check_keys(f"an entry of slurm_{kind}", item, keys, required=["name"])
-        # slurmdbd keeps these names in lower case whatever it is given.
+        # slurmdbd stores these names in lower case.
         name = str(item["name"]).lower()
         if name in named:
             raise InputError(f"{name} is in slurm_{kind} twice", "keep one entry")

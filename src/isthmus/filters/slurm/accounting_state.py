@@ -1,7 +1,7 @@
-"""What slurmdbd holds: the sacctmgr queries that show it, and their output read into tables.
+"""slurmdbd's state: the sacctmgr queries, and the parser of their output.
 
-`WOPLimits` matters: without it a user's line also shows the limits and QOS of the account above, and
-nothing would seem to be missing.
+`WOPLimits` matters: without it a user's line also shows the limits and QOS of the parent account, and none would seem
+to be missing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Row = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Accounting:
-    """What is known of one cluster; an association's key is (account, user), '' for no user."""
+    """The accounting of one cluster; an association's key is (account, user), '' for no user."""
 
     cluster_known: bool
     accounts: dict[str, Row]
@@ -46,7 +46,7 @@ def slurm_accounting_queries(cluster: str) -> dict[str, list[str]]:
 
 
 def read_accounting(current: Mapping[str, str], cluster: str) -> Accounting:
-    """Read the outputs of `slurm_accounting_queries`, under the same keys.
+    """Parse the outputs of `slurm_accounting_queries`, under the same keys.
 
     Raises:
         InputError: for a line with another number of fields, i.e. the output of another query.

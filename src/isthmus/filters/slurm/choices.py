@@ -1,4 +1,4 @@
-"""A site's choices about Slurm in its own words, checked: files of the site, priorities, what accounting forgets."""
+"""A site's settings of Slurm, validated: additional files, priority weights, health check, purging."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from isthmus.filters.errors import InputError
 
-# Those that slurmctld reads itself or hands on to nodes without files of their own (slurm.conf(5), configless).
+# Those that slurmctld reads itself or serves to configless nodes (slurm.conf(5)).
 SITE_FILES = (
     "acct_gather.conf",
     "burst_buffer.conf",
@@ -20,7 +20,7 @@ SITE_FILES = (
     "scrun.lua",
     "topology.conf",
 )
-# Every host reads its own, so they are written everywhere; the network's begins with isthmus.
+# Every host reads its own copy, so they are written everywhere; the network's starts with isthmus.
 _FRAGMENT = re.compile(r"plugstack\.conf\.d/(?!isthmus)[a-z0-9][a-z0-9_-]*\.conf")
 _WEIGHTS = {
     "age": "PriorityWeightAge",
@@ -40,14 +40,14 @@ _MOST_INTERVAL = 65533
 
 
 def slurm_site_files(files: Mapping[str, str], *, everywhere: bool) -> list[dict[str, str]]:
-    """Entries for the module host_files; an empty content removes a file.
+    """Return entries for the module host_files; an empty content removes a file.
 
     Args:
         files: name in /etc/slurm -> content.
-        everywhere: those that every host has, else those that the controller has.
+        everywhere: return those of every host, else those of the controller.
 
     Raises:
-        InputError: a name that is no file of a site's own.
+        InputError: a name that a site cannot set.
     """
     entries = []
     for name, content in files.items():
@@ -65,10 +65,10 @@ def slurm_site_files(files: Mapping[str, str], *, everywhere: bool) -> list[dict
 
 
 def slurm_priority(weights: Mapping[str, object]) -> dict[str, object]:
-    """Settings of slurm.conf for the weights of what decides which job is next.
+    """Return settings of slurm.conf for the weights of the multifactor priority.
 
     Raises:
-        InputError: an unknown weight, or one that is no number that Slurm takes.
+        InputError: an unknown weight, or a number that Slurm does not accept.
     """
     for name, weight in weights.items():
         if name not in _WEIGHTS:
@@ -79,10 +79,10 @@ def slurm_priority(weights: Mapping[str, object]) -> dict[str, object]:
 
 
 def slurm_health(program: str, interval_s: object) -> dict[str, object]:
-    """Settings of slurm.conf for the program by which nodes examine themselves; none without a program.
+    """Return settings of slurm.conf for the nodes' health check; none without a program.
 
     Raises:
-        InputError: what Slurm cannot run, or no interval that it takes.
+        InputError: a program that Slurm cannot run, or an interval that it does not accept.
     """
     if not program:
         return {}
@@ -98,10 +98,10 @@ def slurm_health(program: str, interval_s: object) -> dict[str, object]:
 
 
 def slurm_purge(after: Mapping[str, object]) -> dict[str, object]:
-    """Settings of slurmdbd.conf for how long it keeps each kind of record.
+    """Return settings of slurmdbd.conf for the retention of each kind of record.
 
     Raises:
-        InputError: an unknown kind, or what is no span of time.
+        InputError: an unknown kind, or an invalid time.
     """
     for kind, span in after.items():
         if kind not in _PURGED:

@@ -1,6 +1,6 @@
 """Settings of slurm.conf and its relatives: merged from defaults and additions, rendered as Key=Value.
 
-Slurm ignores case in keys, so a merge that did not would write one key twice and let the order decide.
+Slurm ignores case in keys; a case-sensitive merge would write one key twice.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def slurm_settings(defaults: Mapping[str, object], extra: Mapping[str, object]) 
 
 
 def slurm_widened(settings: Mapping[str, object], seconds: int) -> dict[str, object]:
-    """Raise how long daemons may be away before jobs are given up: while an upgrade restarts them; 0 leaves them."""
+    """Raise the timeouts after which jobs of unreachable daemons fail, for an upgrade's restarts; 0 leaves them."""
     wide = {key: max(seconds, int(str(settings.get(key, 0)))) for key in _TIMEOUTS} if seconds else {}
     return slurm_settings(settings, wide)
 
 
 def slurm_widened_mark(seconds: int) -> str:
-    """Return the line by which the next run knows that an upgrade raised them; none otherwise."""
+    """Return the line that marks timeouts raised by an upgrade; none otherwise."""
     return "# Widened for an upgrade.\n" if seconds else ""
 
 
@@ -51,13 +51,13 @@ def slurm_conf(settings: Mapping[str, object]) -> str:
     r"""Render settings, one `Key=Value\n` each, in their order.
 
     Raises:
-        InputError: for a key that is no word, or a value that `conf_value` refuses.
+        InputError: for an invalid key, or a value that `conf_value` refuses.
     """
     return "".join(f"{conf_key(key)}={conf_value(key, value)}\n" for key, value in settings.items())
 
 
 def conf_key(key: str) -> str:
-    """Return the key if it is one word.
+    """Return the key if it is a single word.
 
     Raises:
         InputError: otherwise.
@@ -71,8 +71,8 @@ def conf_value(key: str, value: object) -> str:
     """Render one value: bool as YES or NO, a list joined by commas, numbers and text as they are.
 
     Raises:
-        InputError: for an empty value, a line break (it would begin another setting), or a type Slurm
-            has no words for.
+        InputError: for an empty value, a line break (which would start another setting), or a type without
+            a form in Slurm.
     """
     if isinstance(value, bool):
         return "YES" if value else "NO"

@@ -1,4 +1,4 @@
-"""Files of role slurm that are added to or compared, not simply written."""
+"""Files of role slurm that are edited or compared."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _MARK = "# {mark} isthmus: slurm_openmpi_params"
 
 
 def slurm_openmpi(text: str, params: Mapping[str, object]) -> str:
-    """Open MPI's file of parameters with the role's block in it, in its old place or at the end; the rest stays."""
+    """Return Open MPI's parameter file with the role's block, in its old place or at the end."""
     return files_with_block(text, _MARK, "".join(f"{name} = {value}\n" for name, value in params.items()))
 
 
 def slurm_protected(content: str, ownership: str) -> str:
-    """What the module slurm_state says of a secret that is right: `user:group mode sha256`."""
+    """Return the result of module slurm_state for a correct secret: `user:group mode sha256`."""
     return _protected(content.encode(), ownership)
 
 
 def slurm_protected_file(path: str, ownership: str) -> str:
-    """The same for a file of the deployer, whose bytes may be no text."""
+    """The same for a file of the deployer, which may be binary."""
     return _protected(Path(path).read_bytes(), ownership)
 
 

@@ -11,7 +11,7 @@ from isthmus.filters.errors import InputError
 from isthmus.filters.slurm.conf import conf_key, conf_value
 from isthmus.filters.slurm.nodes import slurm_fold, words
 
-# slurmd does not count these where they have no files.
+# slurmd ignores these without device files.
 _DEVICES = ("gpu", "mps", "shard")
 _GRES = re.compile(r"(?P<name>\w+)(:(?P<type>[A-Za-z_][\w.-]*))?:(?P<count>[0-9]+[KMGTP]?)")
 
@@ -26,12 +26,12 @@ def slurm_gres(hosts: Sequence[Mapping[str, Any]], said: Sequence[Mapping[str, o
 
     Args:
         hosts: as for `slurm_nodes`.
-        said: lines of an admin, keys as in gres.conf(5). Of resources that they do not name, nodes have as many as
-            they declare, without devices: Slurm counts them, and neither hides nor names one.
+        said: an administrator's lines, keys as in gres.conf(5). Other resources have the counts that nodes declare,
+            without devices: Slurm counts them, but does not constrain or name devices.
 
     Raises:
         InputError: for a key or a value that Slurm cannot read, a generic resource without a count, or GPUs
-            without devices, which slurmd leaves out.
+            without devices, which slurmd ignores.
     """
     lines = "".join(map(_line, said))
     keys = [(key.lower(), str(value)) for line in said for key, value in line.items()]

@@ -1,8 +1,7 @@
-"""Limits as an admin writes them against limits as sacctmgr prints them.
+"""Compares limits as an administrator writes them with limits as sacctmgr prints them.
 
-The two differ in letters (`mem=2048` is printed as `mem=2G`, `90` as `01:30:00`), so both are read into
-numbers before they are compared. Only what is asked for is compared: a limit, or a part of a TRES limit,
-that the inventory does not name stays as the admin set it.
+The two differ in form (`mem=2048` is printed as `mem=2G`, `90` as `01:30:00`), so both are parsed to numbers. Only the
+inventory's limits are compared: others, or other parts of a TRES limit, stay as the administrator set them.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ def limit_changes(
     """Return which limits differ.
 
     Args:
-        where: whose limits, for messages.
-        wanted: limit -> value; -1 takes a limit away.
+        where: owner of the limits, for messages.
+        wanted: limit -> value; -1 removes a limit.
         current: limit -> what sacctmgr prints; a missing one counts as unset.
-        kinds: the limits known here.
+        kinds: the known limits.
 
     Returns:
         `Limit=value` words for sacctmgr, in the order of `wanted`; values normalised.
@@ -78,7 +77,7 @@ def _tres_change(key: str, value: object, printed: str) -> str:
 
 
 def _tres(key: str, text: str) -> dict[str, int | None]:
-    """Read `cpu=8,mem=2G` into amounts; memory in MiB, None for -1."""
+    """Parse `cpu=8,mem=2G` into amounts; memory in MiB, None for -1."""
     amounts: dict[str, int | None] = {}
     for part in filter(None, text.split(",")):
         match = _TRES.fullmatch(part)

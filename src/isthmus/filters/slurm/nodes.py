@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -15,7 +15,7 @@ from isthmus.filters.slurm.conf import conf_value
 from isthmus.filters.suggest import check_keys
 from isthmus.model.slurm.hardware import Hardware
 
-# Kept for the system where memory comes from facts: slurmd, sshd and the page cache also live there.
+# Reserved for the system (slurmd, sshd, page cache) where memory comes from facts.
 SYSTEM_MEMORY_SHARE = 0.05
 SYSTEM_MEMORY_MIN_MIB = 256
 
@@ -32,7 +32,7 @@ _SLURM_KEYS = {
     "features": "Features",
     "weight": "Weight",
 }
-# A name or an address, as far as Slurm and ClusterShell read neither brackets nor groups into it.
+# A name or an address without characters that Slurm or ClusterShell expand.
 _PLAIN = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._:-]*[A-Za-z0-9])?")
 
 
@@ -53,7 +53,7 @@ def slurm_expand(folded: str) -> list[str]:
 
 
 def slurm_hardware(facts: Mapping[str, Any], declared: Mapping[str, Any]) -> dict[str, Any]:
-    """Tell a node's hardware: what the inventory declares, else what Ansible's facts found.
+    """Return a node's hardware: what the inventory declares, else what Ansible's facts found.
 
     Args:
         facts: `ansible_facts` of the node: processor_vcpus, processor_count (sockets), processor_cores,
@@ -62,12 +62,12 @@ def slurm_hardware(facts: Mapping[str, Any], declared: Mapping[str, Any]) -> dic
             features, weight.
 
     Returns:
-        The keys of `declared` that are known. From facts, 5 % of the memory (at least 256 MiB) stays
-        with the system; declared memory is taken as it is. Facts give a layout only along with the CPUs.
+        The known keys of `declared`. Of the facts' memory 5 % (at least 256 MiB) is reserved for the system; declared
+        memory is used as it is. Facts give a layout only together with the CPUs.
 
     Raises:
-        InputError: for an unknown key, a number that is none or not positive, a layout that does not
-            give the CPUs, or CPUs or memory that nobody knows.
+        InputError: for an unknown key, an invalid number, a layout that does not match the CPUs, or unknown CPUs or
+            memory.
     """
     check_keys("slurm_node", declared, _KEYS)
     known = {**_from_facts(facts), **declared}
@@ -80,11 +80,12 @@ def slurm_hardware(facts: Mapping[str, Any], declared: Mapping[str, Any]) -> dic
     return known
 
 
-def slurm_nodes(hosts: Sequence[Mapping[str, Any]]) -> str:
+def slurm_nodes(hosts: Sequence[Mapping[str, Any]], cloud: Collection[str] = ()) -> str:
     """Write nodes.conf: hosts of equal hardware share a line.
 
     Args:
         hosts: one dict per compute node: name, address, and what `slurm_hardware` returns (memory in MiB).
+        cloud: names of those that Slurm starts when jobs wait.
 
     Returns:
         Lines sorted by name. NodeAddr is folded where it expands to the order of the names, else each
@@ -96,20 +97,20 @@ def slurm_nodes(hosts: Sequence[Mapping[str, Any]]) -> str:
     if not hosts:
         raise InputError("there is no compute node", "put at least one host into the group compute")
     addresses: dict[str, str] = {}
-    alike: defaultdict[Hardware, list[str]] = defaultdict(list)
+    alike: defaultdict[tuple[Hardware, str], list[str]] = defaultdict(list)
     for host in hosts:
         check_keys("a compute node", host, ("name", "address", *_KEYS), required=["name", "address"])
         name, address = str(host["name"]), str(host["address"])
         if name in addresses or address in addresses.values():
             raise InputError(f"node {name} ({address}) has a name or address in use", "give each node its own")
         addresses[name] = address
-        alike[_hardware(host)].append(name)
+        alike[_hardware(host), "CLOUD" if name in cloud else "UNKNOWN"].append(name)
     groups = sorted(alike.items(), key=lambda item: min(item[1]))
-    return "".join(_node_lines(names, addresses, hardware) for hardware, names in groups)
+    return "".join(_node_lines(names, addresses, *shape) for shape, names in groups)
 
 
 def words(value: str | Iterable[str]) -> tuple[str, ...]:
-    """Return a list of words, which an inventory may also write as one text with commas."""
+    """Return a list of words, which an inventory may also write as text with commas."""
     return tuple(value.split(",")) if isinstance(value, str) else tuple(map(str, value))
 
 
@@ -132,7 +133,7 @@ def _from_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     }
     sockets, cores, threads = (found[key] or 1 for key in _LAYOUT)
     if found["cpus"] != sockets * cores * threads:
-        # Some virtual machines report a layout that does not add up; Slurm does well without one.
+        # Some virtual machines report an inconsistent layout; Slurm needs none.
         found = {"cpus": found["cpus"]}
     if total := facts.get("memtotal_mb"):
         found["memory_mib"] = total - max(SYSTEM_MEMORY_MIN_MIB, int(total * SYSTEM_MEMORY_SHARE))
@@ -159,7 +160,7 @@ def _hardware(host: Mapping[str, Any]) -> Hardware:
     return Hardware(**known, gres=gres, features=features)
 
 
-def _node_lines(names: Iterable[str], addresses: Mapping[str, str], hardware: Hardware) -> str:
+def _node_lines(names: Iterable[str], addresses: Mapping[str, str], hardware: Hardware, state: str) -> str:
     folded = slurm_fold(names)
     ordered = slurm_expand(folded)
     wanted = [addresses[name] for name in ordered]
@@ -172,4 +173,4 @@ def _node_lines(names: Iterable[str], addresses: Mapping[str, str], hardware: Ha
         for key, slurm_key in _SLURM_KEYS.items()
         if (value := getattr(hardware, key)) not in (None, ())
     )
-    return "".join(f"NodeName={name} NodeAddr={address} {settings} State=UNKNOWN\n" for name, address in pairs)
+    return "".join(f"NodeName={name} NodeAddr={address} {settings} State={state}\n" for name, address in pairs)

@@ -1,4 +1,4 @@
-"""Partitions: inventory groups and host names become the text of partitions.conf."""
+"""Renders partitions.conf from partitions with inventory groups and host names."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from isthmus.filters.slurm.nodes import slurm_expand, slurm_fold
 from isthmus.filters.slurm.time_limits import time_minutes
 from isthmus.filters.suggest import check_keys, unknown
 
-_KEYS = ("name", "nodes", "default", "max_time", "state", "options")
+_KEYS = ("name", "nodes", "default", "max_time", "state", "cloud_max", "options")
 _STATES = ("UP", "DOWN", "DRAIN", "INACTIVE")
-# Settings with a key of their own; in `options` they would stand in the line twice.
+# Settings with a key of their own, which `options` must not repeat.
 _OWN = ("partitionname", "nodes", "default", "maxtime", "state")
 
 
@@ -21,14 +21,17 @@ def slurm_partitions(
     partitions: Sequence[Mapping[str, Any]],
     groups: Mapping[str, Sequence[str]],
     compute_names: Collection[str],
+    cloud: Collection[str] = (),
 ) -> str:
     """Write partitions.conf, one line per partition, in the order given.
 
     Args:
         partitions: `slurm_partitions`: name, nodes (groups, hosts or ranges such as `c[1-4]`), default,
-            max_time (a quoted Slurm time), state, options (further keys of slurm.conf).
+            max_time (a quoted Slurm time), state, cloud_max (the most nodes that are started for it), options (further
+            keys of slurm.conf).
         groups: Ansible's `groups`: group -> host names.
         compute_names: names of all compute nodes.
+        cloud: names of those among them that Slurm starts when jobs wait.
 
     Raises:
         InputError: for an unknown key, node or group (with those known), a node that is no compute node,
@@ -42,18 +45,32 @@ def slurm_partitions(
     defaults = [str(partition["name"]) for partition in partitions if partition.get("default")]
     if len(defaults) > 1:
         raise InputError(f"{' and '.join(defaults)} are both the default", "set default: true on one partition")
-    return "".join(_line(partition, groups, compute_names) for partition in partitions)
+    return "".join(_line(partition, _nodes(partition, groups, compute_names), cloud) for partition in partitions)
 
 
-def _line(partition: Mapping[str, Any], groups: Mapping[str, Sequence[str]], compute_names: Collection[str]) -> str:
+def _line(partition: Mapping[str, Any], nodes: Sequence[str], cloud: Collection[str]) -> str:
     settings = {
         "PartitionName": partition["name"],
-        "Nodes": slurm_fold(_nodes(partition, groups, compute_names)),
+        "Nodes": slurm_fold(_bounded(partition, nodes, cloud)),
         **({"Default": True} if partition.get("default") else {}),
         **_limits(partition),
         **_options(partition),
     }
     return " ".join(f"{key}={conf_value(key, value)}" for key, value in settings.items()) + "\n"
+
+
+def _bounded(partition: Mapping[str, Any], nodes: Sequence[str], cloud: Collection[str]) -> list[str]:
+    """Drop cloud nodes beyond the limit: a node outside a partition is never started for it."""
+    most = partition.get("cloud_max")
+    if most is None:
+        return [*nodes]
+    if isinstance(most, bool) or not isinstance(most, int) or most < 0:
+        raise InputError(f"cloud_max of partition {partition['name']} is {most!r}", "give a whole number, 0 for none")
+    coming = [name for name in dict.fromkeys(nodes) if name in cloud]
+    left = [name for name in nodes if name not in coming[most:]]
+    if not left:
+        raise InputError(f"partition {partition['name']} has no nodes but cloud nodes, and cloud_max 0", "raise it")
+    return left
 
 
 def _limits(partition: Mapping[str, Any]) -> dict[str, str]:

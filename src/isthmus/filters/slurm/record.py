@@ -1,8 +1,8 @@
-"""The hardware that compute nodes had when they were last seen whole; the controller keeps it in a file.
+"""The last known good hardware of compute nodes, which the controller keeps in a file.
 
-A node that is down keeps its line in nodes.conf, so that a change of the configuration does not wait for it. And a node
-that has less than it had has lost something: a memory module, a processor. It is refused by its name, while its line
-stays, so that Slurm drains it too; a lower figure is only recorded when an admin accepts it.
+A node that is down keeps its line in nodes.conf, so that a change of the configuration does not wait for it. A node
+with less than before has lost something: a memory module, a processor. It is refused by name, and its line is kept, so
+that Slurm drains it too; a lower figure is only recorded when an administrator accepts it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-# What slurm_hardware reads of a node's facts.
+# Facts that slurm_hardware reads.
 FACTS = ("processor_vcpus", "processor_count", "processor_cores", "processor_threads_per_core", "memtotal_mb")
-# Another kernel takes a little more or less for itself, which is no change of the hardware.
+# The kernel's own memory varies by version, which is no change of the hardware.
 SAME_MEMORY_SHARE = 0.02
 
 Facts = Mapping[str, Any]
@@ -21,12 +21,12 @@ Facts = Mapping[str, Any]
 def slurm_recorded(
     names: Iterable[str], hostvars: Mapping[str, Facts], record: Mapping[str, Facts], accepted: Iterable[str] = ()
 ) -> dict[str, dict[str, Any]]:
-    """Bring the record up to date; nodes that the inventory declares, or has no longer, are not in it.
+    """Return the updated record; nodes that the inventory declares, or no longer has, are not in it.
 
     Args:
         names: compute nodes.
         hostvars: Ansible's; facts of nodes that were reached, and `slurm_node`.
-        record: what was known before.
+        record: the present one.
         accepted: nodes that may have less than before.
     """
     accepted = set(accepted)
@@ -35,7 +35,7 @@ def slurm_recorded(
 
 
 def slurm_shrunk(facts: Facts, declared: Mapping[str, Any], recorded: Facts) -> str:
-    """What a node has lost since it was recorded, "" for nothing; what the inventory declares does not count."""
+    """Return what a node has lost since it was recorded, "" for nothing; declared hardware is not compared."""
     found = _of(facts)
     if not found or not recorded:
         return ""
@@ -49,7 +49,7 @@ def slurm_shrunk(facts: Facts, declared: Mapping[str, Any], recorded: Facts) -> 
 
 
 def slurm_declared(node: Mapping[str, Any]) -> bool:
-    """Whether the inventory says all that Slurm must know of a node."""
+    """Return whether the inventory declares all that Slurm needs of a node."""
     return {"cpus", "memory_mib"} <= set(node)
 
 
@@ -72,5 +72,5 @@ def _same(found: Facts, recorded: Facts) -> bool:
 
 
 def _of(facts: Facts) -> dict[str, Any]:
-    """The facts that are recorded, none unless the memory is among them."""
+    """Return the facts to record, none without the memory."""
     return {key: facts[key] for key in FACTS if key in facts} if facts.get("memtotal_mb") else {}

@@ -1,4 +1,4 @@
-"""From the inventory to what Slurm is told: hosts with their hardware, users with their account; adoption."""
+"""Slurm's configuration from the inventory: hosts with their hardware, users with their account; adoption."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from isthmus.filters.slurm.record import slurm_declared
 
 # Configless operation, sackd and reconfiguration without restarts: Slurm's release notes for 23.11.
 OLDEST = (23, 11)
-# The QOS that slurmdbd makes.
+# The QOS that slurmdbd creates.
 _NORMAL = "normal"
 
 Hosts = Mapping[str, Mapping[str, Any]]
 
 
 def slurm_compute(names: Iterable[str], hostvars: Hosts, record: Hosts | None = None) -> list[dict[str, Any]]:
-    """Name, address and hardware of each compute node.
+    """Return name, address and hardware of each compute node.
 
     Args:
         names: hosts of the group compute.
         hostvars: Ansible's; `base_address` of each is needed, `slurm_node` and facts are used.
-        record: facts that go before these, as `slurm_recorded` gives them.
+        record: of `slurm_recorded`, which overrides facts.
 
     Raises:
         InputError: a node's hardware is neither declared nor known from facts; names the node.
@@ -47,7 +47,7 @@ def _known(name: str, variables: Mapping[str, Any], recorded: Mapping[str, Any] 
 
 
 def slurm_undeclared(names: Iterable[str], hostvars: Hosts, record: Hosts | None = None) -> list[str]:
-    """Nodes whose facts are needed, since neither the inventory nor the record tells their hardware."""
+    """Return the nodes whose facts are needed, since neither the inventory nor the record has their hardware."""
     return [
         name
         for name in names
@@ -58,17 +58,17 @@ def slurm_undeclared(names: Iterable[str], hostvars: Hosts, record: Hosts | None
 
 
 def slurm_fair_memory(hosts: Sequence[Mapping[str, Any]]) -> int:
-    """MiB per CPU that let a job use every CPU of any node: the least memory_mib / cpus of all nodes."""
+    """Return the MiB per CPU with which a job can use every CPU of any node: the least memory_mib / cpus."""
     return int(min(host["memory_mib"] // host["cpus"] for host in hosts))
 
 
 def slurm_users_of(users: Iterable[Mapping[str, Any]], account: str) -> list[dict[str, str]]:
-    """Every user of base_users as an entry of slurm_users, in one account."""
+    """Return the users of base_users as entries of slurm_users, in one account."""
     return [{"name": user["name"], "account": account, "state": user.get("state", "present")} for user in users]
 
 
 def slurm_qos_bounded(qos: Sequence[Mapping[str, Any]], jobs_max: int) -> list[dict[str, Any]]:
-    """The QOS, and in Slurm's own, which a user has who has no other, a bound on jobs that are queued or run.
+    """Return the QOS with a limit of submitted jobs in Slurm's default QOS.
 
     Args:
         qos: entries of slurm_qos; one of that name may have another bound.
@@ -86,12 +86,12 @@ def slurm_qos_bounded(qos: Sequence[Mapping[str, Any]], jobs_max: int) -> list[d
 
 
 def slurm_missing(need: Mapping[str, str]) -> str:
-    """One line for a file (path, remedy) that an adopted Slurm lacks."""
+    """Return the problem of a file that an adopted Slurm lacks."""
     return f"{need['path']} is missing; {need['remedy']}"
 
 
 def slurm_adopt_problems(answers: Sequence[str], conf_dir: str) -> list[str]:
-    """What keeps later layers from using an existing Slurm.
+    """Return what prevents later layers from using an existing Slurm.
 
     Args:
         answers: output of `scontrol --version` and of `scontrol show config`.

@@ -12,6 +12,7 @@ from isthmus.filters.slurm.files import slurm_openmpi, slurm_protected, slurm_pr
 from isthmus.filters.slurm.gres import slurm_gres, slurm_gres_types
 from isthmus.filters.slurm.nodes import slurm_fold, slurm_hardware, slurm_nodes
 from isthmus.filters.slurm.partitions import slurm_partitions
+from isthmus.filters.slurm.power import slurm_cloud, slurm_power
 from isthmus.filters.slurm.record import slurm_recorded, slurm_shrunk
 from isthmus.filters.slurm.site import (
     slurm_adopt_problems,
@@ -27,6 +28,7 @@ FILTERS: dict[str, Callable[..., object]] = {
     "slurm_accounting_plan": slurm_accounting_plan,
     "slurm_accounting_queries": slurm_accounting_queries,
     "slurm_adopt_problems": slurm_adopt_problems,
+    "slurm_cloud": slurm_cloud,
     "slurm_compute": slurm_compute,
     "slurm_conf": slurm_conf,
     "slurm_fair_memory": slurm_fair_memory,
@@ -40,6 +42,7 @@ FILTERS: dict[str, Callable[..., object]] = {
     "slurm_partitions": slurm_partitions,
     "slurm_qos_bounded": slurm_qos_bounded,
     "slurm_health": slurm_health,
+    "slurm_power": slurm_power,
     "slurm_priority": slurm_priority,
     "slurm_protected": slurm_protected,
     "slurm_protected_file": slurm_protected_file,

@@ -1,4 +1,4 @@
-"""Slurm's six ways to write a time limit, and its two words for none."""
+"""Slurm's six formats of a time limit, and its two words for unlimited."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MINUTES = {"d": 24 * 60, "h": 60, "m": 1}
 
 
 def time_minutes(key: str, value: object) -> int | None:
-    """Read a time limit.
+    """Parse a time limit.
 
     Args:
         key: the setting's name, for the message.

@@ -1,1 +1,1 @@
-"""Keys, certificates, secrets, and which cluster this is."""
+"""Keys, certificates, secrets, and the cluster's identity."""

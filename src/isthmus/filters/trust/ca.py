@@ -1,7 +1,7 @@
-"""The cluster's CA: whether a host that trusts one trusts this deployer's, and whether a certificate is still right.
+"""The cluster's CA: whether hosts trust this deployer's, and whether a certificate is still valid.
 
-The CA's key is on the deployer alone. A deployer that lost it must not make a second one quietly: hosts,
-daemons and users would believe certificates of the first.
+The CA's key is on the deployer alone. A deployer that lost it must not create a second one silently: hosts, daemons and
+users would go on to trust certificates of the first.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509 import Certificate, load_pem_x509_certificate, load_pem_x509_certificates
 from cryptography.x509.oid import NameOID
 
 from isthmus.filters.errors import InputError
-from isthmus.filters.trust.authority import USAGES
+from isthmus.support import certificates
+from isthmus.support.certificates import Usage
 
 
 def ca_problems(on_host: str, on_deployer: str, key: str) -> list[str]:
@@ -46,7 +45,7 @@ def ca_problems(on_host: str, on_deployer: str, key: str) -> list[str]:
 
 
 def ca_days_left(certificate: str) -> int:
-    """Whole days that a certificate (PEM) lasts from now, 0 for none and for one that has ended.
+    """Return the whole days until a certificate (PEM) expires, 0 for none and for an expired one.
 
     Raises:
         InputError: for a certificate that cannot be read.
@@ -60,10 +59,10 @@ def ca_certificate_fits(state: Mapping[str, Any], authorities: str, wanted: Mapp
     """Return whether a host's certificate can stay as it is.
 
     Args:
-        state: of the host, as the module `ca_request` has it: kept, public_key, certificate (PEM).
-        authorities: certificates (PEM) of which one must have signed it, "" for none.
+        state: of the host, as module `ca_request` returns it: kept, public_key, certificate (PEM).
+        authorities: certificates (PEM) of which one must have issued it, "" for none.
         wanted: common_name ("" for none), organization, names (`DNS:ctl`, `IP:192.0.2.10`), usages.
-        days: it has to last that long from now.
+        days: that it must still be valid.
     """
     if not state["kept"] or not authorities.strip():
         return False
@@ -72,19 +71,11 @@ def ca_certificate_fits(state: Mapping[str, Any], authorities: str, wanted: Mapp
     except (InputError, ValueError):
         return False
     return (
-        any(_has_signed(issuer, certificate) for issuer in issuers)
+        any(certificates.is_signed_by(certificate, issuer) for issuer in issuers)
         and _public_key(state["certificate"]) == state["public_key"].strip()
         and ca_days_left(state["certificate"]) >= days
         and _described(certificate) == _desired(wanted)
     )
-
-
-def _has_signed(issuer: Certificate, certificate: Certificate) -> bool:
-    try:
-        certificate.verify_directly_issued_by(issuer)
-    except (InvalidSignature, ValueError, TypeError):
-        return False
-    return True
 
 
 def _described(certificate: Certificate) -> dict[str, object]:
@@ -103,21 +94,20 @@ def _desired(wanted: Mapping[str, Any]) -> dict[str, object]:
     return {
         "subject": {(oid, value) for oid, value in subject if value},
         "names": set(wanted["names"]),
-        "usages": {USAGES[usage] for usage in wanted["usages"]},
+        "usages": {Usage(usage).oid for usage in wanted["usages"]},
         "signs": True,
     }
 
 
 def _public_key(certificate: str) -> str:
-    public = _read(certificate).public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    return public.decode().strip()
+    return certificates.public_pem(_read(certificate).public_key()).strip()
 
 
 def _read(certificate: str) -> Certificate:
     try:
         return load_pem_x509_certificate(certificate.encode())
     except ValueError as error:
-        raise InputError("ca.crt holds no certificate", "bring it back from a backup, or from another host") from error
+        raise InputError("ca.crt holds no certificate", "restore it, or copy it from another host") from error
 
 
 FILTERS: dict[str, Callable[..., object]] = {

@@ -1,7 +1,7 @@
-"""Which cluster a deployer and a node belong to, and which version of the programs a node has.
+"""The identity of a cluster, of deployer and nodes, and the version of a node's programs.
 
 A cluster's identity is a random id: on the deployer beside the secrets, on each node in
-/etc/isthmus/cluster.json. Two that differ mean that somebody is about to rekey a live cluster.
+/etc/isthmus/cluster.json. Different ids mean that a run would rekey a live cluster.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def base_identity_problems(on_nodes: Iterable[str], on_deployer: str, path: str,
         on_nodes: contents of /etc/isthmus/cluster.json, "" where a node has none.
         on_deployer: the deployer's cluster.id, "" when it has none.
         path: where the deployer keeps it, for the message.
-        name: the cluster's; two with one id would take each other's keys in etcd.
+        name: the cluster's; two clusters with one id would share their keys in etcd.
 
     Returns:
         At most one problem with its remedy; empty when the deployer may go on.
@@ -34,7 +34,7 @@ def base_identity_problems(on_nodes: Iterable[str], on_deployer: str, path: str,
     if not found:
         return []
     if not on_deployer.strip():
-        return [f"the cluster is live but its secrets are not here ({path}); run {ADOPT} to bring them back"]
+        return [f"the cluster is live but its secrets are not here ({path}); run {ADOPT} to restore them"]
     if found != {on_deployer.strip()}:
         return [
             f"the host belongs to another cluster than {path} names; set NAME or XDG_STATE_HOME to the deployer's"
@@ -50,16 +50,16 @@ def base_identity_problems(on_nodes: Iterable[str], on_deployer: str, path: str,
 
 
 def base_folder_is_closed(path: str) -> bool:
-    """Return whether a folder of the deployer is there, for its owner alone."""
+    """Return whether a folder of the deployer exists with mode 0700."""
     folder = Path(path)
     return folder.is_dir() and folder.stat().st_mode & 0o7777 == 0o700
 
 
 def base_live_secrets(files: Sequence[str]) -> list[dict[str, str]]:
-    """What a deployer can take over from a live controller.
+    """Return the secrets that a deployer can adopt from a live controller.
 
     Args:
-        files: contents of cluster.json, munge.key and slurmdbd.conf, "" for those that are not there.
+        files: contents of cluster.json, munge.key and slurmdbd.conf, "" for missing ones.
 
     Returns:
         One dict per secret: name (the file's on the deployer) and content.
@@ -75,13 +75,13 @@ def base_live_secrets(files: Sequence[str]) -> list[dict[str, str]]:
 
 
 def base_program_key(root: str) -> str:
-    """Sixteen hex digits over everything the nodes' venv is made of: lock file, package, its sources and other files.
+    """Return the key of the nodes' venv: sixteen hex digits over lock file, licence, package with all its files.
 
     Args:
         root: the project's folder, or a copy of these parts of it.
 
     Raises:
-        InputError: when the folder holds no lock file.
+        InputError: the folder has no lock file.
     """
     top = Path(root)
     lock = top / "locks" / "runtime.txt"
@@ -89,7 +89,7 @@ def base_program_key(root: str) -> str:
         raise InputError(f"{lock} is missing", "restore it with git checkout, or make lock")
     digest = sha256()
     package = [path for path in (top / "src" / "isthmus").rglob("*") if path.is_file() and path.suffix != ".pyc"]
-    for path in (lock, top / "pyproject.toml", *sorted(package)):
+    for path in (lock, top / "pyproject.toml", top / "LICENSE", *sorted(package)):
         digest.update(f"{path.relative_to(top)}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -1,6 +1,6 @@
-"""The deployer's secrets: random, each made once, in a file that only its owner reads.
+"""The deployer's secrets: random, each generated once, in a file of mode 0600.
 
-Nothing replaces one that is there: a cluster that runs has been given it.
+An existing secret is never replaced: a live cluster uses it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _CHARACTERS = string.ascii_letters + string.digits
 
 
 def lacking(files: Iterable[str]) -> list[str]:
-    """Those that are not there."""
+    """Return the missing ones."""
     return [file for file in files if not Path(file).exists()]
 
 
 def make(file: str, length: int = LENGTH) -> None:
-    """Write a secret of `length` letters and digits, whole or not at all; one that is there stays.
+    """Write a secret of `length` letters and digits atomically, unless it exists.
 
     Raises:
         OSError: its folder cannot be made or written to.
@@ -33,7 +33,7 @@ def make(file: str, length: int = LENGTH) -> None:
     with durable.workspace(path.parent, path.name) as folder:
         made = folder / "secret"
         durable.write(made, "".join(secrets.choice(_CHARACTERS) for _ in range(length)), 0o600)
-        # Not a rename, which would replace what another run has made meanwhile.
+        # Not a rename, which would replace the secret of a concurrent run.
         try:
             os.link(made, path)
         except FileExistsError:

@@ -1,7 +1,7 @@
-"""`plan`: from what is there and what is wanted to ordered steps, or to refusals with their remedies.
+"""`plan`: ordered steps from the observed to the desired state, or refusals with their remedies.
 
-Nothing is remembered between runs: a step is due because what it brings about is not there. So a run that was cut at
-any place is gone on with by planning again, and a run after the last one plans nothing.
+Nothing is stored between runs: a step is due because its result is missing. So an interrupted run is continued by
+planning again, and a run after the last one plans nothing.
 
 Slurm's order is slurmdbd, slurmctld, slurmd, clients. All of a host's daemons share one package of plugins, so the
 controller's files change at once and its daemons start in that order.
@@ -18,7 +18,7 @@ from isthmus.model import skew
 
 
 class Verb(StrEnum):
-    """A step, in the order in which they are done."""
+    """Kinds of steps, in their order."""
 
     ETCD = "etcd"
     WIDEN = "widen"
@@ -31,7 +31,7 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """One step: what is brought from which versions to which, and where."""
+    """One step: which program changes from which versions to which, and on which hosts."""
 
     verb: Verb
     hosts: tuple[str, ...]
@@ -41,7 +41,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps, or refusals that keep any step from being done; and hosts that are left for another run."""
+    """Steps, or refusals that prevent all steps; and hosts that are left for another run."""
 
     steps: tuple[Step, ...] = ()
     refusals: tuple[str, ...] = ()
@@ -49,13 +49,13 @@ class Plan:
 
 
 def plan(there: Observed, wanted: Wanted) -> Plan:
-    """Plan."""
+    """Compute the plan."""
     refusals = tuple(dict.fromkeys(_refusals(there, wanted)))
     return Plan(() if refusals else tuple(_steps(there, wanted)), refusals, tuple(there.absent))
 
 
 def is_done(host: Host, version: str) -> bool:
-    """Tell whether a host has a Slurm, all of it, and runs it."""
+    """Return whether a host has a Slurm version, complete and running."""
     return skew.fits(host.slurm, version) and host.slurm == host.newest and host.wants <= host.current
 
 

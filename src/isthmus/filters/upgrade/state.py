@@ -1,4 +1,4 @@
-"""What hosts have, as the module `installed_versions` finds it, and what the inventory wants."""
+"""Observed versions of hosts, from module `installed_versions`, and the inventory's desired ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Role(StrEnum):
-    """What a host is for; its value is the inventory's group."""
+    """The role of a host; its value is the inventory's group."""
 
     CONTROLLER = "controller"
     COMPUTE = "compute"
@@ -17,7 +17,7 @@ class Role(StrEnum):
 
 
 class Database(StrEnum):
-    """Accounting's tables, against the slurmdbd that is installed."""
+    """The accounting database's schema, compared with the installed slurmdbd."""
 
     NONE = "none"
     CURRENT = "current"
@@ -25,7 +25,7 @@ class Database(StrEnum):
     UNREADABLE = "unreadable"
 
 
-# What must run of files that are there.
+# Daemons that must run the installed files.
 DAEMONS = {
     Role.CONTROLLER: ("slurmdbd", "slurmctld"),
     Role.COMPUTE: ("slurmd",),
@@ -42,8 +42,8 @@ class Host:
         roles: groups that it is in.
         slurm: Debian version of its Slurm, the oldest where its packages differ; "" for none.
         newest: the newest, where they differ.
-        current: daemons that run of the files that are there; others are stopped, or run of older ones.
-        held: apt may not move its Slurm.
+        current: daemons that run the installed files; others are stopped, or run older ones.
+        held: apt holds its Slurm packages.
         drained: this playbook has drained it.
         database: of the controller.
         widened: the controller's timeouts are those of an upgrade.
@@ -65,17 +65,17 @@ class Host:
 
     @property
     def wants(self) -> frozenset[str]:
-        """Daemons that must run on it; the controller's commands need no sackd."""
+        """Return the daemons that must run on it; the controller's commands need no sackd."""
         own = self.roles - {Role.LOGIN} or self.roles
         return frozenset(name for role in own for name in DAEMONS[role])
 
 
 @dataclass(frozen=True)
 class Observed:
-    """The cluster.
+    """The observed cluster.
 
     Attributes:
-        hosts: name -> what it has, of those that answered.
+        hosts: name -> host, of those that answered.
         absent: name -> its Slurm as the controller last saw it, "" for unknown, of those that did not answer.
     """
 
@@ -83,17 +83,17 @@ class Observed:
     absent: Mapping[str, str]
 
     def of(self, role: Role) -> list[Host]:
-        """Hosts of a role, in their order."""
+        """Return the hosts of a role, in their order."""
         return [host for host in self.hosts.values() if role in host.roles]
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the inventory asks for; "" leaves a program as it is.
+    """The desired versions; "" leaves a program as it is.
 
     Attributes:
-        slurm: a version, or its beginning: 26.05.
-        manage: Slurm is not the site's own.
+        slurm: a version or its prefix: 26.05.
+        manage: Slurm is managed by the role.
         pmix: jobs need the plugin mpi/pmix.
         etcd: version of this tree.
         kubernetes: version of this tree.
@@ -107,7 +107,7 @@ class Wanted:
 
 
 def observed(groups: Mapping[str, Iterable[str]], found: Mapping[str, Mapping[str, Any]]) -> Observed:
-    """Read what the module found.
+    """Parse the module's results.
 
     Args:
         groups: Ansible's.
@@ -125,21 +125,21 @@ def observed(groups: Mapping[str, Iterable[str]], found: Mapping[str, Mapping[st
     return Observed(hosts, {name: nodes.get(name, {}).get("version", "") for name in names if name not in found})
 
 
-def _host(name: str, told: Mapping[str, Any], roles: frozenset[Role], node: Mapping[str, str]) -> Host:
+def _host(name: str, observed: Mapping[str, Any], roles: frozenset[Role], node: Mapping[str, str]) -> Host:
     return Host(
         name,
         roles,
-        slurm=told["slurm"]["oldest"],
-        newest=told["slurm"]["newest"],
-        current=frozenset(told["current"]),
-        held=told["slurm"]["held"],
+        slurm=observed["slurm"]["oldest"],
+        newest=observed["slurm"]["newest"],
+        current=frozenset(observed["current"]),
+        held=observed["slurm"]["held"],
         drained=node.get("reason", "").startswith(DRAIN),
-        database=Database(told["database"]) if Role.CONTROLLER in roles else Database.NONE,
-        widened=told["widened"] if Role.CONTROLLER in roles else False,
-        etcd=told["etcd"],
-        kubernetes=told["kubernetes"],
+        database=Database(observed["database"]) if Role.CONTROLLER in roles else Database.NONE,
+        widened=observed["widened"] if Role.CONTROLLER in roles else False,
+        etcd=observed["etcd"],
+        kubernetes=observed["kubernetes"],
     )
 
 
-# What the reason of such a drain begins with.
+# Prefix of the reason of such a drain.
 DRAIN = "isthmus: upgrade "

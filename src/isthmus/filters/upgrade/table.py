@@ -1,4 +1,4 @@
-"""Upgrades for Ansible: the plan as plain values, as a table for eyes, and the hosts of its steps."""
+"""Upgrades for Ansible: the plan as plain values and as a table, and the hosts of its steps."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _NOTICE = {
 def upgrade_found(
     hostvars: Mapping[str, Mapping[str, Any]], groups: Mapping[str, Iterable[str]]
 ) -> dict[str, Mapping[str, Any]]:
-    """Return host -> what was found there, of those that answered."""
-    told = {name: hostvars[name].get("__upgrade_found", {}) for name in groups.get("all", ())}
-    return {name: each for name, each in told.items() if "slurm" in each}
+    """Return host -> result of module `installed_versions`, of those that answered."""
+    observed = {name: hostvars[name].get("__upgrade_found", {}) for name in groups.get("all", ())}
+    return {name: each for name, each in observed.items() if "slurm" in each}
 
 
 def upgrade_plan(
@@ -39,7 +39,7 @@ def upgrade_plan(
     """Return steps, refusals and hosts that are left.
 
     Args:
-        found: host -> what the module `installed_versions` found there; hosts that did not answer are not in it.
+        found: host -> result of module `installed_versions`, of those that answered.
         groups: Ansible's.
         wanted: fields of `Wanted`.
     """
@@ -68,25 +68,25 @@ def _row(step: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def upgrade_report(made: Mapping[str, Any]) -> list[str]:
-    """Return the lines of what was done, and which hosts are for another run."""
+    """Return the lines of a report: the steps done, and the hosts left for another run."""
     done = [f"{step['verb']} {NodeSet.fromlist(step['hosts'])}: done" for step in made["steps"]]
     left = [f"{NodeSet.fromlist(made['left'])}: left; run this again when they answer"] if made["left"] else []
     return done + left
 
 
 def upgrade_hosts(made: Mapping[str, Any], verbs: str | Sequence[str]) -> list[str]:
-    """Hosts of some steps, each once."""
+    """Return the hosts of some steps, each once."""
     chosen = {verbs} if isinstance(verbs, str) else {*verbs}
     return list(dict.fromkeys(host for step in made["steps"] if step["verb"] in chosen for host in step["hosts"]))
 
 
 def upgrade_fits(version: str, wanted: str) -> bool:
-    """Tell whether a version is the wanted one."""
+    """Return whether a version is the desired one."""
     return skew.fits(version, wanted)
 
 
 def upgrade_mixed(version: str, controller: str) -> str:
-    """Why a node's Slurm cannot work with its controller's; "" where it can, or one of them has none."""
+    """Return why a node's Slurm is incompatible with its controller's; "" where it is not, or one of them has none."""
     if not version or not controller or skew.upstream(version) == skew.upstream(controller):
         return ""
     if skew.numbers(version) > skew.numbers(controller):
@@ -100,9 +100,9 @@ def upgrade_mixed(version: str, controller: str) -> str:
 
 
 def backup_part(folder: str, with_packages: bool | str) -> str:
-    """Return the folder of a backup that Slurm's files come from.
+    """Return the part of a backup with Slurm's files.
 
-    The way back from an upgrade takes those of the moment in which the daemons stood still, where it has them.
+    The rollback of an upgrade prefers the files taken while the daemons were stopped.
     """
     stopped = Path(folder) / "stopped"
     wanted = str(with_packages).lower() in ("true", "yes", "1")

@@ -1,6 +1,6 @@
 """Types, choices and keys of the roles' arguments, checked by Ansible's own validator from their argument_specs.
 
-Each role checks its own when it begins; by then the roles before it have changed hosts.
+Each role checks its own when it starts; by then earlier roles have changed hosts.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from isthmus.filters.validate.site import Site
 def argument_problems(site: Site, *roles: str) -> Iterator[str]:
     """Yield values that a role would refuse; of all roles, or of the named ones.
 
-    Only what the inventory sets is read, and only what it sets for the whole cluster. A value with a part that is not
-    known yet is left to its role: what is missing may be that part.
+    Only what the inventory sets is read, and only what it sets for the whole cluster. A value with an unknown
+    part is left to its role: what is missing may be that part.
     """
     checked: set[str] = set()
     for role in roles or site.role_specs:
@@ -27,7 +27,7 @@ def argument_problems(site: Site, *roles: str) -> Iterator[str]:
                 spec = {name: {**option, "required": False}}
                 remedy = f"write it as roles/{role}/meta/argument_specs.yml says"
                 for error in ArgumentSpecValidator(spec).validate({name: value}).error_messages:
-                    # Modules put "Unsupported parameters" before it themselves.
+                    # Ansible's message starts with "Unsupported parameters", which modules add themselves.
                     kind = "unknown key " if error.startswith(f"{name}.") else ""
                     yield site.problem(kind + error.rstrip("."), remedy, name)
 

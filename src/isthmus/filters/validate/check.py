@@ -1,6 +1,6 @@
 """Offline validation: every problem of a site at once, each with its file and its remedy.
 
-The checks read the inventory alone. What only a node can tell (its distribution, its real memory, secrets of
+The checks read the inventory alone. What only a node knows (its distribution, its real memory, secrets of
 a live cluster) is asked by each role's preflight, also before any change.
 """
 
@@ -19,6 +19,7 @@ from isthmus.filters.validate.layers.artifacts import artifact_problems
 from isthmus.filters.validate.layers.etcd import etcd_problems
 from isthmus.filters.validate.layers.join import join_problems
 from isthmus.filters.validate.layers.kubernetes import kubernetes_problems
+from isthmus.filters.validate.layers.monitoring import monitoring_problems
 from isthmus.filters.validate.layers.network import network_problems
 from isthmus.filters.validate.layers.network_rules import network_rule_problems
 from isthmus.filters.validate.layers.openstack import openstack_problems
@@ -49,7 +50,7 @@ def cluster_problems(
         inventory_files: the inventory sources, and inventories/common.
     """
     site = Site(hostvars, groups, role_specs, Sources(inventory_files))
-    # Last, and alone: the checks above tell the same in better words.
+    # Last, and alone: the checks above give better messages for the same problems.
     return list(dict.fromkeys(_problems(site))) or list(argument_problems(site))
 
 
@@ -75,6 +76,7 @@ def _problems(site: Site) -> Iterator[str]:
         yield from registry_problems(site)
         yield from etcd_problems(site)
         yield from kubernetes_problems(site)
+        yield from monitoring_problems(site)
         yield from join_problems(site)
         yield from openstack_problems(site)
         yield from parallelcluster_problems(site)

@@ -1,4 +1,4 @@
-"""Hosts: the groups a cluster needs, and names and addresses that belong to one host each."""
+"""Hosts: required groups, and unique names and addresses."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def host_problems(site: Site) -> Iterator[str]:
     yield from _groups(site)
     yield from _names(site)
     wrong_name = list(_cluster_name(site))
-    # A test bed's addresses follow from its name.
+    # A test bed's addresses are derived from its name.
     yield from wrong_name or _addresses(site)
 
 
@@ -65,7 +65,7 @@ def _names(site: Site) -> Iterator[str]:
 
 def _addresses(site: Site) -> Iterator[str]:
     owners: dict[IPv4Address, str] = {}
-    # A cloud gives addresses when the nodes are there.
+    # A cloud assigns addresses when nodes are created.
     given_later = {*site.group("provider_parallelcluster"), *site.group("joining")}
     for host in site.hosts:
         given = site.read(host, "base_address") or site.read(host, "ansible_host")

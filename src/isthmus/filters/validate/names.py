@@ -1,4 +1,4 @@
-"""Names nobody knows: a misspelt group or variable would otherwise do nothing, silently."""
+"""Unknown names: a misspelt group or variable would otherwise be ignored silently."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from isthmus.filters.suggest import unknown
 from isthmus.filters.validate.site import Site
 
-LAYERS = ("base", "slurm", "apptainer", "network", "kubernetes", "workloads", "bench")
+LAYERS = ("base", "slurm", "apptainer", "network", "kubernetes", "workloads", "bench", "monitoring")
 HOST_GROUPS = ("controller", "login", "compute", "joining", "etcd")
 ANSIBLE_GROUPS = ("all", "ungrouped")
 SITE_GROUPS = "base_site_groups"
@@ -33,7 +33,7 @@ def _groups(site: Site) -> Iterator[str]:
 
 
 def _files(site: Site) -> Iterator[str]:
-    # Ansible reads a file of variables for nobody without a word.
+    # Ansible silently ignores a file of variables of an unknown host or group.
     for folder, names in (("group_vars", [*site.groups, *ANSIBLE_GROUPS]), ("host_vars", site.hosts)):
         for owner, file in site.sources.owners(folder):
             if owner not in names:
@@ -55,11 +55,11 @@ def _partition_groups(site: Site) -> set[str]:
 
 def _variables(site: Site) -> Iterator[str]:
     known = {SITE_GROUPS, *_arguments(site.role_specs), *site.sources.documented()}
-    # Variables that begin with a role's name are Isthmus's; others are the site's own affair.
+    # Variables with a role's prefix are Isthmus's; others belong to the site.
     prefixes = ("cluster_", *(f"{role}_" for role in site.role_specs))
     used = {name for host in site.hosts for name in site.names(host) if name.startswith(prefixes)}
     for name in sorted(used - known):
-        # A variable that another value of the inventory reads is the site's own.
+        # A variable that another value of the inventory uses belongs to the site.
         if not site.sources.reads(name):
             meant = "".join(f"did you mean {near!r}? " for near in get_close_matches(name, known, n=1))
             yield site.problem(f"unknown variable: {name!r}", f"{meant}{_WHERE_KNOWN}", name)

@@ -1,7 +1,7 @@
 """Shapes of the variables that validation reads: lists, dicts, text.
 
-Each role checks all its arguments when it begins; the later ones do so after the earlier ones have changed
-nodes. These few are checked before, and the other checks may then rely on them.
+Each role checks all its arguments when it starts; later ones do so after earlier ones have changed nodes. These few are
+checked before, and the other checks rely on them.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ _SHAPES: dict[str, Any] = {
     "network_search_domains": [str],
     "network_user_drivers": {},
     "slurm_accounts": _LIMITED,
+    "slurm_cloud_nodes": [str],
     "slurm_conf_extra": {},
     "slurm_conf_files": {},
     "slurm_dbd_purge_after": {},

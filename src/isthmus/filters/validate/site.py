@@ -2,12 +2,12 @@
 
 Ansible templates a variable when it is read. Before the first change there are no facts, and files that a
 later play makes do not exist; a value that needs them is simply not known yet, and the checks on the nodes
-(each role's preflight) see it then. Nothing is read that no check asks for: a lookup may act.
+(each role's preflight) see it then. Only variables that a check needs are read: a lookup may have side effects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from isthmus.filters.validate.sources import Sources
 
 @dataclass(frozen=True)
 class Site:
-    """Everything a check may look at.
+    """The input of checks.
 
     Attributes:
         hostvars: host -> variable -> value, templated as it is read.
@@ -47,7 +47,7 @@ class Site:
         return self.hostvars[host].keys()
 
     def read(self, host: str, name: str) -> Any:
-        """Return a host's variable without what is not known yet, None if it is unset or unknown."""
+        """Return a host's variable without its unknown parts, None if it is unset or unknown."""
         try:
             return _known(self.hostvars[host][name])
         except (KeyError, UndefinedError):
@@ -58,14 +58,19 @@ class Site:
         return self.read(self._first, name) if self.hosts else None
 
     def whole(self, name: str) -> Any:
-        """Return a variable of the whole cluster, None if any part of it is not known yet."""
+        """Return a variable of the whole cluster, None if any part of it is unknown."""
         try:
             return _known(self.hostvars[self._first][name], partly=False) if self.hosts else None
         except (KeyError, UndefinedError):
             return None
 
+    def default(self, role: str, variable: str) -> Any:
+        """Return the default of a role's variable; None where there is none."""
+        entries = self.role_specs.get(role, {}).get("argument_specs", {})
+        return entries.get("main", {}).get("options", {}).get(variable, {}).get("default")
+
     def shared_list(self, name: str) -> list[dict[str, Any]]:
-        """Return a shared list of dicts; role arguments tell about other types."""
+        """Return a shared list of dicts; the check of role arguments reports other types."""
         value = self.shared(name)
         return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
@@ -81,9 +86,22 @@ class Site:
         """Write an error of another filter as a problem."""
         return self.problem(error.problem, error.remedy, *keys, value=value)
 
+    def port_problems(self, variables: Iterable[str]) -> Iterator[str]:
+        """Yield the problems of a host's ports: invalid, or used twice."""
+        owners: dict[int, str] = {}
+        for variable in variables:
+            port = self.shared(variable)
+            if port is None:
+                continue
+            if not isinstance(port, int) or not 1 <= port <= 65535:
+                yield self.problem(f"{variable} is {port!r}, no port", "write a number from 1 to 65535", variable)
+            elif owners.setdefault(port, variable) != variable:
+                taken = f"{variable} and {owners[port]} are both {port}"
+                yield self.problem(taken, "give each a port of its own", variable)
+
 
 def _known(value: Any, *, partly: bool = True) -> Any:
-    """Copy a lazily templated value, leaving out the parts that cannot be told yet, or refusing it for them."""
+    """Copy a lazily templated value without its unknown parts, or refuse it for them."""
     if isinstance(value, Undefined):
         raise UndefinedError
     if isinstance(value, Mapping):

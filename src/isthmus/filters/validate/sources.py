@@ -1,7 +1,7 @@
-"""Where in the inventory's files a key stands, so that a message names file and line.
+"""Locations of keys in the inventory's files, so that a message names file and line.
 
-Ansible hands over merged values without their origin; the files are read a second time for their places
-alone. They are composed, not loaded: unknown tags such as `!vault` are no obstacle.
+Ansible passes merged values without their origin; the files are parsed a second time for locations. They are composed,
+not loaded, so that unknown tags such as `!vault` do not matter.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class Sources:
         self.entries = tuple(entry for file in self.files for entry in _entries(file))
 
     def where(self, *keys: str, value: object = None) -> str:
-        """Return `file:line` of the first of the keys that stands somewhere.
+        """Return `file:line` of the first key that is found.
 
-        Of several places the last is meant: defaults come first, and of two equal entries the second is
-        the one too many.
+        Of several locations the last is returned: defaults come first, and of two equal entries the second is
+        the superfluous one.
 
         Args:
             keys: keys, the most exact first.
-            value: the value that the first key must have there.
+            value: of the first key at that location.
         """
         for key in keys:
             wanted = str(value) if value is not None and key == keys[0] else None
@@ -110,7 +110,7 @@ def _entries(file: Path) -> Iterator[Entry]:
     try:
         root = yaml.compose(file.read_text(), Loader=yaml.SafeLoader)
     except (yaml.YAMLError, UnicodeDecodeError):
-        return  # Ansible has read it already, or names it as unparsed
+        return  # Ansible has parsed it already, or reports it as unparsed
     yield from _walk_node(root, _shown(file))
 
 

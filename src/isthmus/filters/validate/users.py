@@ -1,4 +1,4 @@
-"""Users: names and numbers that are one's own, and passwords only as hashes.
+"""Users: unique names and numbers, and passwords only as hashes.
 
 No message repeats a password: it would stand in logs.
 """
@@ -92,7 +92,7 @@ def _admin_groups(site: Site) -> Iterator[str]:
 
 
 def _keys(site: Site, user: dict[str, Any]) -> Iterator[str]:
-    # What is no text yet is known later.
+    # Unknown values are checked later.
     keys = [key for key in user.get("ssh_keys") or [] if isinstance(key, str)]
     lines = [line.strip() for key in keys for line in key.splitlines()]
     # Never shown: it may be a private key.

@@ -1,1 +1,1 @@
-"""Layer workloads: what the site offers to users, as the files that hosts get."""
+"""Layer workloads: the site's offer to users, as files for hosts."""

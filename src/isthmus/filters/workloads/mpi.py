@@ -1,9 +1,9 @@
-"""The MPI Operator's objects: the manifest of its Go module, made to fit users' clusters, and the same as a Helm chart.
+"""The MPI Operator's objects: the manifest of its Go module, adapted to users' clusters, and the same as a Helm chart.
 
-What is changed: the image is the site's; pods of an MPIJob start together, so the kind PodGroup stands beside it, which
-the kubelet reads; the controller asks for little, for it is a job of the user's own; what
-`kubectl explain pod` knows as well is not described a second time within the custom resource, so that a plain
-`kubectl apply` takes it (an annotation holds 256 KiB); admission policies stand beside it.
+Changes: the image is the site's; pods of an MPIJob start together, so the kind PodGroup, which the kubelet reads, is
+included; the controller requests little, as it is a job of the user; the custom resource does not repeat descriptions
+of the pod template, so that a plain `kubectl apply` works (an annotation holds 256 KiB); admission policies are
+included.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ Object = dict[str, Any]
 
 NAMESPACE = "mpi-operator"
 NAME = "mpi-operator"
-# Of its own it makes five requests a second: a job of 64 workers would take a quarter of a minute to begin.
+# Its default is five requests a second: a job of 64 workers would take a quarter of a minute to start.
 REQUESTS = ("--kube-api-qps=50", "--kube-api-burst=100")
-# Pods of this scheduler are bound as they are made; the word makes the operator write PodGroups of scheduler-plugins.
+# Pods of this scheduler are created bound; its name makes the operator write PodGroups of scheduler-plugins.
 GANGS = "--gang-scheduling=default-scheduler"
 PORT = 8080
 VALUES = "values.yaml"
 _RESOURCES = "@resources@"
 _FIRST = ("Namespace", "CustomResourceDefinition")
-# Recipe's name -> the operator's word.
-_MPIS = {"openmpi": "OpenMPI", "mpich": "MPICH"}
+# Recipe's name -> the operator's name of the implementation.
+_MPIS = {"openmpi": "OpenMPI", "mpich": "MPICH", "intel": "Intel"}
 _HOME = "/home/mpiuser"
 _EXAMPLE = "Two workers of one rank each, as user 1000, who is nobody's root; the launcher waits until both are ready."
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where objects come from: the operator's module, that of scheduler-plugins, and the admission policies."""
+    """Sources of the objects: the operator's module, that of scheduler-plugins, and the admission policies."""
 
     operator: Path
     groups: Path
@@ -46,7 +46,7 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a site, or a chart's values, decide.
+    """Settings of a site, or of a chart's values.
 
     Attributes:
         image: of the controller.
@@ -64,16 +64,16 @@ class Shape:
 
 
 def resources(memory_mib: int) -> dict[str, Any]:
-    """Return requests and limits of the controller; a pod has whole CPUs, so it asks for the least there is."""
+    """Return requests and limits of the controller; a pod has whole CPUs, so it requests the least."""
     return {"requests": {"cpu": "10m", "memory": f"{memory_mib}Mi"}, "limits": {"memory": f"{memory_mib}Mi"}}
 
 
 def objects(files: Files, shape: Shape) -> list[Object]:
-    """Return the objects in the order in which they can be made.
+    """Return the objects in the order in which they can be created.
 
     Args:
         files: what they are read from.
-        shape: what is decided.
+        shape: the settings.
     """
     texts = [path.read_text(encoding="utf-8") for path in (files.operator, files.groups)]
     found = [each for text in texts for each in _documents(text) if each]
@@ -107,7 +107,7 @@ def chart(files: Files, shape: Shape) -> dict[str, str]:
 
 
 def examples(images: Mapping[str, str]) -> dict[str, str]:
-    """Return an MPIJob per MPI that there is an image of: file -> content."""
+    """Return an MPIJob for each MPI with an image: file -> content."""
     return {
         f"pi-{name}.yaml": f"# {_EXAMPLE}\n" + _text(_example(name, mpi, image))
         for name, mpi in _MPIS.items()
@@ -125,8 +125,7 @@ def _example(name: str, mpi: str, image: str) -> Object:
             "mpiImplementation": mpi,
             "launcherCreationPolicy": "WaitForWorkersReady",
             "sshAuthMountPath": f"{_HOME}/.ssh",
-            # Workers start together, and do not wait for a launcher that is made when they run.
-            "runPolicy": {"cleanPodPolicy": "Running", "schedulingPolicy": {"minAvailable": 2}},
+            "runPolicy": {"cleanPodPolicy": "Running"},
             "mpiReplicaSpecs": {
                 "Launcher": _replicas(1, image, "launcher", ["mpirun", "-n", "2", f"{_HOME}/pi"], 128),
                 "Worker": _replicas(2, image, "worker", ["/usr/sbin/sshd", "-De", "-f", f"{_HOME}/.sshd_config"], 256),
@@ -163,7 +162,7 @@ def _fitting(item: Object, shape: Shape) -> Object:
 
 
 def _controller(deployment: Object, shape: Shape) -> Object:
-    """One pod of the user's own; it is ready when it serves its health."""
+    """Return the controller's Deployment: one pod, ready when it serves its health."""
     labels = {**deployment["metadata"].get("labels", {}), "app.kubernetes.io/version": shape.version}
     template = deployment["spec"]["template"]
     (container,) = template["spec"]["containers"]
@@ -183,13 +182,13 @@ def _controller(deployment: Object, shape: Shape) -> Object:
     }
     template = {**template, "spec": {**template["spec"], "containers": [container]}}
     metadata = {**deployment["metadata"], "labels": labels}
-    # Two of them would wait for one another's lease.
+    # Two of them would wait for each other's lease.
     spec = {**deployment["spec"], "strategy": {"type": "Recreate"}, "template": template}
     return {**deployment, "metadata": metadata, "spec": spec}
 
 
 def _shorter(item: Any, *, within_pod: bool = False) -> Any:
-    """Return a definition without descriptions of what belongs to pods."""
+    """Return a definition without the descriptions of pod templates."""
     if isinstance(item, list):
         return [_shorter(each, within_pod=within_pod) for each in item]
     if not isinstance(item, dict):

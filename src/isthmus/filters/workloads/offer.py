@@ -1,6 +1,6 @@
-"""Layer workloads: what the site offers to users, as the files that hosts get.
+"""Layer workloads: the site's offer to users, as files for hosts.
 
-Ansible marks the strings of its templates; YAML writes none that are marked, so they become plain ones here.
+Ansible tags the strings of its templates, which YAML does not serialize; they are converted to plain ones here.
 """
 
 from __future__ import annotations
@@ -15,21 +15,27 @@ from isthmus.filters.workloads import mpi as mpi_operator
 # In the order in which `isthmus workloads` shows them.
 WORKLOADS = ("mpi",)
 _MPI_IMAGES = ["mpi-operator-controller", "mpi-operator-openmpi", "mpi-operator-mpich"]
+_INTEL = "mpi-operator-intel"
 SCHEMA = 1
 
 
-def workloads_images(enabled: Iterable[str]) -> list[str]:
-    """Return the recipes of build/images/workloads that the enabled workloads need."""
-    return [*_MPI_IMAGES] if "mpi" in list(enabled) else []
+def workloads_images(enabled: Iterable[str], *, intel: bool = False) -> list[str]:
+    """Return the recipes of build/images/workloads that the enabled workloads need.
+
+    Args:
+        enabled: names.
+        intel: whether the admin accepts the licence of Intel MPI.
+    """
+    return [*_MPI_IMAGES, *([_INTEL] if intel else [])] if "mpi" in list(enabled) else []
 
 
 def workloads_programs(enabled: Iterable[str]) -> list[str]:
-    """Return the programs of artifacts.yml that they need."""
+    """Return the programs of artifacts.yml that the workloads need."""
     return ["mpi-operator", "mpi-operator.yaml", "podgroups.yaml", "mpi-pi.cc"] if "mpi" in list(enabled) else []
 
 
 def workloads_references(recipes: Iterable[Mapping[str, Any]], repository: str) -> dict[str, str]:
-    """Return recipe -> the reference that always means its image."""
+    """Return recipe -> the fixed reference of its image."""
     return {str(recipe["name"]): f"{repository}/{recipe['name']}:{recipe['key']}" for recipe in recipes}
 
 
@@ -57,7 +63,7 @@ def workloads_mpi_files(site: Mapping[str, Any]) -> dict[str, str]:
 
 
 def workloads_entries(folder: str, workloads: Mapping[str, Mapping[str, str]]) -> list[dict[str, str]]:
-    """Return what `host_files` is given: each workload's files below a folder of its name, the folders among them.
+    """Return the entries of `host_files`: each workload's files below a folder of its name, with the folders.
 
     Args:
         folder: of all of them.
@@ -72,14 +78,14 @@ def workloads_entries(folder: str, workloads: Mapping[str, Mapping[str, str]]) -
 
 
 def workloads_index(enabled: Iterable[str], site: Mapping[str, Any]) -> str:
-    """Return /etc/isthmus/workloads.json: what users of this host may add.
+    """Return /etc/isthmus/workloads.json: the workloads that users of this host may add.
 
     Args:
         enabled: names.
         site: obtained (programs), folder, images (name -> reference).
     """
     mpi = {
-        "title": "MPI Operator: MPIJobs with Open MPI or MPICH",
+        "title": f"MPI Operator: MPIJobs with Open MPI, MPICH{', Intel MPI' if _INTEL in site['images'] else ''}",
         "version": str(site["obtained"].get("mpi-operator", {}).get("version", "")),
         "licence": "Apache-2.0",
         "folder": f"{site['folder']}/mpi",

@@ -60,7 +60,7 @@ def make(
     Raises:
         NotKeptError: its layers cannot be kept.
         ImageError: it could not be had.
-        ProcessError, OSError: as `errors.told` takes them.
+        ProcessError, OSError: as `errors` translates them.
     """
     # skopeo takes what comes after a colon for a name.
     if ":" in str(folder):
@@ -84,7 +84,7 @@ def make(
             try:
                 writing.write(tree, origins, out, workspace.check)
             except writing.TooManyIdsError as error:
-                raise HostileImageError(f"{image} is refused: {error}; ask whoever made the image") from error
+                raise HostileImageError(f"{image} is refused: {error}; ask the image's author") from error
 
 
 class _Layers:

@@ -1,1 +1,1 @@
-"""What a pod may ask for here; pure. Everything else is refused with its reason and its remedy."""
+"""Admission: checks a pod's spec before any job is submitted; pure. A refusal names the problem and the remedy."""

@@ -1,4 +1,4 @@
-"""What a container may not ask for here, with the reason."""
+"""Admission of containers: unsupported or invalid fields, each with the reason."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from isthmus.kubelet.admit import fields
 from isthmus.kubelet.translate import actions, downward, identity
 from isthmus.kubelet.translate.resources import is_sidecar
 from isthmus.kubelet.volumes import registry as volumes
-from isthmus.model.pod_inputs import Object, Settings
+from isthmus.model.pod_inputs import Object, PodSettings
 
 _PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
 _HOOKS = ("postStart", "preStop")
-# What comes of itself: profiles of AppArmor are loaded by root only.
+# Accepted values; only root can load AppArmor profiles.
 _APPARMOR = ("RuntimeDefault", "Unconfined")
 
 
-def problems(pod: Object, settings: Settings) -> Iterator[str]:
-    """Give what is wrong with the containers of a pod."""
+def problems(pod: Object, settings: PodSettings) -> Iterator[str]:
+    """Yield the problems of a pod's containers."""
     spec = pod["spec"]
     for container in [*(spec.get("initContainers") or ()), *spec["containers"]]:
         for problem in _container(pod, container, settings):
             yield f"container {container['name']}: {problem}"
 
 
-def ephemeral(pod: Object, name: str, settings: Settings) -> list[str]:
-    """Return what is wrong with an ephemeral container."""
+def ephemeral(pod: Object, name: str, settings: PodSettings) -> list[str]:
+    """Return the problems of an ephemeral container."""
     found = (one for one in pod["spec"].get("ephemeralContainers") or () if one["name"] == name)
     return [
         f"container {name}: {problem}"
@@ -35,7 +35,7 @@ def ephemeral(pod: Object, name: str, settings: Settings) -> list[str]:
     ]
 
 
-def _container(pod: Object, container: Object, settings: Settings) -> Iterator[str]:
+def _container(pod: Object, container: Object, settings: PodSettings) -> Iterator[str]:
     yield from _identity(pod, container, settings)
     yield from _mounts(pod, container)
     yield from _ports(pod, container)
@@ -55,7 +55,7 @@ def _container(pod: Object, container: Object, settings: Settings) -> Iterator[s
         yield "lifecycle.stopSignal is not offered: containers get SIGTERM; use a preStop hook"
 
 
-def _identity(pod: Object, container: Object, settings: Settings) -> Iterator[str]:
+def _identity(pod: Object, container: Object, settings: PodSettings) -> Iterator[str]:
     context = identity.security(pod, container)
     own = container.get("securityContext") or {}
     more = set(identity.capability_names((own.get("capabilities") or {}).get("add"))) - identity.CAPABILITIES
@@ -73,7 +73,7 @@ def _identity(pod: Object, container: Object, settings: Settings) -> Iterator[st
     yield from _numbers(pod, context, settings)
 
 
-def _numbers(pod: Object, context: Object, settings: Settings) -> Iterator[str]:
+def _numbers(pod: Object, context: Object, settings: PodSettings) -> Iterator[str]:
     asked = [(name, context.get(name)) for name in ("runAsUser", "runAsGroup")]
     whole = pod["spec"].get("securityContext") or {}
     asked.append(("fsGroup", whole.get("fsGroup")))
@@ -113,8 +113,8 @@ def _ports(pod: Object, container: Object) -> Iterator[str]:
 
 def _actions(container: Object) -> Iterator[str]:
     hooks = container.get("lifecycle") or {}
-    told = [(kind, container.get(kind)) for kind in _PROBES] + [(kind, hooks.get(kind)) for kind in _HOOKS]
-    for kind, text in told:
+    handlers = [(kind, container.get(kind)) for kind in _PROBES] + [(kind, hooks.get(kind)) for kind in _HOOKS]
+    for kind, text in handlers:
         found = actions.action(container, text) if text else None
         if text and found is None:
             yield f"{kind} says nothing; give it exec, httpGet, tcpSocket or grpc"

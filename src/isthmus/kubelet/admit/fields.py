@@ -1,6 +1,6 @@
-"""Fields of a pod that this kubelet has an answer for (core/v1 of Kubernetes 1.36); others are refused by name.
+"""The pod fields this kubelet knows (core/v1 of Kubernetes 1.36); any other is refused by name.
 
-In it are fields that are acted on, that have a refusal of their own, or that concern a scheduler or the API server.
+Listed are fields that are implemented, refused with a specific reason, or handled by a scheduler or the API server.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ VARIABLE = frozenset({"configMapKeyRef", "fieldRef", "resourceFieldRef", "secret
 
 
 def unknown(pod: Object) -> Iterator[str]:
-    """Give the fields of a pod that nobody here knows, as problems."""
+    """Yield a problem for each unknown field of a pod."""
     spec = pod["spec"]
     for name in _others(spec, SPEC):
         yield f"spec.{name} is not known here; remove it"
@@ -50,7 +50,7 @@ def unknown(pod: Object) -> Iterator[str]:
 
 
 def of_container(container: Object) -> Iterator[str]:
-    """Give the fields of a container that nobody here knows, as problems."""
+    """Yield a problem for each unknown field of a container."""
     for name in _others(container, CONTAINER):
         yield f"{name} is not known here; remove it"
     for entry in container.get("env") or ():

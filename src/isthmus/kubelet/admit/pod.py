@@ -1,7 +1,7 @@
-"""What a pod may not ask for here: each with its reason and its remedy.
+"""Admission of pods: each refusal has a reason and a remedy.
 
-A pod with a problem would not do what it says, so it fails alone, before any job. What only a scheduler would look at
-(affinity between pods, spreading, tolerations) is no problem: Slurm places the job, and `ignored` tells of it.
+A pod that could not behave as specified fails before a job is submitted. Fields that only a scheduler reads
+(affinity between pods, spreading, tolerations) are accepted: Slurm places the job, and `ignored` reports them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from isthmus.kubelet.translate import identity
 from isthmus.kubelet.translate.names import HOSTNAME_MAX, hostname
 from isthmus.kubelet.translate.resources import extended, unbounded_cpus
 from isthmus.kubelet.volumes import registry
-from isthmus.model.pod_inputs import Object, Settings
+from isthmus.model.pod_inputs import Object, PodSettings
 
 _NODE = "it belongs to the node, which pods share with Slurm's other jobs"
-# Field of the spec -> which values are well, and why the others are not.
+# Field of the spec -> accepted values, and why others are refused.
 SPEC: dict[str, tuple[Callable[[Any], bool], str]] = {
     "hostPID": (lambda value: not value, f"{_NODE}; use shareProcessNamespace"),
     "hostIPC": (lambda value: not value, f"{_NODE}; containers of one pod share theirs"),
@@ -46,8 +46,8 @@ IGNORED = {
 }
 
 
-def problems(pod: Object, settings: Settings, volumes: Iterable[Object] = ()) -> list[str]:
-    """Return why a pod can never run here; empty when it can.
+def problems(pod: Object, settings: PodSettings, volumes: Iterable[Object] = ()) -> list[str]:
+    """Return why a pod can never run here; empty if it can.
 
     Args:
         pod: the pod.
@@ -72,7 +72,7 @@ def problems(pod: Object, settings: Settings, volumes: Iterable[Object] = ()) ->
 
 
 def ignored(pod: Object) -> list[str]:
-    """Return what a pod asks for that changes nothing here, for an event."""
+    """Return the fields of a pod that have no effect here, for an event."""
     spec = pod["spec"]
     affinity = spec.get("affinity") or {}
     needed = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -101,7 +101,7 @@ def _volumes(pod: Object) -> Iterator[str]:
             yield f"volume {volume['name']}: {problem}"
 
 
-def _names(pod: Object, settings: Settings) -> Iterator[str]:
+def _names(pod: Object, settings: PodSettings) -> Iterator[str]:
     name = hostname(pod, settings)
     if len(name) > HOSTNAME_MAX:
         yield f"host name {name!r} is longer than {HOSTNAME_MAX}; shorten it, or unset setHostnameAsFQDN"
@@ -109,7 +109,7 @@ def _names(pod: Object, settings: Settings) -> Iterator[str]:
         yield "dnsPolicy None has no nameservers; name one in dnsConfig"
 
 
-def _resources(pod: Object, settings: Settings) -> Iterator[str]:
+def _resources(pod: Object, settings: PodSettings) -> Iterator[str]:
     known = ", ".join(sorted(settings.gres)) or "none"
     for name in sorted(extended(pod) - set(settings.gres)):
         if name.startswith("hugepages-"):

@@ -1,7 +1,7 @@
-"""RuntimeClasses: which of them pods may name here.
+"""Admission of RuntimeClasses.
 
-The API server's admission has looked whether the class is there, and given the pod its overhead and node selector; the
-handler is the node's affair. There is one, and pods without a class have it too.
+The API server's admission has checked that the class exists and set the pod's overhead and node selector; the
+handler is the node's. This node has one handler, which pods without a class use as well.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ HANDLER = "apptainer"
 
 
 def check(name: str, found: Object | None) -> None:
-    """See whether pods of a RuntimeClass run here.
+    """Check that pods of a RuntimeClass can run here.
 
     Args:
         name: of the class.
         found: the class; None when there is none of this name.
 
     Raises:
-        UnreadyError: they do not; the pod waits, as with the official kubelet.
+        UnreadyError: they cannot; the pod waits, as with the upstream kubelet.
     """
     if found is None:
         raise UnreadyError(Reason.SANDBOX, f'runtimeclass.node.k8s.io "{name}" not found; create it')

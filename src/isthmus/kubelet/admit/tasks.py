@@ -1,8 +1,8 @@
-"""What a pod of several tasks may not ask for: srun starts Apptainer for each, as the user, on each node.
+"""Admission of pods with several tasks: srun starts Apptainer for each task, as the user, on each node.
 
-What a task has is what an unprivileged program has: the user's own id and groups, no capability, no way to get more
-rights, a root that cannot be written. A pod that asks for that or less has it; one that asks for something else would
-look confined in a way in which it is not, so it is refused.
+A task has what an unprivileged process has: the user's id and groups, no capability, no privilege escalation, and a
+read-only root. A pod that asks for that or less is accepted; one that asks for a different confinement would only
+appear to have it, so it is refused.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from isthmus.kubelet.volumes import registry as volumes
 from isthmus.model.pod_inputs import Object
 
 _NUMBERS = ("runAsUser", "runAsGroup")
-# Every pod has it, and few want it.
+# Mounted into every pod by default; few tasks use it.
 _TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 -- the folder, no token
 _GROUPS = ("supplementalGroups", "fsGroup")
 
 
 def problems(pod: Object) -> Iterator[str]:
-    """Give what is wrong with a pod of which a container runs as several tasks."""
+    """Yield the problems of a pod with a container of several tasks."""
     yield from notes.problems(pod)
     if (name := flags.mpi_container(pod)) is None:
         return
@@ -37,7 +37,7 @@ def problems(pod: Object) -> Iterator[str]:
 
 
 def ignored(pod: Object) -> Iterator[str]:
-    """Give what tasks of other nodes do not see, for an event."""
+    """Yield what tasks on other nodes do not see, for an event."""
     name = flags.mpi_container(pod)
     if name is None or flags.sbatch(pod).options.get("nodes") == "1":
         return
@@ -65,7 +65,7 @@ def _identity(pod: Object, container: Object) -> Iterator[tuple[str, str]]:
 
 
 def _mounts(pod: Object, container: Object) -> Iterator[tuple[str, str]]:
-    # The others are the pod's own, on its first node.
+    # Other volumes exist on the pod's first node only.
     seen = volumes.node_paths(pod)
     for mount in container.get("volumeMounts") or ():
         if (mount.get("mountPropagation") or "None") != "None":

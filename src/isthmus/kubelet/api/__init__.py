@@ -1,1 +1,1 @@
-"""The kubelet's own server: logs, exec, attach, port-forward and figures."""
+"""The kubelet API: logs, exec, attach, port-forward and metrics."""

@@ -1,7 +1,7 @@
-"""Who may use the kubelet's own server: everybody is asked for a name, and the API server for his rights.
+"""Authentication and authorization of the kubelet API.
 
-The name comes from a client certificate of the cluster's CA, or from a token the API server knows. Rights are those
-on `nodes/<part>` (Kubernetes, "Kubelet authorization"); answers are kept for a short while.
+A user is identified by a client certificate of the cluster's CA or by TokenReview. SubjectAccessReview decides the
+rights on `nodes/<subresource>` (Kubernetes, "Kubelet authorization"); answers are cached for a short time.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from aiohttp import web
-
 from isthmus.clients.kube.api import Kube
+from isthmus.support.aio.serving import web
 
 _KEPT_S = 60.0
 _KEPT_MOST = 1000
@@ -20,20 +19,20 @@ _PARTS = {
     **{"stats": "stats", "metrics": "metrics", "logs": "log"},
     **{"pods": "pods", "runningpods": "pods", "healthz": "healthz"},
 }
-# A WebSocket begins as GET, but what runs a program or opens a connection is no reading.
+# A WebSocket starts as GET, but running a program or opening a connection is not reading.
 _ACTS = ("exec", "attach", "portForward")
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who asks."""
+    """The authenticated user."""
 
     name: str
     groups: tuple[str, ...]
 
 
 class Access:
-    """Decides on each request.
+    """Authorizes each request.
 
     Args:
         kube: reviews tokens and rights.
@@ -46,12 +45,12 @@ class Access:
         self._rights: dict[tuple[Person, str, str], tuple[bool, float]] = {}
 
     async def check(self, request: web.Request) -> None:
-        """Let a request pass.
+        """Authorize a request.
 
         Raises:
-            web.HTTPUnauthorized: nobody knows who asks.
-            web.HTTPForbidden: he has not the right.
-            KubeError: the API server did not say.
+            web.HTTPUnauthorized: the user is unknown.
+            web.HTTPForbidden: the user is not authorized.
+            KubeError: the API server did not answer.
         """
         person = _certified(request) or await self._tokened(request)
         if person is None:

@@ -1,4 +1,4 @@
-"""exec and attach: a WebSocket of Kubernetes' remote command protocols, joined with a stream of the pod.
+"""exec and attach: connects a WebSocket of Kubernetes' remote command protocols with a stream of the pod.
 
 Each message is u8 channel | bytes; in the protocols with base64, one digit and text. In v5 a message 255 | channel
 closes that channel. The end is a v1.Status on channel 3; in the first version it is its message alone, and nothing
@@ -13,10 +13,10 @@ import binascii
 import json
 from typing import Any
 
-from aiohttp import WSMessage, WSMsgType, web
-
 from isthmus.kubelet.channel import Stream, StreamEnded
 from isthmus.podproto.frames import Channel
+from isthmus.support.aio import WSMessage, WSMsgType
+from isthmus.support.aio.serving import web
 
 _FIRST = ("channel.k8s.io", "base64.channel.k8s.io")
 PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io", "v4.base64.channel.k8s.io", *_FIRST)
@@ -27,7 +27,7 @@ _FROM_CLIENT = (Channel.STDIN, Channel.RESIZE)
 
 
 async def join(socket: web.WebSocketResponse, stream: Stream) -> None:
-    """Carry bytes both ways until the program ends or the client goes."""
+    """Copy bytes both ways until the program ends or the client disconnects."""
     given = asyncio.create_task(_give(socket, stream))
     try:
         async for item in stream:
@@ -43,7 +43,7 @@ async def join(socket: web.WebSocketResponse, stream: Stream) -> None:
 
 
 async def refuse(socket: web.WebSocketResponse, why: str) -> None:
-    """End a WebSocket with an error that the client shows."""
+    """Close a WebSocket with an error that the client shows."""
     await _send(socket, _ERROR, last_words(socket.ws_protocol or "", StreamEnded(None, why)))
     await socket.close()
 
@@ -57,7 +57,7 @@ async def _give(socket: web.WebSocketResponse, stream: Stream) -> None:
         if channel == _CLOSE and body:
             await stream.send(body[0], b"")
         elif channel in _FROM_CLIENT and body:
-            # Without bytes it only opens the channel; to the pod it would close it.
+            # An empty message only opens the channel; for the pod it would close it.
             await stream.send(channel, body)
     await stream.cancel()
 
@@ -74,7 +74,7 @@ async def _send(socket: web.WebSocketResponse, channel: int, body: bytes) -> Non
 
 
 def _received(socket: web.WebSocketResponse, message: WSMessage) -> bytes:
-    """Return channel and bytes; nothing for a message that is none of the protocol."""
+    """Return channel and bytes; None for an invalid message."""
     if not _is_text(socket):
         return bytes(message.data) if message.type is WSMsgType.BINARY else b""
     text = message.data if isinstance(message.data, bytes) else str(message.data).encode()
@@ -85,15 +85,15 @@ def _received(socket: web.WebSocketResponse, message: WSMessage) -> bytes:
 
 
 def last_words(protocol: str, end: StreamEnded) -> bytes:
-    """Return what channel 3 carries at the end."""
-    told = status(end)
+    """Return the final message of channel 3."""
+    outcome = status(end)
     if protocol in _FIRST:
-        return str(told.get("message", "")).encode()
-    return json.dumps(told).encode()
+        return str(outcome.get("message", "")).encode()
+    return json.dumps(outcome).encode()
 
 
 def status(end: StreamEnded) -> dict[str, Any]:
-    """Return the v1.Status that tells how a program ended."""
+    """Return the v1.Status of a program's end."""
     if end.error:
         return {"metadata": {}, "status": "Failure", "reason": "InternalError", "message": end.error, "code": 500}
     if not end.exit_code:

@@ -1,7 +1,7 @@
-"""Port-forward: each of a client's connections is a pair of SPDY streams in one WebSocket, `error` and `data`.
+"""Port-forward: each connection of a client is a pair of SPDY streams, `error` and `data`, in one WebSocket.
 
-The pair has a `requestid` in common; the pod's end is a stream of the channel. A port on which nothing listens is
-told on the error stream, and ends that connection only.
+A pair shares a `requestid` and is connected with a stream of the pod. A port on which nothing listens is
+reported on the error stream and ends that connection only.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 
-from aiohttp import WSMsgType, web
-
 from isthmus.kubelet.api.spdy import Bytes, Opened, Ping, Reset, Spdy, SpdyError
 from isthmus.kubelet.channel import Connection, Stream
 from isthmus.podproto.frames import Channel
+from isthmus.support.aio import WSMsgType
+from isthmus.support.aio.serving import web
 
 PROTOCOL = "SPDY/3.1+portforward.k8s.io"
 
@@ -38,7 +38,7 @@ class Forwarding:
 
     Attributes:
         socket: leads to kubectl.
-        connection: leads to the pod; or the text that says why there is none.
+        connection: to the pod, or why there is none.
     """
 
     socket: web.WebSocketResponse
@@ -48,14 +48,14 @@ class Forwarding:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     async def run(self) -> None:
-        """Serve until the client goes."""
+        """Serve until the client disconnects."""
         try:
             async for message in self.socket:
                 if message.type is WSMsgType.BINARY:
                     for event in self._spdy.feed(message.data):
                         await self._take(event)
         except SpdyError as error:
-            _log.warning("a port-forward ends: %s", error)
+            _log.warning("port-forward ended: %s", error)
         finally:
             for task in self._tasks:
                 task.cancel()
@@ -107,10 +107,10 @@ class Forwarding:
                 await self.socket.send_bytes(self._spdy.data(pair.data, item.body))
         await self._end(pair, stream.end.error if stream.end else None)
 
-    async def _end(self, pair: _Pair, told: str | None) -> None:
+    async def _end(self, pair: _Pair, failure: str | None) -> None:
         pair.done = True
-        if told and pair.error:
-            await self.socket.send_bytes(self._spdy.data(pair.error, told.encode()))
+        if failure and pair.error:
+            await self.socket.send_bytes(self._spdy.data(pair.error, failure.encode()))
         for number in filter(None, (pair.error, pair.data)):
             await self.socket.send_bytes(self._spdy.data(number, b"", last=True))
         self._pairs = {key: one for key, one in self._pairs.items() if one is not pair}

@@ -1,4 +1,4 @@
-"""Logs of pods that have ended, read from their files; a live pod's supervisor sends its own."""
+"""Logs of ended pods, read from their files; the supervisor of a running pod sends its own."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from isthmus.podproto.logs import Lines, LogOptions, beginning, nanoseconds
 
 
 def options(query: Mapping[str, str], now: datetime) -> LogOptions:
-    """Read what the API server asks for.
+    """Parse the query of a log request.
 
     Raises:
-        ValueError: a number or time is none, or negative.
+        ValueError: an invalid or negative number or time.
     """
     since = query.get("sinceTime")
     if (seconds := _count(query, "sinceSeconds")) is not None:
@@ -32,11 +32,11 @@ def options(query: Mapping[str, str], now: datetime) -> LogOptions:
 
 
 def kept(runs: Iterable[Sequence[Path]], options: LogOptions) -> Iterator[bytes]:
-    """Yield pieces of a kept log; nothing when there is no such run. Reads files: to be run in a thread.
+    """Yield chunks of a stored log; none if there is no such run. Reads files: to be called in a thread.
 
     Args:
         runs: the files of each of the container's runs, oldest first.
-        options: what of them.
+        options: which part of them.
     """
     files = list(runs)[-2 if options.previous else -1 :]
     if not files or (options.previous and len(files) < 2):

@@ -1,7 +1,7 @@
-"""The kubelet's own server, which the API server dials for logs, exec, attach and port-forward.
+"""The HTTPS server of the kubelet API, to which the API server connects for logs, exec, attach and port-forward.
 
-No route is open to the unknown: Access is asked before any of them. Exec, attach and port-forward are WebSockets
-only; the node says so by its declared feature ExtendWebSocketsToKubelet.
+Every route is authorized by Access. Exec, attach and port-forward are WebSockets
+only, as the node's declared feature ExtendWebSocketsToKubelet says.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from aiohttp import web
-
 from isthmus.clients.kube.api import KubeError, Object
+from isthmus.kubelet import metrics
 from isthmus.kubelet.api import exec as remote
 from isthmus.kubelet.api import forward, logs, stats
 from isthmus.kubelet.api.access import Access
 from isthmus.kubelet.channel import GONE, Connection, Stream, StreamEnded
 from isthmus.kubelet.pods.store import PodFolder
 from isthmus.podproto.reasons import Reason
+from isthmus.support.aio.serving import web
+from isthmus.support.metrics import CONTENT_TYPE
 
-# Of a kept log, in one piece.
+# Chunk of a stored log.
 _LINES = 500
 _TRUE = ("1", "true")
 _OVER = ("Failed", "Succeeded")
-# A reader who is slower than the end of the pod has not had all of its log.
+# A slow reader may still need the rest of an ended pod's log.
 _CUT = b"isthmus: the pod's connection ended before this log did; ask again for the rest\n"
 _KEPT_KINDS = ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
 
@@ -38,7 +39,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Pods(Protocol):
-    """What the server knows of pods."""
+    """Look-up of pods."""
 
     def named(self, namespace: str, name: str) -> Object | None:
         """Return a pod of this node."""
@@ -47,14 +48,14 @@ class Pods(Protocol):
         """Return all pods of this node."""
 
     def connection(self, uid: str) -> Connection | None:
-        """Return a pod's supervisor if it is there."""
+        """Return the connection of a pod's supervisor, or None."""
 
     def folder(self, uid: str) -> PodFolder:
         """Return a pod's folder."""
 
 
 def context(pki: Path) -> ssl.SSLContext:
-    """Return TLS of the server: clients may show a certificate of the cluster's CA."""
+    """Return the server's TLS context, which accepts client certificates of the cluster's CA."""
     made = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(pki / "ca.crt"))
     made.verify_mode = ssl.CERT_OPTIONAL
     made.load_cert_chain(pki / "kubelet.crt", pki / "kubelet.key")
@@ -62,11 +63,11 @@ def context(pki: Path) -> ssl.SSLContext:
 
 
 class Server:
-    """The routes.
+    """Routes of the kubelet API.
 
     Args:
-        pods: what there is.
-        access: who may.
+        pods: of this node.
+        access: authorizes requests.
     """
 
     def __init__(self, pods: Pods, access: Access) -> None:
@@ -75,14 +76,14 @@ class Server:
         self._runner: web.AppRunner | None = None
 
     async def start(self, address: str, port: int, tls: ssl.SSLContext) -> int:
-        """Listen; return the port, chosen free for 0."""
+        """Listen and return the port; port 0 chooses a free one."""
         self._runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=2)
         await self._runner.setup()
         await web.TCPSite(self._runner, address, port, ssl_context=tls).start()
         return int(self._runner.addresses[0][1])
 
     async def stop(self) -> None:
-        """Stop listening; what is open ends."""
+        """Stop the server and close its connections."""
         if self._runner:
             await self._runner.cleanup()
 
@@ -137,7 +138,7 @@ class Server:
         if end.error and not end.is_gone:
             raise web.HTTPBadRequest(text=end.error)
         await response.prepare(request)
-        # A supervisor that left just now has said nothing; the file it leaves says all.
+        # The supervisor has just ended; its log file is complete.
         if end.is_gone:
             pieces = logs.kept(await asyncio.to_thread(self._pods.folder(uid).logs, container), options)
             while piece := await asyncio.to_thread(_joined, pieces):
@@ -159,7 +160,7 @@ class Server:
         connection = self._pods.connection(pod["metadata"]["uid"])
         socket = await _upgrade(request, remote.PROTOCOLS)
         if connection is None:
-            # A refused upgrade would have kubectl try SPDY, and show how that failed.
+            # After a refused upgrade kubectl would try SPDY and show that error instead.
             await remote.refuse(socket, not_running(pod, container))
         else:
             await remote.join(socket, await connection.open({**order, "container": container, **flags}))
@@ -176,16 +177,14 @@ class Server:
         return web.json_response(await stats.summary(self._pods, self._access.node))
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        return web.Response(text=stats.own(self._pods.all()), content_type="text/plain")
+        return _page(metrics.page(self._pods.all()))
 
     async def _resources(self, request: web.Request) -> web.Response:
-        return web.Response(
-            text=stats.resources(await stats.summary(self._pods, self._access.node)), content_type="text/plain"
-        )
+        return _page(stats.resources(await stats.summary(self._pods, self._access.node)))
 
     async def _cadvisor(self, request: web.Request) -> web.Response:
         found = await stats.summary(self._pods, self._access.node)
-        return web.Response(text=stats.cadvisor(found, self._pods.all()), content_type="text/plain")
+        return _page(stats.cadvisor(found, self._pods.all()))
 
     async def _running(self, request: web.Request) -> web.Response:
         running = [pod for pod in self._pods.all() if self._pods.connection(pod["metadata"]["uid"])]
@@ -209,7 +208,7 @@ class Server:
 
 
 async def _pass_on(stream: Stream, request: web.Request, response: web.StreamResponse) -> StreamEnded:
-    """Answer with what a stream sends, from the first byte on; return how it ended."""
+    """Respond with a stream's data; return its end."""
     try:
         async for item in stream:
             if not response.prepared:
@@ -221,8 +220,12 @@ async def _pass_on(stream: Stream, request: web.Request, response: web.StreamRes
     return stream.end or GONE
 
 
+def _page(text: str) -> web.Response:
+    return web.Response(text=text, headers={"Content-Type": CONTENT_TYPE})
+
+
 def _joined(pieces: Iterator[bytes]) -> bytes:
-    """Return some lines at once; nothing at the end."""
+    """Return a chunk of lines; empty at the end."""
     return b"".join(islice(pieces, _LINES))
 
 
@@ -245,17 +248,17 @@ async def _upgrade(request: web.Request, protocols: tuple[str, ...]) -> web.WebS
 
 
 def not_running(pod: Object, container: str = "") -> str:
-    """Return why there is nothing in a pod that could answer now."""
+    """Return why a pod has no supervisor that could answer."""
     name, status = pod["metadata"]["name"], pod.get("status", {})
     what = f'container "{container}" in pod "{name}"' if container else f'pod "{name}"'
     if status.get("phase") in _OVER:
         return f"{what} has ended: the pod's phase is {status['phase']}"
     waiting = (_status(pod, container) or {}).get("state", {}).get("waiting") or {}
     why = waiting.get("reason") or status.get("reason") or Reason.CREATING
-    told = f": {waiting['message']}" if waiting.get("message") else ""
+    detail = f": {waiting['message']}" if waiting.get("message") else ""
     if status.get("phase") == "Running":
         return f"{what} cannot be reached: its job on the node does not answer; try again, or see kubectl describe pod"
-    return f"{what} is waiting to start: {why}{told}"
+    return f"{what} is waiting to start: {why}{detail}"
 
 
 def _status(pod: Object, container: str) -> Object | None:
@@ -264,13 +267,13 @@ def _status(pod: Object, container: str) -> Object | None:
 
 
 def must_have_run(pod: Object, container: str) -> None:
-    """Tell as the kubelet of Kubernetes does when there can be no log yet."""
-    told = pod.get("status", {})
+    """Refuse as the upstream kubelet does if there is no log yet."""
+    status = pod.get("status", {})
     found = _status(pod, container)
     name = f'container "{container}" in pod "{pod["metadata"]["name"]}"'
     if found is None:
-        # It waits for Slurm, or was refused.
-        why = "is not available" if told.get("phase") in _OVER else f"is waiting to start: {Reason.CREATING}"
+        # The job is pending, or the pod was refused.
+        why = "is not available" if status.get("phase") in _OVER else f"is waiting to start: {Reason.CREATING}"
         raise web.HTTPBadRequest(text=f"{name} {why}")
     waiting = found.get("state", {}).get("waiting")
     if waiting and not found.get("lastState", {}).get("terminated"):

@@ -1,9 +1,11 @@
-"""Enough of SPDY/3.1 for port-forward, which kubectl tunnels through a WebSocket: frames in, frames out, no I/O.
+"""The subset of SPDY/3.1 for port-forward, which kubectl tunnels through a WebSocket; a codec without I/O.
 
 Numbers are big-endian. A control frame is u16 version (top bit set) | u16 kind | u8 flags | u24 length; a data frame
 u32 stream | u8 flags | u24 length. Headers are a u32 count of u32-counted names and values, packed by one zlib
 stream for the whole connection that starts with a known dictionary (SPDY protocol, draft 3.1, sections 2.2, 2.6).
-Windows are left out, as kubectl's own library leaves them out.
+Flow-control windows are not implemented, as in kubectl's own library.
+
+By hand, as Python's libraries of SPDY ended with HTTP/2 and had no SPDY/3.1; kubectl still needs it for this one verb.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ DICTIONARY = b"".join(_counted(word.replace("~", " ")) for word in _WORDS.split(
 
 
 class Kind(IntEnum):
-    """Kinds of control frames that matter here."""
+    """Control frames that are handled."""
 
     SYN_STREAM = 1
     SYN_REPLY = 2
@@ -72,7 +74,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """Bytes of a stream; `last` when no more come."""
+    """Data of a stream; `last` marks its end."""
 
     stream: int
     body: bytes
@@ -81,21 +83,21 @@ class Bytes:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """A stream that was broken off."""
+    """A stream was reset."""
 
     stream: int
 
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """Wants the same frame back."""
+    """Must be echoed."""
 
     frame: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """No more streams come."""
+    """No new streams follow."""
 
 
 Event = Opened | Bytes | Reset | Ping | Leaving
@@ -110,10 +112,10 @@ class Spdy:
         self._deflate = zlib.compressobj(zdict=DICTIONARY)
 
     def feed(self, chunk: bytes) -> Iterator[Event]:
-        """Take bytes as they come; yield what they complete.
+        """Feed received bytes; yield complete frames.
 
         Raises:
-            SpdyError: it is no SPDY.
+            SpdyError: invalid data.
         """
         self._waiting += chunk
         while len(self._waiting) >= _HEAD:

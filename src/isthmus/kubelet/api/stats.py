@@ -1,6 +1,6 @@
-"""Figures: what the pods use (Summary API, /metrics/resource) and what the kubelet itself does (/metrics).
+"""Metrics of pods: resource usage by the Summary API, /metrics/resource and /metrics/cadvisor.
 
-Each pod's supervisor is asked at the same moment; one that does not answer in time is left out.
+All supervisors are asked concurrently; one that does not answer in time is left out.
 """
 
 from __future__ import annotations
@@ -8,25 +8,24 @@ from __future__ import annotations
 import asyncio
 import json
 import resource
-import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any, Protocol
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 from isthmus.clients.kube.api import Object
 from isthmus.kubelet.channel import Connection
 from isthmus.podproto import reports
 from isthmus.podproto.frames import Channel
+from isthmus.support import metrics
 
 _ANSWER_S = 3.0
 _ANSWER_BYTES = 1 << 20
-# What happened since the start, by name; each is a counter of /metrics.
-COUNTS: Counter[str] = Counter()
 
 
 class Pods(Protocol):
-    """Who can be asked."""
+    """The pods with their supervisors."""
 
     def all(self) -> list[Object]:
         """Return all pods of this node."""
@@ -38,8 +37,8 @@ class Pods(Protocol):
 async def summary(pods: Pods, node: str) -> dict[str, Any]:
     """Return the Summary API's object (k8s.io/kubelet, stats/v1alpha1)."""
     there = [(pod, connection) for pod in pods.all() if (connection := pods.connection(pod["metadata"]["uid"]))]
-    told = await asyncio.gather(*(_ask(connection) for _, connection in there))
-    listed = [_pod(pod, figures) for (pod, _), figures in zip(there, told, strict=True) if figures]
+    answers = await asyncio.gather(*(_ask(connection) for _, connection in there))
+    listed = [_pod(pod, figures) for (pod, _), figures in zip(there, answers, strict=True) if figures]
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return {
         "node": {
@@ -61,15 +60,30 @@ async def summary(pods: Pods, node: str) -> dict[str, Any]:
 
 def resources(found: dict[str, Any]) -> str:
     """Return a summary as Prometheus reads it (Kubernetes, "Resource metrics")."""
-    lines: list[str] = []
+    containers = _Usage("container", "a container", ["container", "namespace", "pod"])
+    pods, node = _Usage("pod", "a pod", ["namespace", "pod"]), _Usage("node", "all pods", [])
     for pod in found["pods"]:
-        reference = pod["podRef"]
-        place = f'namespace="{reference["namespace"]}",pod="{reference["name"]}"'
+        place = [pod["podRef"]["namespace"], pod["podRef"]["name"]]
         for one in pod["containers"]:
-            lines += _figures("container", one, f'container="{one["name"]}",{place}')
-        lines += _figures("pod", pod, place)
-    lines += _figures("node", found["node"], "")
-    return "\n".join(["# TYPE container_cpu_usage_seconds_total counter", *lines, "scrape_error 0", ""])
+            containers.add([one["name"], *place], one)
+        pods.add(place, pod)
+    node.add([], found["node"])
+    error = GaugeMetricFamily("scrape_error", "0: who does not answer in time is left out.", 0)
+    return metrics.text(metrics.Families([*containers.families, *pods.families, *node.families, error]))
+
+
+class _Usage:
+    """CPU time and memory of one kind of thing."""
+
+    def __init__(self, kind: str, whose: str, labels: list[str]) -> None:
+        self._cpu = CounterMetricFamily(f"{kind}_cpu_usage_seconds", f"CPU time of {whose}.", labels=labels)
+        self._memory = GaugeMetricFamily(f"{kind}_memory_working_set_bytes", f"Memory of {whose}.", labels=labels)
+        self.families = (self._cpu, self._memory)
+
+    def add(self, labels: list[str], found: dict[str, Any]) -> None:
+        """Add one of them."""
+        self._cpu.add_metric(labels, found["cpu"]["usageCoreNanoSeconds"] / 1e9)
+        self._memory.add_metric(labels, found["memory"]["workingSetBytes"])
 
 
 def cadvisor(found: dict[str, Any], pods: Iterable[Object]) -> str:
@@ -83,20 +97,17 @@ def cadvisor(found: dict[str, Any], pods: Iterable[Object]) -> str:
         for kind in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses")
         for one in pod.get("status", {}).get(kind, ())
     }
-    rows: dict[str, list[str]] = {name: [] for name in _CADVISOR}
+    families = [(kind(name, what, labels=_CADVISOR_LABELS), value) for name, (kind, what, value) in _CADVISOR.items()]
     for pod in found["pods"]:
         reference = pod["podRef"]
         for one in pod["containers"]:
             status = described.get((reference["uid"], one["name"]), {})
-            place = {"namespace": reference["namespace"], "pod": reference["name"], "container": one["name"]}
-            labels = _labels(
-                {**place, "id": "", "image": status.get("image", ""), "name": status.get("containerID", "")}
-            )
-            for name, (_, value) in _CADVISOR.items():
-                if (told := value(one)) is not None:
-                    rows[name].append(f"{name}{labels} {told}")
-    kinds = {name: f"# TYPE {name} {kind}" for name, (kind, _) in _CADVISOR.items()}
-    return "\n".join([line for name, lines in rows.items() if lines for line in (kinds[name], *lines)] + [""])
+            image, name = status.get("image", ""), status.get("containerID", "")
+            labels = [one["name"], "", image, name, reference["namespace"], reference["name"]]
+            for family, value in families:
+                if (figure := value(one)) is not None:
+                    family.add_metric(labels, figure)
+    return metrics.text(metrics.Families(family for family, _ in families if family.samples))
 
 
 def running(pod: Object) -> Object:
@@ -108,18 +119,6 @@ def running(pod: Object) -> Object:
         if one.get("state", {}).get("running")
     ]
     return {"metadata": identity, "spec": {"containers": listed}, "status": {}}
-
-
-def own(pods: Iterable[Object]) -> str:
-    """Return the kubelet's own figures as Prometheus reads them."""
-    phases = Counter(pod.get("status", {}).get("phase", "Unknown") for pod in pods)
-    lines = [f'isthmus_kubelet_pods{{phase="{phase}"}} {count}' for phase, count in sorted(phases.items())]
-    lines += [f"isthmus_kubelet_{name}_total {count}" for name, count in sorted(COUNTS.items())]
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    lines.append(f"process_cpu_seconds_total {usage.ru_utime + usage.ru_stime:.3f}")
-    lines.append(f"process_max_resident_memory_bytes {usage.ru_maxrss * 1024}")
-    lines.append(f"process_uptime_seconds {time.monotonic() - _MONOTONIC:.0f}")
-    return "\n".join([*lines, ""])
 
 
 async def _ask(connection: Connection) -> dict[str, Any] | None:
@@ -170,32 +169,32 @@ def _memory(count: int) -> dict[str, Any]:
     }
 
 
-def _began(one: dict[str, Any]) -> str | None:
-    return f"{datetime.fromisoformat(one['startTime']).timestamp():.0f}" if one["startTime"] else None
+def _began(one: dict[str, Any]) -> float | None:
+    return datetime.fromisoformat(one["startTime"]).timestamp() if one["startTime"] else None
 
 
-_CADVISOR: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
-    "container_cpu_usage_seconds_total": ("counter", lambda one: f"{one['cpu']['usageCoreNanoSeconds'] / 1e9:.3f}"),
-    "container_memory_usage_bytes": ("gauge", lambda one: one["memory"]["usageBytes"]),
-    "container_memory_working_set_bytes": ("gauge", lambda one: one["memory"]["workingSetBytes"]),
-    "container_start_time_seconds": ("gauge", _began),
+_CADVISOR_LABELS = ["container", "id", "image", "name", "namespace", "pod"]
+_Family = type[CounterMetricFamily] | type[GaugeMetricFamily]
+_CADVISOR: dict[str, tuple[_Family, str, Callable[[dict[str, Any]], float | None]]] = {
+    "container_cpu_usage_seconds_total": (
+        CounterMetricFamily,
+        "CPU time of a container.",
+        lambda one: float(one["cpu"]["usageCoreNanoSeconds"] / 1e9),
+    ),
+    "container_memory_usage_bytes": (
+        GaugeMetricFamily,
+        "Memory of a container.",
+        lambda one: float(one["memory"]["usageBytes"]),
+    ),
+    "container_memory_working_set_bytes": (
+        GaugeMetricFamily,
+        "The same as container_memory_usage_bytes.",
+        lambda one: float(one["memory"]["workingSetBytes"]),
+    ),
+    "container_start_time_seconds": (
+        GaugeMetricFamily,
+        "When the container started, in seconds since 1970.",
+        _began,
+    ),
 }
-
-
-def _labels(found: dict[str, str]) -> str:
-    """Return labels, escaped as the exposition format asks (Prometheus, text format 0.0.4)."""
-    escaped = {key: value.translate(_ESCAPED) for key, value in found.items()}
-    return "{" + ",".join(f'{key}="{value}"' for key, value in escaped.items()) + "}"
-
-
-_ESCAPED = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
-
-
-def _figures(kind: str, found: dict[str, Any], labels: str) -> Iterator[str]:
-    text = f"{{{labels}}}" if labels else ""
-    yield f"{kind}_cpu_usage_seconds_total{text} {found['cpu']['usageCoreNanoSeconds'] / 1e9:.3f}"
-    yield f"{kind}_memory_working_set_bytes{text} {found['memory']['workingSetBytes']}"
-
-
 _START = datetime.now(UTC).isoformat(timespec="seconds")
-_MONOTONIC = time.monotonic()

@@ -1,1 +1,1 @@
-"""Gangs: pods of a group start together, or none of them does. `groups`, `fitting` and `gang` decide, `loop` acts."""
+"""Gang scheduling: all pods of a group start together or none does. `groups`, `fitting` and `gang` are pure."""

@@ -1,7 +1,7 @@
-"""Whether the jobs of a gang fit into the nodes, all at once; pure.
+"""Whether all jobs of a gang fit into the free resources of the nodes at once; pure.
 
-A need is what one node must give: a job of several nodes has as many. CPUs and memory count; for all else that a job
-may ask for (GRES, features) the word is Slurm's, when the jobs are submitted.
+A need is the request on one node: a job of several nodes has several. CPUs and memory are compared; everything else a
+job may ask for (GRES, features) is decided by Slurm after the submission.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _UNITS = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2}
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one job needs of one node."""
+    """A job's request on one node."""
 
     cpus: int
     memory_mib: int
 
 
 def needs(options: Iterable[str]) -> list[Need]:
-    """Return what a job needs of each of its nodes, by its options for sbatch."""
+    """Return a job's request on each of its nodes, from its sbatch options."""
     asked = dict(word.removeprefix("--").partition("=")[::2] for word in options)
     nodes = _count(asked.get("nodes"))
     each = _count(asked.get("ntasks-per-node"))
@@ -35,7 +35,7 @@ def needs(options: Iterable[str]) -> list[Need]:
 
 
 def never(wanted: Sequence[Need], nodes: Sequence[NodeRoom]) -> str:
-    """Return why the needs can never be met at once, though nothing else ran; empty where they may be."""
+    """Return why the requests can never be met together, even on idle nodes; empty if they can."""
     for what, has, unit in (("cpus", "all_cpus", "CPUs"), ("memory_mib", "all_memory_mib", "MiB")):
         asked = [getattr(need, what) for need in wanted]
         there = [getattr(node, has) for node in nodes]
@@ -50,7 +50,7 @@ def never(wanted: Sequence[Need], nodes: Sequence[NodeRoom]) -> str:
 
 
 def fits(wanted: Sequence[Need], nodes: Sequence[NodeRoom]) -> bool:
-    """Tell whether the needs can be met at once with what is free: the largest first, each where least stays free."""
+    """Return whether the needs can be met at once with what is free: the largest first, each where least stays free."""
     free = [[node.cpus, node.memory_mib] for node in nodes]
     for need in sorted(wanted, key=lambda one: (one.cpus, one.memory_mib), reverse=True):
         places = [room for room in free if room[0] >= need.cpus and room[1] >= need.memory_mib]

@@ -1,8 +1,8 @@
-"""Which pods belong together, by either of two APIs; pure.
+"""Membership of pods in PodGroups, by either of two APIs; pure.
 
-Kubernetes' own (scheduling.k8s.io, `spec.schedulingGroup` of a pod), and that of scheduler-plugins, which operators
-make for their jobs (scheduling.x-k8s.io, a label of a pod). Both name a PodGroup in the pod's namespace, which says how
-many pods there must be at least.
+Kubernetes' own (scheduling.k8s.io, a pod's `spec.schedulingGroup`), and that of scheduler-plugins, which operators
+use for their jobs (scheduling.x-k8s.io, a label of the pod). Both name a PodGroup in the pod's namespace with the
+minimum number of pods.
 """
 
 from __future__ import annotations

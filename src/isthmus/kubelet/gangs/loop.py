@@ -1,13 +1,13 @@
-"""Lets the pods of a group start together.
+"""Gang scheduling of pods that belong to a PodGroup.
 
-A pod whose images and volumes are there waits in `turn` until its gang is complete and all of its jobs fit into what
-Slurm has free at once; then all are submitted in the same moment. Their supervisors get no plan before every job has
-its nodes (`together`), so no container runs before. If one has none after some seconds, because another user's job was
-faster, all give back what they have and wait again: no allocation is held while another pod waits. Gangs of a user
+A pod whose images and volumes are ready waits in `turn` until its gang is complete and all of its jobs fit into what
+Slurm has free at once; then all are submitted together. Their supervisors get no plan before every job has
+its nodes (`together`), so no container runs before. If one has none after some seconds, because another job was
+faster, all jobs are cancelled and wait again: no allocation is held while another pod waits. Gangs of a user
 start one after the other, so two that need the same nodes never take half of them each.
 
-Why so, and not by one heterogeneous job or one allocation, is in docs/explanation/gangs.md. Slurm is asked once per
-look, and a gang that does not fit looks less and less often: a thousand users with one each ask 17 times a second.
+docs/explanation/gangs.md says why this is no heterogeneous job and no single allocation. Slurm is queried once per
+check, with an exponential backoff while the gang does not fit: a thousand users with one each make 17 queries a second.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from isthmus.kubelet.gangs import fitting, groups
 from isthmus.kubelet.gangs.gang import Gang, Stage
 from isthmus.kubelet.gangs.groups import Group
 from isthmus.model.slurm.cluster import NodeRoom
+from isthmus.support.backoff import Backoff
 from isthmus.support.threads import Threads
 
 WAITING, NEVER = "WaitingForGang", "Unschedulable"
@@ -35,7 +36,7 @@ Show = Callable[[str, str], Awaitable[None]]
 
 
 class Reader(Protocol):
-    """What is needed of isthmus.clients.kube.api.Kube."""
+    """The part of isthmus.clients.kube.api.Kube that is used here."""
 
     async def get(self, path: str) -> Object:
         """Return an object."""
@@ -43,7 +44,7 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Worker:
-    """How a pod is told: why it waits; that it shall give back its job."""
+    """Callbacks of a waiting pod: show its reason; give its job back."""
 
     show: Show
     withdraw: Callable[[], None]
@@ -53,10 +54,10 @@ class Gangs:
     """All gangs of the user's cluster.
 
     Args:
-        kube: has the groups.
-        rooms: asks Slurm what nodes have free, of a partition, "" for the default one; blocks.
-        start_s: how long jobs that were submitted together may take to get their nodes.
-        pauses: the first and the longest between two looks at what is free, seconds.
+        kube: reads PodGroups.
+        rooms: returns the free resources of a partition's nodes, "" for the default partition; blocks.
+        start_s: how long the jobs of a gang may take to get their nodes.
+        pauses: the first and the longest between two checks, seconds.
     """
 
     def __init__(
@@ -77,19 +78,19 @@ class Gangs:
         self._starting = asyncio.Lock()
 
     def stop(self) -> None:
-        """Let nobody start any more."""
+        """Stop; no further gang starts."""
         for task in self._tasks.values():
             task.cancel()
         self._threads.stop()
 
     async def turn(self, pod: Object, options: tuple[str, ...], show: Show, withdraw: Callable[[], None]) -> bool:
-        """Wait until a pod may be submitted, and return True; one of no group may at once.
+        """Wait until a pod may be submitted, and return True; immediately for a pod of no group.
 
         Args:
             pod: the pod.
             options: of its job.
-            show: tells its user why it waits: a reason and a message.
-            withdraw: called when its job is to be given back, after which it waits here again.
+            show: publishes why it waits: a reason and a message.
+            withdraw: called when its job must be cancelled, after which it waits here again.
         """
         group, uid = groups.of(pod), str(pod["metadata"]["uid"])
         if group is None:
@@ -98,7 +99,7 @@ class Gangs:
         self._of[uid], self._workers[uid] = group, _Worker(show, withdraw)
         self._partitions[uid] = next((word[12:] for word in options if word.startswith("--partition=")), "")
         gang.join(uid, fitting.needs(options))
-        self._tell()
+        self._notify()
         if self._is_idle(group):
             self._tasks[group] = asyncio.create_task(self._run(group, gang), name=f"gang {group.name}")
         try:
@@ -109,26 +110,26 @@ class Gangs:
         return True
 
     def adopt(self, pod: Object) -> None:
-        """Take a pod that has its job from before this kubelet began."""
+        """Add a pod whose job was submitted before this kubelet started."""
         if group := groups.of(pod):
             uid = str(pod["metadata"]["uid"])
             self._of[uid] = group
             self._gangs.setdefault(group, Gang()).adopt(uid)
 
     def has_nodes(self, uid: str) -> None:
-        """Take that Slurm has given a pod's job its nodes."""
+        """Observe that a pod's job has its nodes."""
         group = self._of.get(uid)
         if group and (member := self._gangs[group].members.get(uid)) and not member.has_nodes:
             member.has_nodes = True
-            self._tell()
+            self._notify()
 
     def leave(self, uid: str) -> None:
-        """Forget a pod: it has ended, or goes."""
+        """Remove a pod that has ended or is deleted."""
         group = self._of.pop(uid, None)
         self._workers.pop(uid, None)
         self._partitions.pop(uid, None)
         if group and self._gangs[group].members.pop(uid, None):
-            self._tell()
+            self._notify()
             if not self._gangs[group].members and self._is_idle(group):
                 del self._gangs[group]
 
@@ -153,13 +154,13 @@ class Gangs:
             finally:
                 self._waiting.discard(event)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for event in self._waiting:
             event.set()
 
     async def _run(self, group: Group, gang: Gang) -> None:
-        """See to a gang while somebody of it waits."""
-        pause_s = self._pauses[0]
+        """Schedule a gang while members wait."""
+        backoff = Backoff(*self._pauses)
         while gang.of(Stage.WAITING):
             try:
                 reason, message = await self._look(group, gang)
@@ -168,15 +169,16 @@ class Gangs:
                 reason, message = WAITING, f"{group}: {type(error).__name__}: {error}"
             if message:
                 await self._show(gang, reason, message)
-                await self._pause(gang, pause_s)
-                # One that is not complete yet asks Slurm nothing.
-                pause_s = self._pauses[0] if message.startswith(_SHORT) else min(pause_s * 2, self._pauses[1])
-        # Nobody else runs between this and the end of the task.
+                await self._pause(gang, backoff.next_s())
+                if message.startswith(_SHORT):
+                    # An incomplete gang makes no query.
+                    backoff.reset()
+        # No other task runs between this and the end of this one.
         if not gang.members:
             self._gangs.pop(group, None)
 
     async def _look(self, group: Group, gang: Gang) -> tuple[str, str]:
-        """Start a gang; return why not, and nothing when it has started."""
+        """Start a gang; return why it cannot start, or None."""
         try:
             least = groups.least(await self._kube.get(group.path))
         except NotFoundError:
@@ -185,7 +187,7 @@ class Gangs:
             return WAITING, f"{group} is not known: {error}"
         if gang.is_loose(least):
             gang.move(gang.of(Stage.WAITING), Stage.TOGETHER)
-            self._tell()
+            self._notify()
             return "", ""
         if count := gang.missing(least):
             return WAITING, f"{_SHORT} {count} more of the {least} pods that {group} needs: none starts before"
@@ -200,7 +202,7 @@ class Gangs:
             rooms = await self._threads.call(self._rooms, self._partitions.get(uids[0], ""))
         except SlurmError as error:
             return WAITING, f"{group}: Slurm did not say what is free: {error}"
-        # Where Slurm shows no node of the partition, its own word comes when the jobs are submitted.
+        # If Slurm shows no node of the partition, sbatch reports the problem.
         if rooms and (why := fitting.never(wanted, rooms)):
             return NEVER, f"{group} can never start: {why}; ask for less"
         if rooms and not fitting.fits(wanted, rooms):
@@ -210,14 +212,14 @@ class Gangs:
                 f"{group} waits until its {len(uids)} pods fit at once: they need {cpus} CPUs, {free} are free",
             )
         gang.move(uids, Stage.STARTING)
-        self._tell()
+        self._notify()
         try:
             async with asyncio.timeout(self._start_s):
                 await self._until(gang.has_all_nodes)
         except TimeoutError:
             return self._withdraw(group, gang)
         gang.move(gang.of(Stage.STARTING), Stage.TOGETHER)
-        self._tell()
+        self._notify()
         return "", ""
 
     def _withdraw(self, group: Group, gang: Gang) -> tuple[str, str]:
@@ -234,10 +236,10 @@ class Gangs:
                 try:
                     await worker.show(reason, message)
                 except KubeError as error:
-                    _log.info("pod %s does not say why it waits: %s", uid, error)
+                    _log.info("the waiting reason of pod %s is not published: %s", uid, error)
 
     async def _pause(self, gang: Gang, pause_s: float) -> None:
-        """Wait, or until members come or go."""
+        """Wait until the time is over or the members change."""
         before = set(gang.members)
         try:
             async with asyncio.timeout(pause_s):

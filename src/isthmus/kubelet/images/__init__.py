@@ -1,1 +1,1 @@
-"""Images of pods: whether, with what credentials and when one is pulled, and what of the cache goes."""
+"""Images of pods: pull policy, credentials, backoff, and garbage collection of the cache."""

@@ -1,8 +1,8 @@
-"""Images of pods: pulled before a job is submitted, by the pod's policy and credentials, with a pause after failures.
+"""Pulls images before a job is submitted, by the pod's policy and credentials, with a backoff after failures.
 
-A few pulls of each registry work at once, in threads, so that one which stalls holds up its own images alone; what is
-in the cache waits for none of them. The cache makes equal pulls one. Each program that a pull runs has its deadline.
-The pause belongs to a name and its credentials, not to a pod: a hundred pods of a wrong name ask the registry once.
+A few pulls of each registry run concurrently, in threads, so a stalled registry delays its own images alone; an image
+in the cache waits for none of them. Equal pulls are merged. Every program of a pull has a deadline.
+The backoff is per image and credentials, not per pod: a hundred pods with a wrong name make one request.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from isthmus.model.image_accounts import Accounts
 from isthmus.model.images import Pulled, Reference, file_name, parse
 from isthmus.model.pod_inputs import Image, ImageState
 
-# Of one registry, and in all.
+# Concurrent pulls: of one registry, and in all.
 _AT_ONCE = 4
 _PULLS = 32
-# Images whose accounts, or failures, are remembered.
+# Cached entries of images' accounts and failures.
 _KEPT = 1000
-# Until a look for what only the user can bring.
+# Between two checks for an image that only the user can provide.
 _AGAIN_S = 10.0
 
 _log = logging.getLogger(__name__)
@@ -48,11 +48,11 @@ Pull = Callable[[Reference, Workspace], Pulled]
 
 
 class ImageWaitError(Exception):
-    """An image is not there yet, or never will be.
+    """An image is not ready.
 
     Attributes:
-        state: what the container's status says.
-        retry_s: when to ask again.
+        state: for the container's status.
+        retry_s: until the next attempt.
     """
 
     def __init__(self, state: ImageState, retry_s: float) -> None:
@@ -69,7 +69,7 @@ class _Failed:
 
 
 def quiet_pull(image: Reference, place: Workspace) -> Pulled:
-    """Pull as `isthmus pull` does, in a process of its own, and tell the log."""
+    """Pull as `isthmus pull` does, in a separate process, and log the progress."""
     return apart.pull(image, place, lambda word: _log.info("%s %s", word, image))
 
 
@@ -78,12 +78,19 @@ class Images:
 
     Args:
         place: cache, scratch, machine, and the user's own credentials.
-        puller: does the work, in a thread.
-        collect: removes from the cache what nobody uses, for there is no room; returns how many bytes that gave.
+        puller: pulls one image, in a thread.
+        collect: removes unused images when the home is full; returns the bytes freed.
+        back_off_s: returns the pause after a number of failures in a row.
     """
 
-    def __init__(self, place: Workspace, puller: Pull = quiet_pull, collect: Callable[[], int] = lambda: 0) -> None:
-        self._pull, self._collect = puller, collect
+    def __init__(
+        self,
+        place: Workspace,
+        puller: Pull = quiet_pull,
+        collect: Callable[[], int] = lambda: 0,
+        back_off_s: Callable[[int], float] = policy.back_off_s,
+    ) -> None:
+        self._pull, self._collect, self._back_off_s = puller, collect, back_off_s
         self._known = Known(place.cache)
         self._ended = threading.Event()
         self._place = replace(place, unwanted=self._ended.is_set)
@@ -102,7 +109,7 @@ class Images:
             secrets: the pod's pull secrets.
 
         Raises:
-            ImageWaitError: not now, and why.
+            ImageWaitError: the image is not ready, with the reason.
         """
         name = container.get("image") or ""
         present = await asyncio.to_thread(self._present, name)
@@ -120,11 +127,11 @@ class Images:
             found = await asyncio.shield(self._once((*key, digest or ""), parse(name), digest, auths))
         except (ImageError, ProcessError, OSError, ValueError) as error:
             count = failed.count + 1 if failed else 1
-            pause_s = policy.back_off_s(count)
+            pause_s = self._back_off_s(count)
             while len(self._failed) >= _KEPT:
                 self._failed.pop(next(iter(self._failed)))
             self._failed[key] = _Failed(str(error), count, time.monotonic() + pause_s)
-            # So that the pause shows as such.
+            # Shown as ImagePullBackOff.
             raise ImageWaitError(policy.failed(str(error), False, name), min(pause_s, 1)) from error
         self._failed.pop(key, None)
         return found
@@ -132,7 +139,7 @@ class Images:
     def _once(
         self, key: tuple[str, ...], image: Reference, digest: str | None, auths: Mapping[str, Any]
     ) -> asyncio.Future[Image]:
-        """Begin to get an image, or join those who wait for the same: a Deployment's pods ask the registry once."""
+        """Start a pull, or join one of the same image: a Deployment's pods make one request."""
         if key not in self._running:
             future = asyncio.ensure_future(self._turn(image, digest, auths))
             self._running[key] = future
@@ -147,13 +154,13 @@ class Images:
             return await loop.run_in_executor(self._pool, self._get, image, digest, auths)
 
     def stop(self) -> None:
-        """End what pulls: the next start begins it again."""
+        """Stop all pulls; the next kubelet starts them again."""
         self._ended.set()
         for pool in (self._pool, self._ready):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def failure(self, name: str) -> ImageState | None:
-        """Return why an image could not be had the last time; None where it could, or nobody tried."""
+        """Return why the last pull of an image failed; None if it did not, or there was none."""
         found = [failed for (known, _), failed in self._failed.items() if known == name]
         return policy.failed(found[-1].message, False, name) if found else None
 
@@ -183,7 +190,7 @@ class Images:
             return self._pull(image, place)
 
     def _accounts(self, digest: str, path: Path) -> Accounts:
-        """Return an image's users and groups, read once: what a digest names does not change."""
+        """Return an image's users and groups, cached by digest."""
         if digest not in self._read:
             passwd, group = (squashfs.read(path, name) for name in ("etc/passwd", "etc/group"))
             if len(self._read) >= _KEPT:
@@ -193,7 +200,7 @@ class Images:
 
 
 def described(image: Reference, digest: str, path: Path, config: Mapping[str, Any], accounts: Accounts) -> Image:
-    """Return an image with what it starts by itself."""
+    """Return an image with its default command."""
     return Image(
         path=str(path),
         digest=digest,
@@ -208,7 +215,7 @@ def described(image: Reference, digest: str, path: Path, config: Mapping[str, An
 
 
 class _authfile:  # noqa: N801  a context manager, used like a function
-    """Give a place whose credentials are the pod's, in memory, for as long as the block runs."""
+    """Yield a workspace with the pod's credentials, kept in memory during the block."""
 
     def __init__(self, place: Workspace, auths: Mapping[str, Any]) -> None:
         self._place, self._auths = place, auths

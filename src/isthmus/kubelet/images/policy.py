@@ -1,4 +1,4 @@
-"""Whether an image is pulled, with what credentials, and when again (concepts/containers/images)."""
+"""Pull policy, credentials and backoff of images (concepts/containers/images)."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ _LONGEST_S = 300
 
 
 class Pull(StrEnum):
-    """What is to be done for an image."""
+    """The decision for an image."""
 
     PULL = "pull"
-    """Ask the registry; what is unchanged is not copied again."""
+    """Ask the registry; unchanged layers are not copied."""
     USE = "use"
-    """Take what is there."""
+    """Use the cached image."""
     REFUSE = "refuse"
-    """It is not there, and nobody may fetch it."""
+    """The image is missing and must not be pulled."""
     INVALID = "invalid"
-    """It is no name of an image."""
+    """The image name is invalid."""
 
 
 def decide(container: Object, present: bool) -> Pull:
-    """Return what is to be done for a container's image.
+    """Return the decision for a container's image.
 
     Args:
         container: with image and imagePullPolicy.
-        present: whether what was pulled last under this name, or this digest, is in the cache.
+        present: whether the image of this name or digest is in the cache.
     """
     name = container.get("image") or ""
     try:
@@ -50,7 +50,7 @@ def decide(container: Object, present: bool) -> Pull:
 
 
 def refusal(container: Object, pull: Pull) -> ImageState:
-    """Return the state of an image that is not pulled and not there."""
+    """Return the state of an image that is missing and not pulled."""
     name = container.get("image") or ""
     if pull == Pull.INVALID:
         return ImageState(Reason.IMAGE_NAME, f"{name!r} is no name of an image; correct it")
@@ -62,8 +62,8 @@ def failed(message: str, waiting: bool, name: str) -> ImageState:
     """Return the state of an image that could not be pulled.
 
     Args:
-        message: what went wrong.
-        waiting: whether the next attempt is still to come.
+        message: of the failure.
+        waiting: whether another attempt follows.
         name: of the image.
     """
     if waiting:
@@ -79,7 +79,7 @@ def back_off_s(failures: int) -> int:
 def credentials(secrets: Iterable[Object]) -> dict[str, Any]:
     """Merge pull secrets into one credentials file in Docker's form; the first that names a registry wins.
 
-    A secret of another type, or with content that cannot be read, gives nothing, as with Kubernetes.
+    A secret of another type, or with unreadable content, is ignored, as in Kubernetes.
     """
     found: dict[str, Any] = {}
     for secret in secrets:

@@ -1,7 +1,7 @@
-"""The images of one pod, those that are volumes too: asked for all at once; those that take long are told of.
+"""The images of one pod, including image volumes: pulled concurrently, with events for slow pulls.
 
-An image that is there costs neither event nor status. The pull itself belongs to the cache: it goes on when the pod
-that asked first is deleted.
+A cached image causes neither event nor status update. The pull belongs to the cache: it continues when the pod
+that requested it first is deleted.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Need:
     """An image that a pod needs.
 
     Attributes:
-        asks: a container, or what says the same of a volume: `image`, and perhaps `imagePullPolicy`.
+        asks: a container, or the same fields for a volume: `image`, and perhaps `imagePullPolicy`.
         place: the part of the pod that events are about; empty for the whole.
         waits: names of the containers that cannot start without it.
-        own: it is what this one container runs; empty for a volume's.
+        own: the container that runs it; empty for a volume.
     """
 
     asks: Object
@@ -57,7 +57,7 @@ def _mounted(container: Object) -> set[str]:
 
 
 class Pulls:
-    """The images of a pod's containers, from the question to the answers.
+    """The pulls of a pod's images.
 
     Args:
         parts: the rest of the kubelet.
@@ -74,7 +74,7 @@ class Pulls:
         self._late: set[int] = set()
 
     async def shown(self, show: Show) -> Object:
-        """Wait a moment, and show what takes longer.
+        """Wait a moment, then publish which images are still being pulled.
 
         Args:
             show: writes a status; returns the pod that has it.
@@ -87,22 +87,22 @@ class Pulls:
         return await show(status.pod_status(self._pod, None, None, self._failures(), datetime.now(UTC)))
 
     def _failures(self) -> dict[str, ImageState]:
-        """Return what is known of images that are tried again: why they failed stands until they are there."""
+        """Return the last failures of images that are retried; a failure stays until the image is pulled."""
         late = [self._needs[number] for number in self._late]
         known = {need.own: self._parts.images.failure(need.asks.get("image") or "") for need in late if need.own}
         return {name: state for name, state in known.items() if state is not None}
 
     async def are_late(self) -> bool:
-        """Wait a moment, and tell of what takes longer; return whether something does."""
+        """Wait a moment, then record events for slow pulls; return whether there are any."""
         if self._asked:
             await asyncio.wait(self._asked, timeout=self._parts.pauses.pull)
         self._late = {number for number, task in enumerate(self._asked) if not task.done()}
         for number in self._late:
-            self._tell(number, EventReason.PULLING, "Pulling image {}")
+            self._record(number, EventReason.PULLING, "Pulling image {}")
         return bool(self._late)
 
     async def answers(self) -> tuple[dict[str, Image], dict[str, ImageState], list[ImageWaitError]]:
-        """Return the images as the pod writes them, where each container's stands, and why some are not there."""
+        """Return the images by name, the state of each container's, and why some are not ready."""
         images: dict[str, Image] = {}
         states: dict[str, ImageState] = {}
         waits: list[ImageWaitError] = []
@@ -118,15 +118,17 @@ class Pulls:
                 waits.append(error)
                 continue
             if number in self._late:
-                self._tell(number, EventReason.PULLED, f"Pulled image {{}} in {time.monotonic() - self._begun_s:.1f}s")
+                self._record(
+                    number, EventReason.PULLED, f"Pulled image {{}} in {time.monotonic() - self._begun_s:.1f}s"
+                )
         return images, states, waits
 
     def end(self) -> None:
-        """Ask no more."""
+        """Cancel the requests."""
         for task in self._asked:
             task.cancel()
 
-    def _tell(self, number: int, reason: str, message: str) -> None:
+    def _record(self, number: int, reason: str, message: str) -> None:
         need = self._needs[number]
         words = message.format(f'"{need.asks["image"]}"')
-        self._parts.recorder.tell(self._pod, Kind.NORMAL, reason, words, need.place)
+        self._parts.recorder.record(self._pod, Kind.NORMAL, reason, words, need.place)

@@ -1,1 +1,1 @@
-"""The node object that stands for all of Slurm this user may use."""
+"""The node object, which represents everything of Slurm that the user may use."""

@@ -1,8 +1,8 @@
-"""The node object: registered once, its lease renewed, its status written when it changes.
+"""Registers the node object, renews its lease, and publishes its status when it changes.
 
-Settings that rest on what Slurm offers (features, nodes, QOS) are renewed with it. Slurm is asked less often while
-nothing changes (`pace`), and when a pod would be refused for what was not there the last time. Where isthmus-jobsd
-tells of nodes (`feed`), only the user's own partitions, QOS and limits are asked for, and hardly ever.
+Settings that depend on Slurm (features, nodes, QOS) are refreshed with it. Slurm is queried less often while
+nothing changes (`pace`), and before a pod is refused for something that was missing the last time. With isthmus-jobsd
+(`feed`), only the user's own partitions, QOS and limits are queried, and rarely.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from isthmus.clients.kube.api import ConflictError, Kube, KubeError, NotFoundError, Object, Patch
 from isthmus.clients.slurm.commands import SlurmError
 from isthmus.clients.slurm.offer import renewed
-from isthmus.kubelet.api.stats import COUNTS
+from isthmus.kubelet import metrics
 from isthmus.kubelet.node import node_object as node
 from isthmus.kubelet.node.node_object import Host
 from isthmus.kubelet.objects.config import Config
@@ -26,10 +26,13 @@ from isthmus.kubelet.slurm import pace
 from isthmus.kubelet.slurm.feed import Feed
 from isthmus.model.job_feed import Rows
 from isthmus.model.slurm.cluster import SlurmCluster
+from isthmus.support.backoff import Backoff
 from isthmus.support.threads import Threads
 
 LEASE_S = 10.0
-# Unchanged, it is written so often that people see that somebody is there.
+# Between queries of Slurm at the start: after an outage all users' kubelets make them.
+_ASK_S, _ASK_MOST_S = 2.0, 30.0
+# An unchanged status is published this often as a sign of life.
 _ANYHOW_S = 300.0
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 _TIMES = ("lastHeartbeatTime",)
@@ -39,15 +42,15 @@ Offer = Callable[[], SlurmCluster]
 
 
 class NodeLoop:
-    """The node's side of the kubelet.
+    """Keeps the node object.
 
     Args:
-        kube: has the node object.
-        config: takes settings that have changed.
+        kube: the API server.
+        config: gets changed settings.
         host: where the kubelet runs.
-        offer: asks Slurm; blocks.
-        quiet_s: for how long nothing has happened to pods.
-        feed: tells of nodes; None where there is none.
+        offer: queries Slurm; blocks.
+        quiet_s: returns the time since the last change of a pod.
+        feed: provides nodes from isthmus-jobsd; None if it is not configured.
     """
 
     def __init__(
@@ -66,7 +69,7 @@ class NodeLoop:
         self._node: Object | None = None
         self._written_s = -_ANYHOW_S
         self._quiet_s, self._feed = quiet_s, feed
-        # What was asked for here, and the rows that were told since.
+        # What was queried here, and rows that the feed has sent since.
         self._asked: SlurmCluster | None = None
         self._fed: Rows | None = None
         self._fed_s = float("-inf")
@@ -76,14 +79,15 @@ class NodeLoop:
         config.renew = self.renew
 
     async def register(self) -> None:
-        """Make or renew the node object; returns when Slurm has answered once, so that no pod is judged before.
+        """Create or update the node object; returns when Slurm has answered once, before any pod is admitted.
 
         Raises:
-            KubeError: the API server does not take it.
+            KubeError: the API server refused the write or did not answer.
         """
+        backoff = Backoff(_ASK_S, _ASK_MOST_S)
         while not await self._ask():
-            await asyncio.sleep(2)
-        assert self._slurm is not None  # noqa: S101  _ask has told
+            await asyncio.sleep(backoff.next_s())
+        assert self._slurm is not None  # noqa: S101  set by _ask
         made = node.node_object(self._first, self._slurm, self._host, None, datetime.now(UTC))
         path = f"/api/v1/nodes/{self._first.node}"
         try:
@@ -112,7 +116,7 @@ class NodeLoop:
             await asyncio.sleep(LEASE_S)
 
     async def status(self) -> None:
-        """Ask Slurm and write what changed, for ever."""
+        """Query Slurm and publish changes, for ever."""
         while True:
             await asyncio.sleep(pace.OFFER_S * (1 + pace.SPREAD * random.random()))  # noqa: S311
             try:
@@ -127,13 +131,13 @@ class NodeLoop:
                 _log.warning("the node's status is not written: %s", error)
 
     def is_due(self) -> bool:
-        """Return whether to ask Slurm again."""
+        """Return whether to query Slurm again."""
         now_s = time.monotonic()
         if self._is_fed:
             self._fed_s = now_s
             return now_s - self._asked_s >= pace.OFFER_FED_S * self._spread
         quiet_s = min(self._quiet_s(), now_s - self._changed_s)
-        # Kubelets that lose their feed together have all asked long ago.
+        # Kubelets that lose their feed together have no recent answer.
         return self._slurm is None or now_s - max(self._asked_s, self._fed_s) >= pace.offer_s(quiet_s)
 
     @property
@@ -141,7 +145,7 @@ class NodeLoop:
         return bool(self._asked and self._feed and self._feed.usable() and self._feed.nodes() is not None)
 
     def _take(self, feed: Feed) -> None:
-        """Take what the feed says of nodes."""
+        """Observe the feed's nodes."""
         rows = feed.nodes()
         if self._asked is None or rows is None or not feed.is_answered:
             self._slurm = None
@@ -156,7 +160,7 @@ class NodeLoop:
         self._fed = rows
 
     async def renew(self) -> None:
-        """Ask Slurm unless it was asked lately; many who want that at once wait for one answer."""
+        """Query Slurm unless the last answer is recent; concurrent callers share one query."""
         async with self._renewing:
             least_s = pace.OFFER_RENEWED_S if self._is_fed else pace.OFFER_S
             if time.monotonic() - self._asked_s >= least_s:
@@ -164,7 +168,7 @@ class NodeLoop:
 
     async def _ask(self) -> bool:
         self._asked_s = time.monotonic()
-        COUNTS["slurm_offers"] += 1
+        metrics.SLURM_OFFERS.inc()
         try:
             self._asked = await self._threads.call(self._offer)
         except SlurmError as error:
@@ -198,7 +202,7 @@ class NodeLoop:
 
 
 def _merged(old: Object, ours: list[dict[str, str]]) -> list[dict[str, Any]]:
-    """Return the node's taints: those of others as they were, ours as they are now."""
+    """Return the node's taints: this kubelet's current ones, others unchanged."""
     return [*(one for one in _taints(old) if one["key"] != node.DRAINED), *ours]
 
 

@@ -1,7 +1,7 @@
-"""The node object: one Kubernetes node that stands for all of Slurm this user may use.
+"""Builds the node object: one Kubernetes node that represents everything of Slurm that the user may use.
 
-Capacity is what the user's partitions have, allocatable what of it works now and the user's limits let through.
-The node stays Ready while Slurm does not answer: a node that is not has its pods evicted, and they run on.
+Capacity is the sum of the user's partitions; allocatable is the working part of it, within the user's limits.
+The node stays Ready while Slurm does not answer: pods of a NotReady node are evicted, although they run on.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 from isthmus.kubelet.admit.runtime_classes import HANDLER
 from isthmus.kubelet.slurm.placing import HOSTNAME
 from isthmus.kubelet.status.containers import write_time
-from isthmus.model.pod_inputs import Object, Settings
+from isthmus.model.pod_inputs import Object, PodSettings
 from isthmus.model.slurm.cluster import Limit, SlurmCluster, SlurmNode
 
 FEATURE = "feature.slurm"
 DRAINED = "slurm/drained"
 LEASE_S = 40
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
-# Lets the API server pass exec and attach on as WebSockets instead of SPDY.
+# Makes the API server use WebSockets instead of SPDY for exec and attach.
 _DECLARED = ("ExtendWebSocketsToKubelet",)
 _UNUSABLE = frozenset(
     {"DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILING", "FUTURE", "INVAL", "MAINT", "NOT_RESPONDING"}
@@ -43,7 +43,7 @@ class Host:
         os_image: e.g. `Debian GNU/Linux 13`.
         machine_id: of the host.
         boot_id: of the host.
-        max_pods: pods this kubelet is tested with.
+        max_pods: the number of pods this kubelet is tested with.
     """
 
     address: str
@@ -58,8 +58,8 @@ class Host:
     max_pods: int = 500
 
 
-def settings_with(settings: Settings, slurm: SlurmCluster, host: Host) -> Settings:
-    """Return the settings with what Slurm knows and what the node is labelled."""
+def settings_with(settings: PodSettings, slurm: SlurmCluster, host: Host) -> PodSettings:
+    """Return the settings with Slurm's nodes and features and the node's labels."""
     reachable = _of_partitions(slurm)
     return replace(
         settings,
@@ -70,8 +70,8 @@ def settings_with(settings: Settings, slurm: SlurmCluster, host: Host) -> Settin
     )
 
 
-def labels(settings: Settings, slurm: SlurmCluster, host: Host) -> dict[str, str]:
-    """Return the node's labels; each of Slurm's features that can be one is one."""
+def labels(settings: PodSettings, slurm: SlurmCluster, host: Host) -> dict[str, str]:
+    """Return the node's labels, one for each Slurm feature that is a valid label."""
     words = sorted({word for node in _of_partitions(slurm) for word in node.features if _LABEL.fullmatch(word)})
     own = {
         "kubernetes.io/os": "linux",
@@ -82,7 +82,7 @@ def labels(settings: Settings, slurm: SlurmCluster, host: Host) -> dict[str, str
     return {**own, **{f"{FEATURE}/{word}": "true" for word in words}}
 
 
-def node_object(settings: Settings, slurm: SlurmCluster, host: Host, old: Object | None, now: datetime) -> Object:
+def node_object(settings: PodSettings, slurm: SlurmCluster, host: Host, old: Object | None, now: datetime) -> Object:
     """Return the Node.
 
     Args:
@@ -102,7 +102,7 @@ def node_object(settings: Settings, slurm: SlurmCluster, host: Host, old: Object
 
 
 def node_status(
-    settings: Settings, slurm: SlurmCluster | None, host: Host, old: Object | None, now: datetime
+    settings: PodSettings, slurm: SlurmCluster | None, host: Host, old: Object | None, now: datetime
 ) -> dict[str, Any]:
     """Return v1.NodeStatus; `slurm` is None when Slurm does not answer, and its part stays as it was."""
     before = (old or {}).get("status") or {}
@@ -123,11 +123,11 @@ def node_status(
 
 
 def taints(slurm: SlurmCluster) -> list[dict[str, str]]:
-    """Return the taints: one, when no node takes jobs."""
+    """Return the taints: one if no node accepts jobs."""
     return [] if _usable(slurm) else [{"key": DRAINED, "value": "true", "effect": "NoSchedule"}]
 
 
-def lease(settings: Settings, old: Object | None, now: datetime) -> dict[str, Any]:
+def lease(settings: PodSettings, old: Object | None, now: datetime) -> dict[str, Any]:
     """Return the node's Lease, renewed; `old` is the one written last."""
     renewed = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     spec = {"holderIdentity": settings.node, "leaseDurationSeconds": LEASE_S, "renewTime": renewed}
@@ -152,7 +152,7 @@ def _usable(slurm: SlurmCluster) -> list[SlurmNode]:
     ]
 
 
-def _sizes(settings: Settings, slurm: SlurmCluster, host: Host) -> dict[str, dict[str, str]]:
+def _sizes(settings: PodSettings, slurm: SlurmCluster, host: Host) -> dict[str, dict[str, str]]:
     capacity = _sum(_of_partitions(slurm), settings)
     usable = _sum(_usable(slurm), settings)
     limits = [_limit(one, settings) for one in slurm.limits]
@@ -164,14 +164,14 @@ def _sizes(settings: Settings, slurm: SlurmCluster, host: Host) -> dict[str, dic
     }
 
 
-def _sum(nodes: list[SlurmNode], settings: Settings) -> dict[str, int]:
+def _sum(nodes: list[SlurmNode], settings: PodSettings) -> dict[str, int]:
     found = {"cpu": sum(node.cpus for node in nodes), "memory": sum(node.memory_mib for node in nodes)}
     for resource, gres in settings.gres.items():
         found[resource] = sum(_count(node.gres, gres) for node in nodes)
     return found
 
 
-def _limit(limit: Limit, settings: Settings) -> dict[str, int]:
+def _limit(limit: Limit, settings: PodSettings) -> dict[str, int]:
     found = {"cpu": limit.cpus, "memory": limit.memory_mib}
     for resource, gres in settings.gres.items():
         found[resource] = limit.gres.get(gres)
@@ -184,7 +184,7 @@ def _count(held: Mapping[str, int], gres: str) -> int:
 
 
 def _quantities(counts: Mapping[str, int]) -> dict[str, str]:
-    """Write counts as quantities; devices that nobody has are left out."""
+    """Return counts as quantities, without devices that no node has."""
     return {
         name: f"{count}Mi" if name == "memory" else str(count)
         for name, count in counts.items()
@@ -194,7 +194,7 @@ def _quantities(counts: Mapping[str, int]) -> dict[str, str]:
 
 def _conditions(slurm: SlurmCluster | None, old: Any, now: datetime) -> list[dict[str, str]]:
     answers = "SlurmAnswers" if slurm else "SlurmDoesNotAnswer"
-    told = [
+    states = [
         ("Ready", True, "KubeletReady", "kubelet is posting ready status"),
         ("MemoryPressure", False, "KubeletHasSufficientMemory", "Slurm gives each pod its own memory"),
         ("DiskPressure", False, "KubeletHasNoDiskPressure", "disks belong to Slurm's nodes"),
@@ -203,7 +203,7 @@ def _conditions(slurm: SlurmCluster | None, old: Any, now: datetime) -> list[dic
     ]
     known = {one["type"]: one for one in old}
     found = []
-    for kind, true, reason, message in told:
+    for kind, true, reason, message in states:
         status = "True" if true else "False"
         before = known.get(kind, {})
         since = before["lastTransitionTime"] if before.get("status") == status else write_time(now)

@@ -1,1 +1,1 @@
-"""Other objects of the API that pods need: followed, read, or made for them."""
+"""API objects that pods reference: watched, read, or created for them."""

@@ -1,8 +1,8 @@
-"""Volumes for claims: a folder of the user's home, or one on the disk of the compute node that runs the first pod.
+"""The provisioner of PersistentVolumes: folders in the user's home, or on the disk of the first pod's compute node.
 
-isthmus/home   made as soon as it is claimed; all nodes see it
-isthmus/local  made when the claim's first pod has a node; the volume's node affinity then ties later pods to it
-Any other class that waits for the first consumer is told of the one node, as a scheduler would.
+isthmus/home   binds immediately; visible on all nodes
+isthmus/local  binds when the claim's first pod has a node; the volume's node affinity keeps later pods there
+For any other class with WaitForFirstConsumer the claim is annotated with the node, as a scheduler would.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Claims:
     """The provisioner.
 
     Args:
-        kube: knows claims and volumes.
+        kube: the API server.
         node: name of the node object.
         home: the user's folder for volumes of the home.
         local: the folder for volumes on a node's disk; the user's own.
@@ -41,7 +41,7 @@ class Claims:
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
-        """Follow claims and volumes; provide for the one, remove the other when they are released."""
+        """Watch claims and volumes; provision the former and delete released ones of the latter."""
         async with asyncio.TaskGroup() as group:
             for path, listed, changed in (
                 ("/api/v1/persistentvolumeclaims", self._all_claims, self._claim),
@@ -51,10 +51,10 @@ class Claims:
             group.create_task(self._work())
 
     async def place(self, claim: Object, slurm_node: str) -> None:
-        """Give a claim its volume now that its pod is to run on a compute node; claims of other kinds are left.
+        """Provision a claim on its pod's compute node; claims of other classes are ignored.
 
         Raises:
-            KubeError: the API server did not take it.
+            KubeError: the API server refused the write or did not answer.
         """
         kind = await self._class(claim)
         if kind and kind["provisioner"] == LOCAL and not claim["spec"].get("volumeName"):
@@ -62,15 +62,15 @@ class Claims:
             await self.select(claim)
 
     async def is_placed_later(self, claim: Object) -> bool:
-        """Tell whether a claim gets its volume only when its pod has a node."""
+        """Return whether a claim is bound only when its pod has a node."""
         kind = await self._class(claim)
         return bool(kind and kind["provisioner"] == LOCAL)
 
     async def select(self, claim: Object) -> None:
-        """Tell the volume controller that the claim's first pod has a node, as a scheduler would.
+        """Annotate the claim with the selected node, as a scheduler would.
 
         Raises:
-            KubeError: the API server did not take it.
+            KubeError: the API server refused the write or did not answer.
         """
         meta = claim["metadata"]
         if (meta.get("annotations") or {}).get(SELECTED):
@@ -159,7 +159,7 @@ class Claims:
 
 
 def is_made(path: Path, parent: Path) -> bool:
-    """Tell whether a volume's folder is one that was made here: anybody who may write volumes may name any path."""
+    """Return whether this provisioner made a volume's folder: a PersistentVolume may name any path."""
     return path.parent == parent and path.name not in ("", "..") and not path.is_symlink()
 
 

@@ -1,8 +1,8 @@
-"""What a pod names, asked of the API server: ConfigMaps, Secrets, volumes of claims, tokens, Services, pull secrets.
+"""Resolves a pod's references: ConfigMaps, Secrets, volumes of claims, tokens, Services, pull secrets.
 
-Each object is asked for by its name, as the Node authorizer allows, and kept for seconds, so that a refresh of all pods
-is cheap. A pod that starts takes only what was asked since: it sees what was made before it. Pods that start at once
-share one question all the same. Secrets stay in memory.
+Each object is read by name, as the Node authorizer allows, and cached for seconds, so that a refresh of all pods
+is cheap. A starting pod reads only entries newer than itself: it sees all objects created before it. Concurrent starts
+share one request. Secrets stay in memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from isthmus.clients.kube.api import Kube, NotFoundError, Object, RefusedError
 from isthmus.kubelet.objects.tokens import Tokens
 from isthmus.kubelet.translate import pod as translate
-from isthmus.model.pod_inputs import Image, Resolved, Settings, Wanted
+from isthmus.model.pod_inputs import Image, PodSettings, Resolved, Wanted
 
 _KEPT_S = 10.0
 _KEPT_MOST = 4000
@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What was asked of the API server, and when (time.monotonic())."""
+    """A cached answer of the API server, and when it was requested (time.monotonic())."""
 
     asked_s: float
     answer: asyncio.Task[Object | None]
@@ -38,7 +38,7 @@ class _Question:
 
 
 class Config:
-    """The objects pods name.
+    """Reader and cache of referenced objects.
 
     Args:
         kube: is asked.
@@ -46,22 +46,22 @@ class Config:
         tokens: of service accounts.
     """
 
-    def __init__(self, kube: Kube, settings: Settings, tokens: Tokens) -> None:
+    def __init__(self, kube: Kube, settings: PodSettings, tokens: Tokens) -> None:
         self._kube, self.settings, self.tokens = kube, settings, tokens
         self._kept: dict[str, _Question] = {}
-        # Asks Slurm what there is, unless that was asked lately; NodeLoop brings it.
+        # Queries Slurm unless the last answer is recent; set by NodeLoop.
         self.renew: Callable[[], Awaitable[object]] = _nothing
 
     async def resolve(self, pod: Object, images: Mapping[str, Image], since_s: float = 0.0) -> Resolved:
-        """Return what a pod names; what does not exist, or is not bound yet, is left out.
+        """Return a pod's references, without missing objects and unbound claims.
 
         Args:
             pod: the pod.
             images: its containers'.
-            since_s: by time.monotonic(): of ConfigMaps, Secrets and Services, nothing that was asked before.
+            since_s: by time.monotonic(); older cached ConfigMaps, Secrets and Services are not used.
 
         Raises:
-            KubeError: the API server did not say.
+            KubeError: the API server did not answer.
         """
         wanted: Wanted = translate.wanted(pod)
         space = pod["metadata"]["namespace"]
@@ -109,12 +109,12 @@ class Config:
                 if bound:
                     found[name] = bound
             else:
-                # The next look shall not be at what was kept.
+                # The next read must not come from the cache.
                 self._kept.pop(f"/api/v1/namespaces/{space}/persistentvolumeclaims/{name}", None)
         return found
 
     async def claims(self, space: str, names: Iterable[str]) -> dict[str, Object]:
-        """Return claims as they are now."""
+        """Return the current claims."""
         found = await asyncio.gather(*(self._claim(space, name) for name in sorted(names)))
         return {claim["metadata"]["name"]: claim for claim in found if claim}
 
@@ -137,10 +137,10 @@ class Config:
         return {name: one for name, one in zip(wanted, found, strict=True) if one is not None}
 
     async def _get(self, path: str, since_s: float = 0.0) -> Object | None:
-        """Return an object, perhaps as it was seconds ago; None when there is none."""
+        """Return an object, perhaps from the cache; None if it does not exist."""
         since_s = max(since_s, time.monotonic() - _KEPT_S)
         kept = self._kept.get(path)
-        # One question at a time: those who wait for its end share the next.
+        # One request at a time: waiting callers share the next one.
         while kept and kept.asked_s < since_s and not kept.answer.done():
             await asyncio.wait([kept.answer])
             kept = self._kept.get(path)
@@ -150,7 +150,7 @@ class Config:
             kept = self._kept[path] = _Question(time.monotonic(), asyncio.create_task(self._ask(path)))
         found = await asyncio.shield(kept.answer)
         if found is None:
-            # What is missing may be made any moment.
+            # A missing object may be created at any moment.
             self._kept.pop(path, None)
         return found
 
@@ -160,7 +160,7 @@ class Config:
         except NotFoundError:
             return None
         except RefusedError as error:
-            # The Node authorizer learns of a new pod's references a moment after the kubelet does.
+            # The Node authorizer sees a new pod's references a moment after the kubelet does.
             _log.info("%s", error)
             return None
 

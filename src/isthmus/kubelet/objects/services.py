@@ -1,9 +1,9 @@
-"""The cluster's Services, brought to every pod that runs: one watch for all, and to each pod only what has changed.
+"""Distributes the cluster's Services to running pods: one watch for all, and only differences to each pod.
 
-Services and EndpointSlices are followed and made into one table (`servicetable`). A pod gets all of it when its
-supervisor has connected, before its plan, and later the differences, gathered for a moment; each pod has a task of its
-own, so one that does not read delays nobody. Only the driver `private` has rules in pods; with others, and where the
-admin wants it so, an admission policy makes Services headless and says so by an annotation, which becomes an event.
+Services and EndpointSlices are watched and combined into one table (`servicetable`). A pod gets the whole table when
+its supervisor connects, before its plan, and later the differences, batched for a moment; each pod has its own task, so
+a slow supervisor delays no other. Only the driver `private` has rules in pods; with others, and where the administrator
+chose so, an admission policy makes Services headless and annotates them, which becomes an event.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ SERVICES = "/api/v1/services"
 SLICES = "/apis/discovery.k8s.io/v1/endpointslices"
 # Written by the admission policy, controlplane/objects/headless.yaml.
 HEADLESS = "isthmus.io/made-headless"
-# Changes within this time go out as one: endpoints of a Deployment come one by one.
+# Changes within this time are sent as one: endpoints of a Deployment become ready one by one.
 GATHER_S = 0.3
-# How long a pod's plan waits for the first lists; later the table follows the plan.
+# How long a pod's plan waits for the first lists; after that the table is sent later.
 FIRST_S = 10.0
 
 _log = logging.getLogger(__name__)
 
 
 class _Follower:
-    """What one supervisor has been told."""
+    """The state of one supervisor's subscription."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -45,16 +45,16 @@ class _Follower:
 
 
 class Services:
-    """Knows the cluster's Services, and tells supervisors.
+    """Watches the cluster's Services and sends them to supervisors.
 
     Args:
-        kube: is asked.
-        recorder: takes events.
-        told: whether pods have rules for Services.
+        kube: the API server.
+        recorder: of events.
+        enabled: whether pods have rules for Services.
     """
 
-    def __init__(self, kube: Kube, recorder: Recorder, *, told: bool) -> None:
-        self._kube, self._recorder, self._told = kube, recorder, told
+    def __init__(self, kube: Kube, recorder: Recorder, *, enabled: bool) -> None:
+        self._kube, self._recorder, self._enabled = kube, recorder, enabled
         self._services: dict[str, Object] = {}
         self._slices: dict[str, Object] = {}
         self._listed: set[str] = set()
@@ -65,24 +65,24 @@ class Services:
         self._short: list[ServicePort] = []
 
     async def run(self) -> None:
-        """Follow, for ever."""
+        """Watch, for ever."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._follow(SERVICES, self._services))
-            if self._told:
+            if self._enabled:
                 group.create_task(self._follow(SLICES, self._slices))
                 group.create_task(self._publish())
 
     def begin(self, connection: Connection) -> None:
-        """Tell a supervisor that has come, until it goes."""
+        """Send the table to a supervisor until it disconnects."""
         for uid in [uid for uid, one in self._followers.items() if one.connection.is_closed]:
             self._forget(uid)
         self._forget(connection.uid)
-        if self._told:
+        if self._enabled:
             follower = self._followers[connection.uid] = _Follower(connection)
-            follower.task = asyncio.create_task(self._tell(follower), name=f"services of pod {connection.uid}")
+            follower.task = asyncio.create_task(self._send(follower), name=f"services of pod {connection.uid}")
 
     async def greeted(self, connection: Connection) -> None:
-        """Wait until a supervisor has been told all that is known; not for ever, for its pod can do without."""
+        """Wait until a supervisor has the whole table; with a time limit, as its pod can start without."""
         follower = self._followers.get(connection.uid)
         if follower is None or follower.connection is not connection:
             return
@@ -90,13 +90,13 @@ class Services:
             async with asyncio.timeout(FIRST_S):
                 await follower.greeted.wait()
         except TimeoutError:
-            _log.warning("pod %s begins without Services, which the API server has not told yet", connection.uid)
+            _log.warning("pod %s starts without Services, which the API server has not listed yet", connection.uid)
 
     def reported(self, pod: Object, before: dict[str, Any] | None, report: dict[str, Any]) -> None:
-        """Make an event of what a supervisor could not do."""
+        """Record an event of Services that a supervisor could not apply."""
         error = report.get("services_error")
         if error and error != (before or {}).get("services_error"):
-            self._recorder.tell(pod, Kind.WARNING, EventReason.SERVICES, f"Services may not be reached: {error}")
+            self._recorder.record(pod, Kind.WARNING, EventReason.SERVICES, f"Services may not be reached: {error}")
 
     async def _follow(self, path: str, known: dict[str, Object]) -> None:
         def listed(found: list[Object]) -> None:
@@ -117,7 +117,7 @@ class Services:
         await follow(self._kube, path, {}, listed, changed)
 
     async def _publish(self) -> None:
-        """Make the table anew when something has changed, and have it told."""
+        """Rebuild the table after a change, and notify the subscribers."""
         while True:
             await self._changed.wait()
             if self._known.is_set():
@@ -136,7 +136,7 @@ class Services:
                 for follower in self._followers.values():
                     follower.wake.set()
 
-    async def _tell(self, follower: _Follower) -> None:
+    async def _send(self, follower: _Follower) -> None:
         await self._known.wait()
         have: dict[ServicePort, Answering] = {}
         whole = True
@@ -162,7 +162,7 @@ class Services:
                     "It has no address of its own here: its name leads to its pods themselves,"
                     " and port must equal targetPort"
                 )
-                self._recorder.tell(one, Kind.WARNING, EventReason.HEADLESS, message)
+                self._recorder.record(one, Kind.WARNING, EventReason.HEADLESS, message)
 
 
 def _was_made_headless(one: Object | None) -> bool:

@@ -1,7 +1,7 @@
-"""From Services and EndpointSlices to the table that pods' packet filters are made of; pure.
+"""From Services and EndpointSlices to the table that pods' packet filters are built from; pure.
 
-As kube-proxy has it: ready endpoints answer; where there are none, those that are ending but still serve. All pods are
-on one node to Kubernetes, so traffic policies and zones change nothing.
+As in kube-proxy, ready endpoints are used, or terminating ones that still serve if none is ready. All pods are
+on one Kubernetes node, so traffic policies and zones have no effect.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from isthmus.model.pod_inputs import Object
 from isthmus.model.services import Answering, Endpoint, ServicePort, Transport
 
 SLICE_OF = "kubernetes.io/service-name"
-# What Kubernetes takes where a Service does not say (v1.ClientIPConfig), seconds.
+# Default of Kubernetes (v1.ClientIPConfig), seconds.
 _AFFINITY_S = 10800
 _Name = tuple[str, str]
 
 
 def table(services: Iterable[Object], slices: Iterable[Object]) -> dict[ServicePort, Answering]:
-    """Return who answers at each Service's ports; Services without an IPv4 address of their own are left out."""
+    """Return the endpoints of each Service's ports; Services without an IPv4 cluster IP are left out."""
     by_service: dict[_Name, list[Object]] = defaultdict(list)
     for piece in slices:
         name = (piece["metadata"].get("labels") or {}).get(SLICE_OF)
@@ -50,8 +50,8 @@ def _addresses(spec: Object) -> Iterator[IPv4Address]:
 def _affinity_s(spec: Object) -> int:
     if spec.get("sessionAffinity") != "ClientIP":
         return 0
-    told = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
-    return int(told.get("timeoutSeconds") or _AFFINITY_S)
+    config = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+    return int(config.get("timeoutSeconds") or _AFFINITY_S)
 
 
 def _endpoints(slices: Iterable[Object], port: Object) -> tuple[Endpoint, ...]:
@@ -60,15 +60,15 @@ def _endpoints(slices: Iterable[Object], port: Object) -> tuple[Endpoint, ...]:
     for piece in slices:
         for number in _numbers(piece, port):
             for one in piece.get("endpoints") or ():
-                told = one.get("conditions") or {}
-                into = _chosen(told, ready, ending)
+                condition = one.get("conditions") or {}
+                into = _chosen(condition, ready, ending)
                 if into is not None:
                     into.update(Endpoint(IPv4Address(address), number) for address in one.get("addresses") or ())
     return tuple(sorted(ready or ending))
 
 
 def _chosen(conditions: Object, ready: set[Endpoint], ending: set[Endpoint]) -> set[Endpoint] | None:
-    # What is not said counts as ready (discovery.k8s.io/v1, EndpointConditions), and as serving when it is ready.
+    # An unset condition counts as ready (discovery.k8s.io/v1, EndpointConditions); a ready endpoint is serving.
     is_ready = conditions.get("ready") is not False
     if is_ready:
         return ready
@@ -76,7 +76,7 @@ def _chosen(conditions: Object, ready: set[Endpoint], ending: set[Endpoint]) -> 
 
 
 def _numbers(piece: Object, port: Object) -> Iterator[int]:
-    """Give the number that a slice has for a Service's port: the target port, by the port's name."""
+    """Yield a slice's port number of a Service's port, by the port's name."""
     for one in piece.get("ports") or ():
         same = (one.get("name") or "", one.get("protocol") or "TCP") == (
             port.get("name") or "",

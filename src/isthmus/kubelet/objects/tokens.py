@@ -1,4 +1,4 @@
-"""Tokens of pods' service accounts: bound to the pod, kept while fresh, asked for anew before they expire."""
+"""Tokens of pods' service accounts: bound to the pod, cached, and renewed before they expire."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from isthmus.clients.kube.api import Kube, Object
 from isthmus.model.pod_inputs import TokenRequest
 
-# As Kubernetes does: at 80 % of its life a token is renewed.
+# Renewed at 80 % of its lifetime, as in Kubernetes.
 _FRESH = 0.8
 
 
@@ -23,7 +23,7 @@ class Tokens:
     """The tokens of all pods, in memory only.
 
     Args:
-        kube: makes them.
+        kube: issues them.
     """
 
     def __init__(self, kube: Kube) -> None:
@@ -31,10 +31,10 @@ class Tokens:
         self._kept: dict[tuple[str, TokenRequest], _Kept] = {}
 
     async def get(self, pod: Object, request: TokenRequest) -> str:
-        """Return a token that lives for a while yet.
+        """Return a token that is not about to expire.
 
         Raises:
-            KubeError: the API server gives none.
+            KubeError: the API server issued none.
         """
         meta = pod["metadata"]
         key = (meta["uid"], request)
@@ -54,5 +54,5 @@ class Tokens:
         return self._kept[key].token
 
     def forget(self, uid: str) -> None:
-        """Forget the tokens of a pod that has gone."""
+        """Forget the tokens of a removed pod."""
         self._kept = {key: kept for key, kept in self._kept.items() if key[0] != uid}

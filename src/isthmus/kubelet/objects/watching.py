@@ -1,7 +1,7 @@
-"""List, then watch, for ever: how the kubelet follows a kind of objects.
+"""A reflector: lists a collection, then watches it, for ever.
 
-A watch that ends goes on from where it was; one that is too old begins with a list anew. While the API server does
-not answer, the last state stands.
+A watch that ends is resumed from its resource version; if that is too old, the collection is listed again. While the
+API server does not answer, the last state remains.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from isthmus.clients.kube.api import GoneError, Kube, KubeError, Object
 from isthmus.support.backoff import Backoff
 
 FIRST_S, LONGEST_S = 0.2, 10.0
-# A watch that lasted so long is as good as one that said something.
-_SETTLED_S = 60.0
+# A watch that lasted so long resets the backoff, as an event does.
+_STABLE_S = 60.0
 
 _log = logging.getLogger(__name__)
 OnList = Callable[[list[Object]], None]
@@ -31,15 +31,15 @@ async def follow(
     on_event: OnEvent,
     backoff: Backoff | None = None,
 ) -> None:
-    """Follow a collection.
+    """Reflect a collection.
 
     Args:
-        kube: is asked.
+        kube: the API server.
         path: of the collection.
         query: selectors.
-        on_list: takes all objects, after the start and after a gap.
-        on_event: takes ADDED, MODIFIED or DELETED, and the object.
-        backoff: between two tries where the first one failed.
+        on_list: gets all objects, after the start and after a gap.
+        on_event: gets ADDED, MODIFIED or DELETED, and the object.
+        backoff: between attempts.
     """
     version, backoff = "", backoff or Backoff(FIRST_S, LONGEST_S)
     while True:
@@ -47,7 +47,7 @@ async def follow(
             if not version:
                 listed = await kube.get(path, {"limit": "0", **query})
                 items = listed.get("items") or []
-                # Items of a list bear no kind of their own.
+                # Items of a list have no `kind`.
                 kind = {"apiVersion": listed["apiVersion"], "kind": listed["kind"].removesuffix("List")}
                 on_list([{**kind, **item} for item in items])
                 version = listed["metadata"]["resourceVersion"]
@@ -58,10 +58,10 @@ async def follow(
                 backoff.reset()
                 if event.kind != "BOOKMARK":
                     on_event(event.kind, event.object)
-            if time.monotonic() - began_s >= _SETTLED_S:
+            if time.monotonic() - began_s >= _STABLE_S:
                 backoff.reset()
             elif not has_said:
-                # One that the server ends at once, with nothing said, is not asked for again at once.
+                # A watch that the server closes immediately is not reopened immediately.
                 await asyncio.sleep(backoff.next_s())
         except GoneError:
             version = ""

@@ -1,1 +1,1 @@
-"""One worker per pod: from its first sight to its last file."""
+"""One worker per pod reconciles it with its Slurm job, from creation to the removal of its files."""

@@ -1,6 +1,6 @@
-"""The work for one pod that takes its time: it finds what the pod names, has images pulled, and tells of containers.
+"""Long-running work for one pod: resolving references, pulling images, sending later containers to the supervisor.
 
-The worker begins and cancels it. Whatever goes wrong is noted, or tried again while the work is wanted.
+The worker starts and cancels it. A failure is recorded in the pod's state or retried while the work is desired.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from isthmus.kubelet.status.events import Kind
 from isthmus.kubelet.translate import pod as translate
 from isthmus.model.pod_inputs import ImageState
 from isthmus.podproto.plan import Container, to_json
+from isthmus.support.backoff import Backoff
 
 _log = logging.getLogger(__name__)
 Show = Callable[[Mapping[str, Any]], Awaitable[None]]
@@ -36,12 +37,12 @@ Send = Callable[[Container | None], Awaitable[None]]
 
 
 class Background:
-    """Works for one pod.
+    """Runs the work of one pod.
 
     Args:
         parts: the rest of the kubelet.
         memory: the pod's state.
-        show: writes its status.
+        show: publishes its status.
     """
 
     def __init__(self, parts: Parts, memory: Memory, show: Show) -> None:
@@ -49,7 +50,7 @@ class Background:
         self._volumes: Any = None
 
     async def do(self, work: Work) -> None:
-        """Do it to its end."""
+        """Run one piece of work to its end."""
         match work:
             case actions.Prepare(None):
                 await self._prepare()
@@ -71,10 +72,10 @@ class Background:
                 assert_never(work)
 
     async def refresh(self) -> None:
-        """Send the volumes of files anew if they have changed, and renew the credential of a pod that runs.
+        """Send changed ConfigMap, Secret and token volumes to a running pod, and renew its credential.
 
         Raises:
-            KubeError: the API server did not say.
+            KubeError: the API server did not answer.
         """
         state = self._memory.kept
         if state.number is None or state.has_ended:
@@ -89,14 +90,14 @@ class Background:
         try:
             volumes = to_json(translate.update(pod, await self._parts.config.resolve(pod, {})))
         except UnreadyError as error:
-            _log.info("pod %s keeps its files: %s", connection.uid, error)
+            _log.info("pod %s keeps its present files: %s", connection.uid, error)
             return
         if volumes and volumes != self._volumes:
             await connection.send({"type": "update", "volumes": volumes})
         self._volumes = volumes
 
     async def _prepare(self) -> None:
-        """Find what the pod names, before its job is submitted."""
+        """Resolve the pod's references before its job is submitted."""
         try:
             prepared = await starting.prepare(self._parts, self._pod(), show=self._shown)
             self._memory.note(prepared=prepared)
@@ -112,7 +113,7 @@ class Background:
             self._memory.hold(None, self._parts.pauses.retry)
 
     async def _turn(self) -> None:
-        """Wait for the pods that start together with this one, and show what it waits for."""
+        """Wait for the other pods of the gang, and show the reason."""
         state, gangs = self._memory.observe(), self._parts.gangs
         if state.prepared is None:
             return
@@ -126,7 +127,7 @@ class Background:
             now = self._memory.observe()
             shown = status.pod_status(now.pod, None, None, now.images, now.now)
             await self._shown({**shown, "reason": reason, "message": message})
-            self._parts.recorder.tell(now.pod, Kind.WARNING, EventReason.SCHEDULING, message)
+            self._parts.recorder.record(now.pod, Kind.WARNING, EventReason.SCHEDULING, message)
 
         await gangs.turn(state.pod, job.options, show, self._withdraw)
         self._memory.note(has_turn=True, is_withdrawn=False)
@@ -135,7 +136,7 @@ class Background:
         self._memory.note(is_withdrawn=True, is_together=False, has_turn=False)
 
     async def _plan(self, node: str) -> None:
-        """Find it again for a supervisor without a plan: the kubelet, or the pod, is another one than then."""
+        """Resolve again for a supervisor without a plan: the kubelet restarted, or the pod changed."""
         try:
             prepared = await starting.prepare(self._parts, self._pod(), node)
             if prepared.plan is None:
@@ -143,7 +144,7 @@ class Background:
             self._memory.note(prepared=prepared)
             return
         except (NotYetError, NeverError, KubeError) as error:
-            self._parts.recorder.tell(self._pod(), Kind.WARNING, EventReason.PLAN, str(error))
+            self._parts.recorder.record(self._pod(), Kind.WARNING, EventReason.PLAN, str(error))
         except Exception as error:
             self._failed(error)
         self._memory.hold(None, self._parts.pauses.retry)
@@ -155,7 +156,7 @@ class Background:
         return self._pod()
 
     async def _join(self, connection: Connection, name: str) -> None:
-        """Tell a supervisor of an ephemeral container; it leaves alone what it has already."""
+        """Send an ephemeral container to the supervisor; sending it twice changes nothing."""
 
         async def send(made: Container | None) -> None:
             if made is not None:
@@ -165,25 +166,25 @@ class Background:
         await self._provide(connection, name, send)
 
     async def _replace(self, connection: Connection, name: str) -> None:
-        """Tell a supervisor of another image; one that cannot be had ends the container, which waits for it."""
+        """Send a container's new image to the supervisor; the container waits for one that cannot be pulled."""
 
         async def send(made: Container | None) -> None:
-            told = None if made is None else to_json(made)
-            await connection.send({"type": "replace", "name": name, "container": told})
+            container = None if made is None else to_json(made)
+            await connection.send({"type": "replace", "name": name, "container": container})
 
         await self._provide(connection, name, send)
 
     async def _provide(self, connection: Connection, name: str, send: Send) -> None:
-        """Tell a supervisor of a container, as soon as its images are there, and show what it waits for.
+        """Send a container to the supervisor once its images are pulled; show the reason while it waits.
 
         Args:
-            connection: the supervisor; when it has gone, nothing more is done.
+            connection: the supervisor; the work ends when it disconnects.
             name: of the container.
-            send: takes the container, and before that None each time it must wait.
+            send: gets the container, and None each time it must wait.
         """
-        pause_s, longest_s = self._parts.pauses.retry
+        backoff = Backoff(*self._parts.pauses.retry)
         while not connection.is_closed:
-            wait_s, pause_s = pause_s, min(pause_s * 2, longest_s)
+            wait_s = backoff.next_s()
             try:
                 await send(await self._made(name))
                 return
@@ -220,7 +221,7 @@ class Background:
 
     def _failed(self, error: Exception) -> None:
         _log.error("pod %s", self._memory.uid, exc_info=error)
-        self._parts.recorder.tell(self._pod(), Kind.WARNING, EventReason.KUBELET, repr(error))
+        self._parts.recorder.record(self._pod(), Kind.WARNING, EventReason.KUBELET, repr(error))
 
 
 def _connection(peer: Peer) -> Connection:

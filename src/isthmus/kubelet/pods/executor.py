@@ -1,6 +1,6 @@
-"""Carries out what was decided for one pod; what comes of it is noted in the pod's state.
+"""Executes the actions decided for one pod and stores their results in its state.
 
-An action that fails leaves the state as it was, so the same is decided again.
+A failed action leaves the state unchanged, so the same action is decided again.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from isthmus.clients.kube.api import ConflictError, NotFoundError, Object
 from isthmus.clients.slurm.pod_jobs import NoAnswerError
 from isthmus.kubelet.admit import pod as refusals
 from isthmus.kubelet.channel import Connection
+from isthmus.kubelet.metrics import Stage
 from isthmus.kubelet.pods import starting
 from isthmus.kubelet.pods.decision import actions
 from isthmus.kubelet.pods.decision.actions import Action
@@ -34,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 class Executor:
-    """Acts for one pod.
+    """Executes the actions of one pod.
 
     Args:
         parts: the rest of the kubelet.
@@ -46,11 +47,11 @@ class Executor:
         self._folder = parts.store.folder(memory.uid)
 
     async def act(self, action: Action) -> None:
-        """Do one thing.
+        """Execute an action.
 
         Raises:
-            KubeError: the API server did not take it.
-            OSError: the home did not.
+            KubeError: the API server refused the write or did not answer.
+            OSError: the home cannot be written.
         """
         if isinstance(action, actions.OfSupervisor):
             await self._talk(action)
@@ -67,10 +68,10 @@ class Executor:
             case actions.Cancel(number):
                 await self._cancel(number)
             case actions.RefuseContainer(name, problems):
-                self._tell(Kind.WARNING, EventReason.UNSUPPORTED, "; ".join(problems))
+                self._record(Kind.WARNING, EventReason.UNSUPPORTED, "; ".join(problems))
                 self._memory.note(refused=self._memory.kept.refused | {name})
             case actions.BeginStop():
-                self._tell(Kind.NORMAL, EventReason.KILLING, f"Stopping Slurm job {self._memory.kept.number}")
+                self._record(Kind.NORMAL, EventReason.KILLING, f"Stopping Slurm job {self._memory.kept.number}")
                 self._memory.note(stop=Stop(time.monotonic() + self._parts.pauses.connect))
             case actions.Finish():
                 await self._finish()
@@ -84,30 +85,32 @@ class Executor:
                 assert_never(action)
 
     async def show(self, shown: Mapping[str, Any]) -> None:
-        """Write the pod's status, and events of what it changes.
+        """Publish the pod's status, and record events of its changes.
 
         Raises:
-            KubeError: the API server did not take it.
+            KubeError: the API server refused the write or did not answer.
         """
         state = self._memory.kept
         old, meta = state.pod.get("status") or {}, state.pod["metadata"]
-        # What was said before and is true no more is taken back.
+        # Fields of the old status that no longer hold are removed.
         taken = {key: None for key in ("reason", "message") if key in old and key not in shown}
-        told = {**taken, **shown, "conditions": conditions.merged(shown["conditions"], old.get("conditions") or ())}
+        status = {**taken, **shown, "conditions": conditions.merged(shown["conditions"], old.get("conditions") or ())}
         try:
             answer = await self._parts.kube.patch(
-                f"{_path(meta)}/status", {"metadata": {"uid": self._memory.uid}, "status": told}
+                f"{_path(meta)}/status", {"metadata": {"uid": self._memory.uid}, "status": status}
             )
         except (NotFoundError, ConflictError):
-            # Whether it is gone the watch tells.
+            # The watch reports the deletion.
             return
         self._memory.note(published=shown)
+        if shown.get("phase") != "Pending":
+            self._memory.start.reached(Stage.STATUS)
         for event in events.changes(old, shown, state.job, events.full_name(state.pod)):
-            self._tell(event.kind, event.reason, event.message, event.place)
+            self._record(event.kind, event.reason, event.message, event.place)
         self._memory.note_pod(answer)
 
     async def _talk(self, action: actions.OfSupervisor) -> None:
-        """Do what concerns a supervisor; to one that has gone nothing is said."""
+        """Execute an action on a supervisor; ignored once it has disconnected."""
         state, connection = self._memory.kept, action.peer
         assert isinstance(connection, Connection)  # noqa: S101  for mypy: `actions` is pure
         match action:
@@ -115,22 +118,23 @@ class Executor:
                 _log.warning(
                     "job %s is not that of pod %s, which is %s", connection.job, self._memory.uid, state.number
                 )
-                # Slurm says which jobs are the pod's, not who calls: one too many is cancelled when Slurm shows it.
+                # Only Slurm knows which jobs are the pod's: a superfluous one is cancelled when it appears in the
+                # queue.
                 connection.close()
                 self._parts.jobs.hurry()
                 self._memory.drop_link(connection)
             case actions.Attach():
                 self._parts.jobs.attend(self._memory.uid)
-                # The rules for Services lie in a network of the pod's own.
+                # Only a pod with its own network namespace has rules for Services.
                 if not state.pod["spec"].get("hostNetwork"):
                     self._parts.services.begin(connection)
                 self._memory.note_link(connection, is_attached=True)
             case actions.SendPlan(_, plan):
                 await connection.send(starting.plan_json(plan, connection.version))
-                # It holds secrets, and is not asked for again.
+                # The plan holds secrets and is not needed again.
                 self._memory.note(prepared=None)
                 self._memory.note_link(connection, has_plan=True)
-            case actions.TellStop(_, left_s, whole_s):
+            case actions.SendStop(_, left_s, whole_s):
                 await connection.send({"type": "stop", "grace_s": left_s})
                 at_s = time.monotonic() + left_s + self._parts.pauses.margin
                 self._memory.note(stop=Stop(at_s, (connection, whole_s)))
@@ -138,7 +142,7 @@ class Executor:
                 assert_never(action)
 
     async def _adopt(self) -> None:
-        """Find the job that the pod has already, from before a crash."""
+        """Find a job that was submitted before a crash."""
         number = await asyncio.to_thread(self._folder.job)
         report = self._memory.kept.report
         if number:
@@ -150,10 +154,11 @@ class Executor:
             await self._note_job(number)
         if number:
             self._parts.gangs.adopt(self._memory.kept.pod)
+            self._memory.start.give_up()
         self._memory.note(is_adopted=True, number=number, report=report)
 
     async def _submit(self) -> None:
-        """Submit the job; what may have been submitted without an answer is looked for."""
+        """Submit the job; after a lost answer the queue is searched for it."""
         state = self._memory.kept
         if state.prepared is None:
             return
@@ -168,7 +173,7 @@ class Executor:
             self._memory.hold(error.status, error.pauses)
             return
         except NoAnswerError as error:
-            self._tell(Kind.WARNING, EventReason.SLURM_SILENT, str(error))
+            self._record(Kind.WARNING, EventReason.SLURM_SILENT, str(error))
             found = await self._parts.jobs.find(self._memory.uid)
             if found is None:
                 now = self._memory.observe()
@@ -177,16 +182,20 @@ class Executor:
             await self._note_job(found.id)
             number = found.id
         self._memory.note(number=number)
-        self._tell(Kind.NORMAL, EventReason.SUBMITTED, f"Submitted as Slurm job {number}")
+        self._memory.start.reached(Stage.SUBMIT)
+        if self._memory.kept.link is not None:
+            # The job started before sbatch answered.
+            self._memory.start.reached(Stage.QUEUE)
+        self._record(Kind.NORMAL, EventReason.SUBMITTED, f"Submitted as Slurm job {number}")
         for text in refusals.ignored(state.pod):
-            self._tell(Kind.WARNING, EventReason.NOT_AS_ELSEWHERE, text)
+            self._record(Kind.WARNING, EventReason.NOT_AS_ELSEWHERE, text)
 
     async def _note_job(self, number: str) -> None:
-        """Write the pod's job down; where the home does not take it, the job's comment tells it as well."""
+        """Record the pod's job; if the home cannot be written, the job's comment still identifies it."""
         try:
             await asyncio.to_thread(self._folder.set_job, number)
         except OSError as error:
-            _log.warning("job %s of pod %s is not written down: %s", number, self._memory.uid, error)
+            _log.warning("job %s of pod %s is not recorded: %s", number, self._memory.uid, error)
 
     def _watch(self) -> None:
         number = self._memory.kept.number
@@ -197,13 +206,15 @@ class Executor:
     def _job_changed(self, job: SlurmJob) -> None:
         self._memory.note(job=job)
         if not (job.state.waiting or job.state.ended):
+            self._memory.start.reached(Stage.QUEUE)
             self._parts.gangs.has_nodes(self._memory.uid)
 
     async def _give_back(self) -> None:
-        """Forget the job and all that is known of it."""
+        """Forget the job and its observed state."""
         number = self._memory.kept.number
-        self._tell(Kind.NORMAL, EventReason.GAVE_BACK, f"Slurm job {number} was ended before its containers began")
+        self._record(Kind.NORMAL, EventReason.GAVE_BACK, f"Slurm job {number} was ended before its containers began")
         self._parts.jobs.forget(self._memory.uid)
+        self._memory.start.give_up()
         await asyncio.to_thread(self._folder.forget_job)
         fresh = {"number": None, "job": None, "report": None, "link": None, "prepared": None}
         self._memory.note(**fresh, is_watched=False, is_withdrawn=False)
@@ -217,7 +228,7 @@ class Executor:
             self._memory.note(stop=replace(stop, cancel_at_s=at_s, cancelled_s=now_s))
 
     async def _finish(self) -> None:
-        """Read what the job left behind."""
+        """Read the last report of the job."""
         state = self._memory.kept
         report, job = _newer(await asyncio.to_thread(self._folder.report), state.report), state.job
         if job and (report or {}).get("phase") != "ended":
@@ -228,7 +239,7 @@ class Executor:
         self._memory.note(report=report, job=job, is_finished=True)
 
     async def _remove(self) -> None:
-        """Remove what is left: the files, then the API's object, if it still is this pod."""
+        """Remove the pod's files, then the API object if it is still this pod."""
         self._parts.config.tokens.forget(self._memory.uid)
         self._parts.gangs.leave(self._memory.uid)
         link = self._memory.kept.link
@@ -237,8 +248,8 @@ class Executor:
         try:
             await asyncio.to_thread(self._folder.remove)
         except OSError as error:
-            # The API's object does not wait for a home: a folder without one is removed when that can be written.
-            _log.warning("the folder of pod %s stays for now: %s", self._memory.uid, error)
+            # The API object does not wait for the home: an orphaned folder is removed when the home can be written.
+            _log.warning("the folder of pod %s is removed later: %s", self._memory.uid, error)
             await self._remove_object()
             raise
         await self._remove_object()
@@ -252,17 +263,17 @@ class Executor:
             body = {"gracePeriodSeconds": 0, "preconditions": {"uid": self._memory.uid}}
             await self._parts.kube.delete(_path(state.pod["metadata"]), body)
 
-    def _tell(self, kind: Kind, reason: str, message: str, place: str = "") -> None:
-        self._parts.recorder.tell(self._memory.kept.pod, kind, reason, message, place)
+    def _record(self, kind: Kind, reason: str, message: str, place: str = "") -> None:
+        self._parts.recorder.record(self._memory.kept.pod, kind, reason, message, place)
 
 
 def _path(meta: Mapping[str, Any]) -> str:
     return f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
 
 
-def _newer(kept: Object | None, told: Object | None) -> Object | None:
-    """Return the later of a pod's reports; the file may be behind what the supervisor said, where the home was full."""
-    if kept is None or told is None:
-        return kept or told
-    behind = kept.get("job") == told.get("job") and kept["sequence"] < told["sequence"]
-    return told if behind else kept
+def _newer(kept: Object | None, reported: Object | None) -> Object | None:
+    """Return the newer of two reports; the file may be older than the channel's, e.g. after the home was full."""
+    if kept is None or reported is None:
+        return kept or reported
+    behind = kept.get("job") == reported.get("job") and kept["sequence"] < reported["sequence"]
+    return reported if behind else kept

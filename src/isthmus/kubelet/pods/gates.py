@@ -1,6 +1,6 @@
-"""What a scheduler would still do: bind the pods whose scheduling gates are gone.
+"""The scheduler's remaining duty: bind pods whose scheduling gates were removed.
 
-All others are bound as they are made, by an admission policy; a gated pod may not have a node yet.
+All other pods are bound at creation by an admission policy; a gated pod may not have a node yet.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Gates:
     """Binds pods to the one node.
 
     Args:
-        kube: knows the pods.
+        kube: the API server.
         node: name of the node object.
     """
 
@@ -31,7 +31,7 @@ class Gates:
         self._wake = asyncio.Event()
 
     async def run(self) -> None:
-        """Follow the pods without a node, and bind."""
+        """Watch pods without a node, and bind them."""
         async with asyncio.TaskGroup() as group:
             unbound = {"fieldSelector": "spec.nodeName="}
             group.create_task(follow(self._kube, "/api/v1/pods", unbound, self._listed, self._changed))
@@ -80,7 +80,7 @@ class Gates:
 
 
 def is_open(pod: Object) -> bool:
-    """Tell whether a pod without a node waits for nothing but its binding."""
+    """Return whether a pod without a node can be bound."""
     spec = pod["spec"]
     ours = spec.get("schedulerName", _SCHEDULER) == _SCHEDULER
     return bool(ours and not spec.get("schedulingGates") and not pod["metadata"].get("deletionTimestamp"))

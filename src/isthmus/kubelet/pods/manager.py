@@ -1,7 +1,7 @@
-"""All pods of the node: who works on which, by UID; what the channel and the server ask.
+"""All pods of the node: their workers by UID, and look-ups for the channel and the kubelet API.
 
-The API's list and watch say which pods there shall be, the folders which there were. A folder whose pod the API has
-no more is an orphan: its job ends and its files go.
+The API server's list and watch give the desired pods, the folders on disk the known ones. A folder whose pod the API
+server has no more is an orphan: its job is cancelled and its files are removed.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from isthmus.kubelet.pods.parts import Parts
 from isthmus.kubelet.pods.store import PodFolder
 from isthmus.kubelet.pods.worker import Worker
 
-# Changed ConfigMaps, Secrets and tokens reach a running pod within this time.
-REFRESH_S = 30.0
 _AT_ONCE = 8
 
 _log = logging.getLogger(__name__)
@@ -28,7 +26,7 @@ class Pods:
     """The workers.
 
     Args:
-        parts: what workers share.
+        parts: dependencies shared by workers.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -38,25 +36,25 @@ class Pods:
         self._known = asyncio.Event()
 
     async def run(self) -> None:
-        """Follow the pods of this node."""
+        """Watch the pods of this node."""
         mine = {"fieldSelector": f"spec.nodeName={self._parts.settings.node}"}
         await follow(self._parts.kube, "/api/v1/pods", mine, self._listed, self._changed)
 
     async def refresh(self) -> None:
-        """Bring changed objects to running pods, and renew credentials, again and again."""
+        """Periodically send changed objects to running pods and renew their credentials."""
         free = asyncio.Semaphore(_AT_ONCE)
         while True:
-            await asyncio.sleep(REFRESH_S)
+            await asyncio.sleep(self._parts.pauses.refresh)
             await asyncio.gather(*(self._refresh(worker, free) for worker in [*self._workers.values()]))
 
     async def stop(self) -> None:
-        """Stop working; jobs and their supervisors go on."""
+        """Stop all workers; jobs and their supervisors continue."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     def worker(self, uid: str) -> Worker | None:
-        """Return who works on a pod."""
+        """Return a pod's worker."""
         return self._workers.get(uid)
 
     def named(self, namespace: str, name: str) -> Object | None:
@@ -71,7 +69,7 @@ class Pods:
         return [worker.pod for worker in self._workers.values() if not worker.gone]
 
     def connection(self, uid: str) -> Connection | None:
-        """Return a pod's supervisor if it is there."""
+        """Return the connection of a pod's supervisor, or None."""
         worker = self._workers.get(uid)
         return worker.connection if worker else None
 
@@ -80,21 +78,21 @@ class Pods:
         return self._parts.store.folder(uid)
 
     async def connected(self, connection: Connection) -> None:
-        """Bring a supervisor to its worker; after a start it waits until the pods are known."""
+        """Hand a supervisor to its pod's worker; after a start it waits for the first list of pods."""
         await self._known.wait()
         if worker := self._workers.get(connection.uid):
             worker.connected(connection)
         else:
-            # Its pod is new, or has gone; it comes again.
+            # The pod is not listed yet, or is gone; the supervisor reconnects.
             connection.close()
 
     def reported(self, connection: Connection, report: dict[str, Any]) -> None:
-        """Bring a report to its worker."""
+        """Hand a report to its pod's worker."""
         if worker := self._workers.get(connection.uid):
             worker.reported(report)
 
     def left(self, connection: Connection) -> None:
-        """Have the worker see that its supervisor has gone."""
+        """Notify the worker of a disconnected supervisor."""
         if worker := self._workers.get(connection.uid):
             worker.left(connection)
 
@@ -111,7 +109,7 @@ class Pods:
         self._known.set()
 
     def _adopt_orphan(self, folder: PodFolder) -> None:
-        _log.info("the API has pod %s no more; its job ends", folder.uid)
+        _log.info("pod %s is not in the API server any more; its job is cancelled", folder.uid)
         identity = {"uid": folder.uid, "name": folder.uid, "namespace": "default", "resourceVersion": "0"}
         pod = folder.pod() or {"metadata": identity, "spec": {"containers": []}}
         self._begin(Worker(self._parts, pod, gone=True))
@@ -142,6 +140,6 @@ class Pods:
             try:
                 await worker.refresh()
             except KubeError as error:
-                _log.info("pod %s is not refreshed now: %s", worker.uid, error)
+                _log.info("pod %s is refreshed later: %s", worker.uid, error)
             except Exception:
                 _log.exception("refresh of pod %s", worker.uid)

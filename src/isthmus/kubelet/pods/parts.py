@@ -1,4 +1,4 @@
-"""What all workers share; main puts it together, tests put fakes of the clients in it."""
+"""The dependencies of all pod workers: created by main, and by tests with fakes of the clients."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from isthmus.kubelet.pods.decision.state import Pauses
 from isthmus.kubelet.pods.store import Store
 from isthmus.kubelet.slurm.jobs import Jobs
 from isthmus.kubelet.status.recorder import Recorder
-from isthmus.model.pod_inputs import Settings
+from isthmus.model.pod_inputs import PodSettings
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where supervisors find the channel."""
+    """Address of the channel's server."""
 
     host: str
     port: int
@@ -28,7 +28,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The kubelet without its pods."""
+    """Dependencies of the pod workers."""
 
     kube: Kube
     store: Store
@@ -44,6 +44,6 @@ class Parts:
     pauses: Pauses = field(default=Pauses())
 
     @property
-    def settings(self) -> Settings:
-        """Settings of the decisions, as they are now."""
+    def settings(self) -> PodSettings:
+        """Current settings of admission and translation."""
         return self.config.settings

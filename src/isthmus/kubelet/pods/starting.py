@@ -1,6 +1,6 @@
-"""From a pod to its submitted job: refuse, pull, ask, decide; nothing is submitted that could not start.
+"""From a pod to its submitted job: admit, pull images, resolve references, translate, submit.
 
-A pod that cannot start yet is a NotYetError with the status to show meanwhile; a pod that never can is a NeverError.
+A job is submitted only if it can start. NotYetError carries the status to publish meanwhile; NeverError is final.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _log = logging.getLogger(__name__)
 
 
 class NotYetError(Exception):
-    """The pod waits.
+    """The pod cannot be submitted yet.
 
     Attributes:
-        status: v1.PodStatus to show.
+        status: v1.PodStatus to publish.
         pauses: the first and the longest pause before the next try, seconds.
     """
 
@@ -48,7 +48,7 @@ class NotYetError(Exception):
 
 
 class NeverError(Exception):
-    """The pod can never run here."""
+    """The pod can never run on this cluster."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("; ".join(problems))
@@ -56,18 +56,18 @@ class NeverError(Exception):
 
 
 async def prepare(parts: Parts, pod: Object, slurm_node: str | None = None, show: Show | None = None) -> Prepared:
-    """Find what a pod names, and decide.
+    """Resolve a pod's references and translate it.
 
     Args:
-        parts: what is asked.
+        parts: the kubelet's dependencies.
         pod: the pod.
-        slurm_node: where its job runs; None before.
-        show: writes the pod's status while images take long.
+        slurm_node: of its job; None before the job runs.
+        show: publishes the pod's status during long image pulls.
 
     Raises:
-        NotYetError: it waits for an image, or for something that it names.
-        NeverError: it cannot run here.
-        KubeError: the API server did not say.
+        NotYetError: an image or a referenced object is missing.
+        NeverError: it can never run here.
+        KubeError: the API server did not answer.
     """
     since_s = time.monotonic()
     await _refuse(parts, pod)
@@ -86,10 +86,10 @@ async def prepare(parts: Parts, pod: Object, slurm_node: str | None = None, show
 
 
 async def _refuse(parts: Parts, pod: Object, volumes: Sequence[Mapping[str, Any]] = ()) -> None:
-    """Refuse what can never run; not for a node or a QOS that an admin has just made, of which Slurm was not asked yet.
+    """Refuse a pod that can never run; a node or QOS that an administrator has just created is looked up first.
 
     Raises:
-        NeverError: it cannot run here.
+        NeverError: it can never run here.
     """
     if refusals.problems(pod, parts.settings, volumes):
         await parts.config.renew()
@@ -110,7 +110,7 @@ async def slurm_job(parts: Parts, pod: Object, prepared: Prepared) -> Job:
     """Return the job of a pod.
 
     Raises:
-        NeverError: its namespace names what cannot be.
+        NeverError: an annotation of its namespace is invalid.
     """
     namespace = await parts.config.namespace(pod["metadata"]["namespace"])
     if namespace and (problems := flags.owner(namespace)):
@@ -119,10 +119,10 @@ async def slurm_job(parts: Parts, pod: Object, prepared: Prepared) -> Job:
 
 
 async def submit(parts: Parts, pod: Object, prepared: Prepared) -> str:
-    """Keep the pod, submit its job, keep the job; return its id.
+    """Record the pod, submit its job, record the job; return its id.
 
     Raises:
-        NeverError: its namespace names what cannot be.
+        NeverError: an annotation of its namespace is invalid.
         NotYetError: Slurm refused, or the home is full.
         NoAnswerError: there may be a job.
     """
@@ -145,13 +145,13 @@ async def submit(parts: Parts, pod: Object, prepared: Prepared) -> str:
     try:
         await asyncio.to_thread(folder.set_job, number)
     except OSError as error:
-        # The job bears the pod's UID, by which the next kubelet finds it.
-        _log.warning("job %s of pod %s is not written down: %s", number, folder.uid, error)
+        # The job's comment has the pod's UID, by which a restarted kubelet finds it.
+        _log.warning("job %s of pod %s is not recorded: %s", number, folder.uid, error)
     return number
 
 
 def _home(error: OSError) -> tuple[Reason, str]:
-    """Return the reason and the message of a pod that the home does not take."""
+    """Return the reason and message of a pod that cannot be written to the home."""
     if error.errno in _FULL:
         advice = "remove what you do not need, such as old images in ~/.isthmus/images"
         return Reason.HOME_FULL, f"the home is full: {error}; {advice}"
@@ -181,7 +181,7 @@ async def _find_images(
 
 
 async def _claims(parts: Parts, pod: Object, slurm_node: str | None) -> bool:
-    """See to the pod's claims that have no volume; return whether one gets it only when the job has a node."""
+    """Provision the pod's unbound claims; return whether one is bound only when the job has a node."""
     space = pod["metadata"]["namespace"]
     later = False
     for claim in (await parts.config.claims(space, translate.wanted(pod).claims)).values():
@@ -202,5 +202,5 @@ def _unready(parts: Parts, pod: Object, error: UnreadyError, states: Mapping[str
 
 
 def plan_json(plan: Plan, version: int) -> dict[str, Any]:
-    """Return the message that carries a plan, in a version of the contract."""
+    """Return the message with a plan, in a version of the protocol."""
     return {"type": "plan", "plan": to_json(plan, version)}

@@ -2,10 +2,10 @@
 
 pod.json     the pod as it was accepted; from then on a job may exist
 job.json     the pod's Slurm job; written after sbatch, so a crash between both is found by the job's comment
-kubelet.json where the supervisor finds the kubelet
-credential/  what it opens the channel with
+kubelet.json address of the kubelet, for the supervisor
+credential/  the supervisor's certificate and key for the channel
 report.json, logs/   the supervisor's
-slurm.log            what Slurm and the supervisor had to say
+slurm.log            output of the job: Slurm's messages and the supervisor's log
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from isthmus.podproto.reports import ReportError
 from isthmus.support import durable
 
 SCHEMA = 1
-# Of slurm.log, in a pod's message.
+# The end of slurm.log that a pod's message may quote.
 _WORDS_BYTES, _WORDS_LINES = 1000, 3
-# A file server may go on listing what has gone.
+# A file server may still list removed files.
 _REMOVALS = 5
 _UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
 class PodFolder:
-    """What is kept of one pod."""
+    """The folder of one pod."""
 
     path: Path
 
@@ -47,7 +47,7 @@ class PodFolder:
         return self.path.name
 
     def accept(self, pod: dict[str, Any]) -> None:
-        """Keep a pod; the folder is its owner's alone."""
+        """Write the pod; only its owner may read the folder."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._write(names.POD, pod)
 
@@ -56,7 +56,7 @@ class PodFolder:
         return self._read(names.POD)
 
     def set_job(self, job: str) -> None:
-        """Keep the pod's job."""
+        """Write the pod's job."""
         self._write(names.JOB, {"schema": SCHEMA, "job": job, "submitted": datetime.now(UTC).isoformat()})
 
     def job(self) -> str | None:
@@ -65,7 +65,7 @@ class PodFolder:
         return str(kept["job"]) if kept else None
 
     def forget_job(self) -> None:
-        """Forget the pod's job, and all that it said: the pod gets another one."""
+        """Remove the pod's job and its reports, before another is submitted."""
         for name in ("report.json", "job.json"):
             (self.path / name).unlink(missing_ok=True)
 
@@ -75,14 +75,14 @@ class PodFolder:
         return str(kept["submitted"]) if kept else None
 
     def report(self) -> dict[str, Any] | None:
-        """Return the supervisor's last report; None for what is none, or cannot be read: the channel brings it, too."""
+        """Return the supervisor's last report; None if it is missing or unreadable: the channel delivers it as well."""
         try:
             return reports.checked(self._read(names.REPORT) or {})
         except (ReportError, OSError):
             return None
 
     def last_words(self) -> str:
-        """Return the last lines of the job's log, as one; empty for none."""
+        """Return the last lines of the job's log, joined; empty for none."""
         with suppress(OSError), (self.path / names.JOB_LOG).open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _WORDS_BYTES))
             lines = file.read().decode(errors="replace").splitlines()
@@ -90,13 +90,13 @@ class PodFolder:
         return ""
 
     def set_address(self, address: str, port: int) -> None:
-        """Write where the supervisor finds the kubelet, unless that stands there: a sync costs a file server."""
+        """Write the kubelet's address unless it is current: each fsync loads the file server."""
         where = {"schema": SCHEMA, "address": address, "port": port}
         if self._read(names.ADDRESS) != where:
             self._write(names.ADDRESS, where)
 
     def renew_credential(self, authority: Authority) -> None:
-        """Make a credential where there is none, or an old one; what is believed is always told."""
+        """Issue a credential if it is missing or due for renewal; always write the trusted certificates."""
         folder = self.path / names.CREDENTIAL
         folder.mkdir(mode=0o700, exist_ok=True)
         if _text(folder / names.AUTHORITY) != authority.certificate:
@@ -105,7 +105,7 @@ class PodFolder:
         if present and not authority.is_due(present, datetime.now(UTC)):
             return
         made = authority.pod(self.uid)
-        # The certificate comes last: it says that the key is there.
+        # The certificate is written last: its presence implies the key.
         durable.write(folder / names.KEY, made.key, 0o600)
         durable.write(folder / names.CERTIFICATE, made.certificate, 0o600)
 
@@ -118,11 +118,11 @@ class PodFolder:
         return names.runs(self.path / names.LOGS / container)
 
     def remove(self) -> None:
-        """Remove everything; job.json last but the folder, so that a crash half-way leaves a known job."""
+        """Remove everything, job.json and the folder last, so that a crash half-way leaves the job known."""
         for _ in range(_REMOVALS):
             if not self.path.exists():
                 return
-            # A file may go by itself meanwhile, such as one that is just being written; the others stay to be removed.
+            # A file may vanish meanwhile, such as a temporary one; the others are still removed.
             with suppress(FileNotFoundError):
                 for path in self.path.iterdir():
                     if path.name != names.JOB:
@@ -151,15 +151,15 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # A home that is read-only for a while keeps no kubelet from starting.
+        # A read-only home does not keep the kubelet from starting.
         if stat.S_IMODE(path.stat().st_mode) != 0o700:
             path.chmod(0o700)
 
     def folder(self, uid: str) -> PodFolder:
-        """Return a pod's folder, which need not exist.
+        """Return a pod's folder, which may not exist.
 
         Raises:
-            ValueError: that is no UID, and might lead elsewhere.
+            ValueError: not a UID, and possibly a path elsewhere.
         """
         if not _UID.fullmatch(uid):
             raise ValueError(f"{uid!r} is no UID")

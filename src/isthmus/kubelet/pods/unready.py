@@ -1,4 +1,4 @@
-"""A pod that cannot start yet, though nothing is wrong with its text."""
+"""A valid pod that cannot start yet."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from isthmus.podproto.reasons import Reason
 
 
 class UnreadyError(Exception):
-    """The pod waits until somebody makes what it names; try again later.
+    """The pod waits for an object that it references; retry later.
 
     Args:
-        reason: what the kubelet of Kubernetes calls it.
+        reason: the upstream kubelet's word.
         message: what is missing.
-        container: whose it is; empty for the whole pod's.
+        container: that needs it; empty for the whole pod.
     """
 
     def __init__(self, reason: Reason, message: str, container: str = "") -> None:

@@ -1,8 +1,8 @@
-"""What Slurm's word on a job means for its pod.
+"""What the state of a Slurm job means for its pod.
 
-Kubernetes shows `reason` where people look first, so it is Slurm's own word: what waits says `Resources` or
-`QOSMaxJobsPerUserLimit`, what was ended says `TIMEOUT` or `NODE_FAIL`. Where Kubernetes has a word that controllers
-act on (DeadlineExceeded, OOMKilled, the condition DisruptionTarget) it has that one too.
+`kubectl get` shows `reason`, so it is Slurm's own word: a pending pod shows `Resources` or
+`QOSMaxJobsPerUserLimit`, an ended one `TIMEOUT` or `NODE_FAIL`. Where Kubernetes has a reason that controllers
+act on (DeadlineExceeded, OOMKilled, the condition DisruptionTarget), that is used.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from isthmus.model.pod_job import JobState, SlurmJob
 from isthmus.podproto.reasons import Reason
 
 KILLED = 137
-"""Exit code of what SIGKILL ended (128 + 9)."""
+"""Exit code after SIGKILL (128 + 9)."""
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-# Slurm ended these from outside, whatever the containers had to say at the end.
+# Ended by Slurm, whatever the containers reported at the end.
 _STOPPED = frozenset(
     {
         JobState.CANCELLED,
@@ -32,7 +32,7 @@ _STOPPED = frozenset(
         JobState.REVOKED,
     }
 )
-TELLS = {
+EXPLANATIONS = {
     JobState.CANCELLED: "was cancelled",
     JobState.TIMEOUT: "reached its time limit; ask for more by activeDeadlineSeconds or --time",
     JobState.DEADLINE: "could not end before its deadline",
@@ -55,13 +55,13 @@ _DISRUPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why a job waits, or how it ended.
+    """Why a job is pending, or how it ended.
 
     Attributes:
         reason: one word.
         message: a sentence, with the job's number.
         failed: the pod failed, whatever its containers say.
-        container_reason: of containers that ran to the end of the job.
+        container_reason: reason of containers that ran until the job ended.
         disruption: reason of the condition DisruptionTarget; empty for none.
     """
 
@@ -75,11 +75,11 @@ class Verdict:
 NOT_SUBMITTED = Verdict(Reason.NOT_SUBMITTED, "The Slurm job is submitted when images and volumes are known")
 
 LOST = Verdict("", "The container was running when its supervisor reported the end", container_reason=Reason.UNKNOWN)
-"""Of a pod whose containers say all themselves, but for one that says nothing of its end."""
+"""Of a pod that reported its end, except for one container."""
 
 
 def waiting(job: SlurmJob) -> Verdict:
-    """Say why a job has no nodes yet."""
+    """Return why a job has no nodes yet."""
     if reason := _word(job.reason):
         said = job.reason
     elif job.state == JobState.PENDING:
@@ -90,10 +90,10 @@ def waiting(job: SlurmJob) -> Verdict:
 
 
 def ended(pod: Object, report: Object | None, job: SlurmJob) -> Verdict | None:
-    """Say what an ended job means; None when its containers say it themselves."""
-    told = (report or {}).get("phase") == "ended"
+    """Return what an ended job means; None if the containers' own states say it."""
+    reported_end = (report or {}).get("phase") == "ended"
     deleted = bool(pod["metadata"].get("deletionTimestamp"))
-    if told and (deleted or job.state not in _STOPPED):
+    if reported_end and (deleted or job.state not in _STOPPED):
         if job.state != JobState.OUT_OF_MEMORY:
             return None
         return Verdict(job.state.value, _message(job), container_reason=Reason.OOM_KILLED)
@@ -107,21 +107,21 @@ def ended(pod: Object, report: Object | None, job: SlurmJob) -> Verdict | None:
 
 
 def deadline(pod: Object, job: SlurmJob | None) -> datetime | None:
-    """Return when a pod must have ended; None for never, or not yet known.
+    """Return when a pod must have ended; None if it has no deadline or has not started.
 
-    The time counts from when Slurm gave the job its nodes, as its own limits do: waiting in the queue costs nothing.
+    The deadline counts from the start of the job, as Slurm's time limits do, not from its submission.
     """
     limit_s = pod["spec"].get("activeDeadlineSeconds")
     return job.started + timedelta(seconds=limit_s) if limit_s and job and job.started else None
 
 
 def overdue(pod: Object, job: SlurmJob, end: datetime) -> Verdict | None:
-    """Say so when a pod was, or is, active beyond its deadline.
+    """Return a verdict if the pod is, or was, active beyond its deadline.
 
     Args:
         pod: the pod.
         job: its job.
-        end: when its last container or its job ended; now, when neither did.
+        end: when its last container or its job ended, else now.
     """
     due = deadline(pod, job)
     if due is None or end < due:
@@ -131,12 +131,12 @@ def overdue(pod: Object, job: SlurmJob, end: datetime) -> Verdict | None:
 
 
 def condition(verdict: Verdict) -> dict[str, Any]:
-    """Return the condition that tells controllers that the pod did not fail by itself."""
+    """Return the condition by which controllers know that the pod did not fail by itself."""
     return {"type": "DisruptionTarget", "status": "True", "reason": verdict.disruption, "message": verdict.message}
 
 
 def _message(job: SlurmJob) -> str:
-    parts = [f"Slurm job {job.id} {TELLS.get(job.state, 'ended')}", f"state {job.state}"]
+    parts = [f"Slurm job {job.id} {EXPLANATIONS.get(job.state, 'ended')}", f"state {job.state}"]
     if job.nodes:
         parts.append(f"on {job.nodes}")
     if job.user:

@@ -1,8 +1,8 @@
-"""One pod, from its first sight to its last file: observe, decide, act. A task of its own, so no pod holds up another.
+"""The worker of one pod: observe, decide, act. Each is a task of its own, so no pod delays another.
 
-Everything that happens (the API's object, a report, a word of Slurm, a supervisor that comes or goes, work that ends)
-is noted in the pod's state and wakes the worker. It asks `decide` what to do, and does it: a lost or repeated wake
-changes nothing. What takes long goes on beside, as work. What goes wrong is tried again, and ends nothing else.
+Every event (a new version of the object, a report, a change of the job, a connection, the end of background work)
+is stored in the pod's state and wakes the worker, which executes what `decide` returns. A lost or repeated wake-up
+changes nothing. Slow work runs in the background. Failures are retried and affect no other pod.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 from isthmus.clients.kube.api import KubeError, Object
 from isthmus.kubelet.channel import Connection
+from isthmus.kubelet.metrics import Stage
 from isthmus.kubelet.pods.background import Background
 from isthmus.kubelet.pods.decision.actions import Decision, Join, Replace, Work
 from isthmus.kubelet.pods.decision.decide import decide
@@ -24,17 +25,18 @@ from isthmus.kubelet.pods.parts import Parts
 from isthmus.kubelet.status import events
 from isthmus.kubelet.status.event_reasons import EventReason
 from isthmus.kubelet.status.events import Kind
+from isthmus.support.backoff import Backoff
 
 _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Sees to one pod.
+    """Reconciles one pod.
 
     Args:
         parts: the rest of the kubelet.
         pod: as the API has it, or as it was accepted when the API has it no more.
-        gone: the API has it no more.
+        gone: the API server has it no more.
     """
 
     def __init__(self, parts: Parts, pod: Object, *, gone: bool = False) -> None:
@@ -66,69 +68,72 @@ class Worker:
         return link.peer if link and isinstance(link.peer, Connection) and not link.peer.is_closed else None
 
     def update(self, pod: Object) -> None:
-        """Take a newer version of the pod."""
+        """Observe a newer version of the pod."""
         self._memory.note_pod(pod)
 
     def vanish(self) -> None:
-        """The API has the pod no more; its job must not outlive it."""
+        """Observe that the API server has the pod no more; its job must not outlive it."""
         self._memory.note(is_gone=True)
 
     def connected(self, connection: Connection) -> None:
-        """Take the supervisor that has come."""
+        """Observe a connected supervisor."""
         has_plan = bool(connection.hello.get("has_plan"))
         link = Link(connection, connection.job, str(connection.hello.get("node")), has_plan=has_plan)
+        if self._memory.kept.number is not None:
+            # Slurm may report the start of the job later.
+            self._memory.start.reached(Stage.QUEUE)
         self._memory.note(link=link)
 
     def left(self, connection: Connection) -> None:
-        """Take that a supervisor has gone; another may be there already."""
+        """Observe a disconnected supervisor; another may be connected already."""
         self._memory.drop_link(connection)
         state = self._memory.kept
         if state.number and state.link is None:
             self._parts.jobs.unattend(self.uid)
 
     def reported(self, report: dict[str, Any]) -> None:
-        """Take what the supervisor says."""
+        """Observe a report."""
         state = self._memory.kept
         before = state.report
         if before and before.get("job") == report.get("job") and report["sequence"] < before["sequence"]:
             return
         self._parts.services.reported(state.pod, before, report)
-        for event in events.probes(state.pod, before, report):
-            self._parts.recorder.tell(state.pod, event.kind, event.reason, event.message, event.place)
-        # A probe that flaps is nothing that Slurm knows of; a pod that has ended is.
+        for event in events.reported(state.pod, before, report):
+            self._parts.recorder.record(state.pod, event.kind, event.reason, event.message, event.place)
+        # Slurm is asked about a pod that ended, not about a flapping probe.
         if before is None or before.get("phase") != report.get("phase"):
             self._parts.jobs.hurry()
+        if report.get("phase") == "running":
+            self._memory.start.reached(Stage.REPORT)
         self._memory.note(report=report)
 
     async def refresh(self) -> None:
-        """Bring what has changed to the running pod, and renew its credential.
+        """Send changed objects to the running pod, and renew its credential.
 
         Raises:
-            KubeError: the API server did not say.
+            KubeError: the API server did not answer.
         """
         await self._background.refresh()
 
     async def run(self) -> None:
-        """See to the pod until nothing is left of it."""
-        first_s, longest_s = self._parts.pauses.retry
-        pause_s = first_s
+        """Reconcile the pod until it is removed."""
+        backoff = Backoff(*self._parts.pauses.retry)
         try:
             while not self._memory.kept.is_removed:
                 try:
                     await self._look()
-                    pause_s = first_s
+                    backoff.reset()
                     continue
                 except (KubeError, OSError) as error:
                     _log.warning("pod %s: %s", self.uid, error)
                 except Exception as error:
                     _log.exception("pod %s", self.uid)
                     message = f"{type(error).__name__}: {error}"
-                    self._parts.recorder.tell(self.pod, Kind.WARNING, EventReason.KUBELET, message)
+                    self._parts.recorder.record(self.pod, Kind.WARNING, EventReason.KUBELET, message)
                 if self._memory.kept.number is None:
-                    # There may be a job all the same.
+                    # A job may exist nevertheless.
                     self._memory.note(is_adopted=False, prepared=None)
-                await asyncio.sleep(pause_s)
-                pause_s = min(pause_s * 2, longest_s)
+                await asyncio.sleep(backoff.next_s())
         finally:
             await self._begin(frozenset())
 
@@ -149,7 +154,7 @@ class Worker:
                 await self._memory.changed.wait()
 
     async def _begin(self, wanted: frozenset[Work]) -> None:
-        """Begin the work that is wanted, and give up the other."""
+        """Start desired work and cancel the rest."""
         given_up = [self._work.pop(work) for work in [*self._work] if work not in wanted]
         for task in given_up:
             task.cancel()

@@ -1,1 +1,1 @@
-"""Pods as Slurm jobs: how one is asked for, and what Slurm says of all of them."""
+"""Pods as Slurm jobs: submission, cancellation and the observed state of all jobs."""

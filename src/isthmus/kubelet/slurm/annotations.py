@@ -1,7 +1,7 @@
-"""Annotations of pods and namespaces that Slurm and srun are asked by.
+"""Annotations of pods and namespaces with options of sbatch and srun.
 
-Each has two names, `slurm-job.hpk.io/X` and `slurm.hpk.io/X`, as HPK's manifests of different years have it; a pod
-that gives both must give the same. A name below these prefixes that is not here is a mistake that would go unseen.
+Each has two names, `slurm-job.hpk.io/X` and `slurm.hpk.io/X`, as in HPK's older and newer manifests; a pod
+with both must give them the same value. An unknown name below these prefixes is reported as a probable mistake.
 """
 
 from __future__ import annotations
@@ -23,35 +23,35 @@ _KNOWN = (FLAGS, MPI_FLAGS, MPI_HOME, MPI_CONTAINER, MPI_WRAPPER, ACCOUNT, PARTI
 
 
 def value(holder: Object, name: str) -> str | None:
-    """Return an annotation of a pod or a namespace, by either of its names; None where it has none."""
+    """Return an annotation of a pod or a namespace, by either of its names, or None."""
     said = _said(holder)
     return next((said[one] for one in _names(name) if one in said), None)
 
 
 def name_used(holder: Object, name: str) -> str:
-    """Return by which of its names a holder gives an annotation."""
+    """Return the name under which an object has an annotation."""
     return next((one for one in _names(name) if one in _said(holder)), name)
 
 
 def is_true(holder: Object, name: str) -> bool:
-    """Tell whether an annotation that is `true` or `false` is true."""
+    """Return whether an annotation that is `true` or `false` is true."""
     return value(holder, name) == "true"
 
 
 def problems(pod: Object) -> Iterator[str]:
-    """Give what is wrong with a pod's annotations, their options apart."""
+    """Yield the problems of a pod's annotations, except of their options."""
     said = _said(pod)
     for name in _KNOWN:
         first, second = _names(name)
         if first in said and second in said and said[first] != said[second]:
             yield f"annotations {first} and {second} are one, and differ; remove one of them"
     for name in (MPI_HOME, MPI_WRAPPER):
-        if (told := value(pod, name)) not in (None, "true", "false"):
-            yield f"annotation {name_used(pod, name)} is {told!r}; write 'true' or 'false'"
+        if (text := value(pod, name)) not in (None, "true", "false"):
+            yield f"annotation {name_used(pod, name)} is {text!r}; write 'true' or 'false'"
 
 
 def unknown(pod: Object) -> Iterator[str]:
-    """Give the annotations that look like these and change nothing."""
+    """Yield annotations below these prefixes that have no effect."""
     names = [name.partition("/")[2] for name in _KNOWN]
     for given in sorted(_said(pod)):
         prefix, _, name = given.partition("/")

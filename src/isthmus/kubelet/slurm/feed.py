@@ -1,8 +1,8 @@
-"""The jobs and nodes that isthmus-jobsd sends: one source for all kubelets, so that none has to ask Slurm itself.
+"""Client of isthmus-jobsd, which polls Slurm once for all kubelets and sends each its user's jobs, and the nodes.
 
-Whatever is wrong with it, the kubelet asks Slurm as it would without it: when it is away, says what cannot be read, is
-silent, has had no answer of slurmctld for a minute, or has said what Slurm itself denies (`distrust`). It is tried
-again by itself, after pauses that differ between kubelets: all of them lose it in the same moment.
+The kubelet falls back to its own polling when the daemon is unreachable, sends an invalid message, is
+silent, has had no answer of slurmctld for a minute, or contradicts Slurm (`distrust`). The client reconnects
+with a jittered backoff, because all kubelets lose the daemon in the same moment.
 """
 
 from __future__ import annotations
@@ -17,51 +17,52 @@ from typing import Protocol
 from isthmus.clients.job_feed import FeedError
 from isthmus.clients.slurm import pod_jobs
 from isthmus.clients.slurm.pod_jobs import Found
-from isthmus.kubelet.api.stats import COUNTS
+from isthmus.kubelet import metrics
 from isthmus.model.job_feed import BEAT_S, Demand, FeedMessageError, Rows, Update, applied
+from isthmus.support.backoff import Backoff
 
-# Three signs of life are missing.
+# Three missed heartbeats.
 _SILENT_S = 3 * BEAT_S
-# Without an answer of slurmctld, and by chance half more: until then nobody else needs to ask it, too.
+# Age of slurmctld's last answer, plus a jitter of half of it, before the kubelet polls itself.
 _UNANSWERED_S = 60.0
-# For an answer that was asked for.
+# For a requested answer.
 _ANSWER_S = 60.0
-# jobsd asks each 300 s at least.
+# jobsd polls every 300 s at least.
 _OLD_S = 600.0
 _DISTRUSTED_S = 600.0
-# Between two tries to connect: half of it by chance.
-_RETRY_S, _RETRY_MOST_S = 2.0, 60.0
-# How long it is waited for before Slurm is asked instead: at the start, and when it was there (by chance, at most).
+# Between two attempts to connect; half of it is jitter.
+_RETRY_S, _RETRY_MOST_S = 4.0, 60.0
+# How long to wait for the daemon before polling Slurm: at the start, and after it was lost (jittered, at most).
 _FIRST_S, _LOST_S = 2.0, 10.0
 
 _log = logging.getLogger(__name__)
 
 
 class Connection(Protocol):
-    """isthmus.clients.job_feed says what each does."""
+    """See isthmus.clients.job_feed."""
 
     async def read(self, timeout_s: float) -> Update:
-        """Return what jobsd says next."""
+        """Return the next message."""
 
     def write(self, demand: Demand) -> None:
-        """Say what is wanted."""
+        """Send a request."""
 
     def close(self) -> None:
-        """End it."""
+        """Close the connection."""
 
 
 class Feed:
-    """What jobsd sends.
+    """The view of jobs and nodes that isthmus-jobsd sends.
 
     Args:
         connect: opens a connection.
-        clock: seconds that never go back.
+        clock: monotonic seconds.
         chance: a number from 0 to 1.
 
     Attributes:
-        changed: set whenever something of it is new; who waits clears it.
+        changed: set when the view changes; the waiter clears it.
         is_answered: whether slurmctld answered jobsd the last time.
-        viewed_s: when Slurm was asked for what is known, by `clock`.
+        viewed_s: when Slurm was polled for the present view, by `clock`.
     """
 
     def __init__(
@@ -86,22 +87,24 @@ class Feed:
 
     async def run(self) -> None:
         """Connect and read, again and again, for ever."""
-        tries = 0
+        backoff, is_lost = Backoff(_RETRY_S, _RETRY_MOST_S), False
         while True:
             try:
                 connection = await self._connect()
             except FeedError as error:
-                if not tries:
-                    _log.info("isthmus-jobsd is not there, Slurm is asked instead: %s", error)
-                tries += 1
+                if not is_lost:
+                    _log.info("isthmus-jobsd is unreachable, polling Slurm instead: %s", error)
+                is_lost = True
                 self._awaited_s = self._clock()
             else:
-                tries = 1 if await self._follow(connection) else tries + 1
+                is_lost = True
+                if await self._follow(connection):
+                    backoff.reset()
             self.changed.set()
-            await asyncio.sleep(min(_RETRY_S * 2 ** min(tries, 10), _RETRY_MOST_S) * (0.5 + self._chance() / 2))
+            await asyncio.sleep(backoff.next_s())
 
     def usable(self) -> bool:
-        """Whether Slurm need not be asked."""
+        """Whether the view is fresh enough not to poll Slurm."""
         now_s = self._clock()
         return (
             self._jobs is not None
@@ -111,7 +114,7 @@ class Feed:
         )
 
     def hold_s(self) -> float:
-        """Return for how long it is worth waiting for it before Slurm is asked."""
+        """Return how long to wait for the daemon before polling Slurm."""
         return 0.0 if self.usable() else max(0.0, self._awaited_s - self._clock())
 
     def jobs(self) -> list[Found]:
@@ -119,23 +122,23 @@ class Feed:
         return self._found
 
     def nodes(self) -> Rows | None:
-        """Return sinfo's rows; None where they are not told."""
+        """Return sinfo's rows; None if the daemon does not send them."""
         return self._nodes
 
     def want(self, pause_s: float) -> None:
-        """Say how old the view may become."""
+        """Send the daemon the largest age of the view."""
         if self._connection and pause_s != self._demand.pause_s:
             self._demand = Demand(pause_s, self._demand.ask)
             self._connection.write(self._demand)
 
     async def answer(self) -> list[Found]:
-        """Return the user's jobs as Slurm says they are from now on.
+        """Return the user's jobs from a poll that starts after this call.
 
         Raises:
-            FeedError: nobody says so.
+            FeedError: no such answer.
         """
         if self._connection is None:
-            raise FeedError("isthmus-jobsd is not there")
+            raise FeedError("isthmus-jobsd is unreachable")
         self._demand = Demand(self._demand.pause_s, self._demand.ask + 1)
         self._connection.write(self._demand)
         connection, wanted = self._connection, self._demand.ask
@@ -144,20 +147,20 @@ class Feed:
                 await self._answers.wait_for(lambda: self._connection is not connection or self._asked >= wanted)
         except TimeoutError as error:
             self.distrust("it asks nothing when it should")
-            raise FeedError("isthmus-jobsd did not ask Slurm") from error
+            raise FeedError("isthmus-jobsd did not poll Slurm") from error
         if self._connection is not connection:
-            raise FeedError("isthmus-jobsd went away")
+            raise FeedError("isthmus-jobsd disconnected")
         return self._found
 
     def distrust(self, reason: str) -> None:
-        """Do without it for some minutes."""
-        _log.warning("what isthmus-jobsd says is not used for %.0f s: %s", _DISTRUSTED_S, reason)
-        COUNTS["feed_distrusts"] += 1
+        """Ignore the daemon for some minutes."""
+        _log.warning("isthmus-jobsd is ignored for %.0f s: %s", _DISTRUSTED_S, reason)
+        metrics.FEED_DISTRUSTS.inc()
         self._distrusted_s = self._clock()
         self.changed.set()
 
     async def _follow(self, connection: Connection) -> bool:
-        """Read until it ends; return whether it had anything to say."""
+        """Read until the connection ends; return whether a message came."""
         self._connection, self._asked, self._jobs, self._nodes = connection, 0, None, None
         self._demand = Demand(self._demand.pause_s, 0)
         heard = False
@@ -167,7 +170,7 @@ class Feed:
                 await self._take(await connection.read(_SILENT_S))
                 heard = True
         except (FeedError, FeedMessageError) as error:
-            _log.warning("isthmus-jobsd is lost: %s", error)
+            _log.warning("the connection to isthmus-jobsd is lost: %s", error)
         finally:
             connection.close()
             self._connection = self._jobs = self._nodes = None
@@ -181,9 +184,9 @@ class Feed:
         if update.jobs is not None:
             self._jobs = applied(self._jobs, update.jobs)
             self._found = pod_jobs.found(self._jobs.values())
-            COUNTS["feed_changes"] += 1
+            metrics.FEED_CHANGES.inc()
         elif self._jobs is None:
-            raise FeedMessageError("jobsd's first words have no jobs")
+            raise FeedMessageError("jobsd's first message has no jobs")
         if update.nodes is not None:
             self._nodes = applied(self._nodes, update.nodes)
         if self.is_answered and not update.is_answered:

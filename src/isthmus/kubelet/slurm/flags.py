@@ -1,7 +1,7 @@
-"""Options of sbatch and srun that a pod may ask for by annotation.
+"""Options of sbatch and srun that an annotation may contain.
 
-Only options that say what a job needs, where and when. What would run something else, run it as somebody else, move
-its output, or break the tie between pod and job has a reason of its own to be refused; all others are just not known.
+Allowed are options for resources, placement and time. Options that would run another program, as another user, move
+its output, or break the link between pod and job are refused with a reason; all others are unknown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from isthmus.kubelet.slurm import annotations as notes
 from isthmus.kubelet.slurm.annotations import ACCOUNT, FLAGS, MPI_CONTAINER, MPI_FLAGS, MPI_WRAPPER, PARTITION
 from isthmus.model.pod_inputs import Object
 
-# Option -> whether it takes a value: yes, no, or as one likes.
+# Option -> whether it takes a value: required, none, or optional.
 YES, NO, MAYBE = "yes", "no", "maybe"
 SBATCH = {
     **dict.fromkeys(
@@ -69,19 +69,19 @@ REASONS = {
     **dict.fromkeys(("uid", "gid"), "a pod runs as its owner"),
     **dict.fromkeys(("export", "export-file", "get-user-env", "propagate"), "variables belong to env of the pod"),
     **dict.fromkeys(("chdir", "container", "container-id", "bcast"), "it belongs to image and workingDir of the pod"),
-    **dict.fromkeys(("job-name", "comment"), "they tell which pod a job is"),
+    **dict.fromkeys(("job-name", "comment", "extra"), "they identify the pod of a job"),
     **dict.fromkeys(("array", "clusters", "wait-all-nodes"), "a pod is one job of this cluster"),
     **dict.fromkeys(("requeue", "no-kill", "signal", "wait", "hold"), "the life of a pod is the kubelet's"),
     "pod-network": "it belongs to hostNetwork of the pod",
     "priority": "it belongs to priorityClassName of the pod",
 }
-# Of several containers, the one that runs as several tasks unless the pod names another; Argo calls it so.
+# The container that runs as several tasks unless the pod names another; Argo's name for it.
 MAIN = "main"
 _TASKS = ("ntasks", "ntasks-per-node", "nodes")
-# How many problems are told, and how much of each word: a status has to hold them.
+# Limits of problems reported, and of each quoted word: a status has to hold them.
 _PROBLEMS, _WORD = 10, 80
 _VALUE = re.compile(r"[\x20-\x7e]*")
-# Slurm reads a list of nodes with a slash as the name of a file, and hands an address to the mail program as a word.
+# Slurm reads a node list with a slash as a file name, and passes a mail address to the mail program as an argument.
 _OTHERWISE = {
     "nodelist": (re.compile(r"[^/]*"), "names a file; list the nodes"),
     "exclude": (re.compile(r"[^/]*"), "names a file; list the nodes"),
@@ -91,11 +91,11 @@ _OTHERWISE = {
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What an annotation asks for.
+    """Parsed options of an annotation.
 
     Attributes:
-        options: long name -> value; None for an option without one. Of two the later wins.
-        problems: what is refused, with the reason.
+        options: long name -> value; None for an option without one. The last of two wins.
+        problems: refused options, with the reason.
     """
 
     options: dict[str, str | None]
@@ -107,12 +107,12 @@ class Parsed:
 
 
 def sbatch(pod: Object) -> Parsed:
-    """Return the sbatch options a pod asks for."""
+    """Return a pod's sbatch options."""
     return _parse(pod, FLAGS, SBATCH)
 
 
 def owner(holder: Object) -> list[str]:
-    """Return what is wrong with the account and partition that a pod or a namespace names."""
+    """Return the problems of a pod's or namespace's account and partition."""
     return [
         f"annotation {notes.name_used(holder, name)} has a character that is not printable ASCII; remove it"
         for name in (ACCOUNT, PARTITION)
@@ -121,12 +121,12 @@ def owner(holder: Object) -> list[str]:
 
 
 def srun(pod: Object) -> Parsed:
-    """Return the srun options a pod asks for."""
+    """Return a pod's srun options."""
     return _parse(pod, MPI_FLAGS, SRUN)
 
 
 def mpi(pod: Object) -> tuple[str, ...] | None:
-    """Return srun's words for a pod of which a container runs as several tasks; None for all others."""
+    """Return the srun arguments of a pod with a container of several tasks, else None."""
     asked = sbatch(pod).options
     if notes.value(pod, MPI_FLAGS) is not None or any(name in asked and asked[name] != "1" for name in _TASKS):
         return srun(pod).words()
@@ -134,7 +134,7 @@ def mpi(pod: Object) -> tuple[str, ...] | None:
 
 
 def mpi_container(pod: Object) -> str | None:
-    """Return the name of the container that runs as several tasks: the one that is named, the only one, or `main`."""
+    """Return the name of the container with several tasks: the named one, the only one, or `main`."""
     if mpi(pod) is None:
         return None
     names = [container["name"] for container in pod["spec"]["containers"]]
@@ -142,9 +142,9 @@ def mpi_container(pod: Object) -> str | None:
 
 
 def wrapper(pod: Object, argv: Sequence[str]) -> int:
-    """Return how many words of a container of several tasks stand before the program of its tasks.
+    """Return how many arguments of a container of several tasks precede the program of its tasks.
 
-    They run once: Argo's, which captures what a step gives, and what the pod's annotation says.
+    They run once: Argo's wrapper, which captures a step's outputs, and the wrapper that the pod's annotation names.
     """
     is_argo = len(argv) > 1 and argv[0].rpartition("/")[2] == "argoexec" and argv[1] == "emissary"
     if "--" not in argv[:-1] or not (is_argo or notes.is_true(pod, MPI_WRAPPER)):
@@ -178,7 +178,7 @@ def _parse(pod: Object, annotation: str, known: dict[str, str]) -> Parsed:
 
 
 def _split(word: str) -> tuple[str, str | None]:
-    """Return an option's long name, and its value where the word has one; no name for what is no option."""
+    """Return an option's long name, and its value if the argument has one; an empty name for no option."""
     if word.startswith("--"):
         name, equals, value = word[2:].partition("=")
         return name, value if equals else None

@@ -1,14 +1,14 @@
-"""What Slurm knows of the pods' jobs, asked for all at once, and the way of a pod to its one job.
+"""The observed state of the pods' jobs, polled for all at once; submission, adoption and cancellation of jobs.
 
-A round is one squeue, and one sacct when a job has left the queue. No answer leaves everything as it was. A job is
-GONE only when both have answered, several times over a minute, and neither knows it: accounting may be late. A job is
-a pod's when its comment says so: a Slurm that has lost its state, or had MaxJobId jobs, gives ids out again. Only such
-jobs are ended. Those that shall end while a scancel is under way are ended by the next one, all at once. Submissions,
-questions and scancel have threads of their own: each may wait a minute for slurmctld. `pace` says how long to wait
-between two rounds.
+A poll is one squeue, and one sacct when a job has left the queue. Without an answer nothing changes. A job is
+GONE only when both have answered, several times over a minute, and neither knows it: accounting may lag. A job belongs
+to a pod by its comment, not its id: after a loss of state, or after MaxJobId jobs, Slurm reuses ids. Only such
+jobs are cancelled. Cancellations during a running scancel are batched into the next one. Submissions,
+queries and scancel have separate threads: each may wait a minute for slurmctld. `pace` gives the time
+between two polls.
 
-Where isthmus-jobsd is (`feed`), it asks for all kubelets, and what changes comes by itself; a round asks it for an
-answer from now on. That it does not show a job is a doubt, no more: Slurm itself is asked before anything follows.
+isthmus-jobsd (`feed`), where configured, polls for all kubelets and pushes changes; a poll then requests a fresh answer
+from it. A job missing in its view is only suspected gone: Slurm itself is asked before the kubelet acts on it.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from typing import Protocol, TypeVar
 from isthmus.clients.job_feed import FeedError
 from isthmus.clients.slurm.commands import SlurmError
 from isthmus.clients.slurm.pod_jobs import Found, RefusedError
-from isthmus.kubelet.api.stats import COUNTS
+from isthmus.kubelet import metrics
 from isthmus.kubelet.slurm import pace
 from isthmus.kubelet.slurm.feed import Feed
 from isthmus.model.pod_job import Job, JobState, SlurmJob
 from isthmus.support.threads import Threads
 
-# Between any two questions.
+# Between any two queries.
 _GAP_S = 0.5
 _GONE_AFTER_S = 60.0
-# A job that the feed does not show, though it is older than what was asked by so much, for so long.
+# How much older than the view, and for how long missing from it, a job must be to be suspected gone.
 _OLDER_S, _DOUBT_S = 1.0, 3.0
 # What is due so soon is due.
 _SOON_S = 0.01
-# More at once only make slurmctld slower.
+# More concurrent submissions only slow slurmctld down.
 _SUBMISSIONS = 4
 
 _log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Slurm(Protocol):
-    """What is asked of Slurm; isthmus.clients.slurm.pod_jobs says what each does. All of them block."""
+    """Slurm's commands, see isthmus.clients.slurm.pod_jobs. All of them block."""
 
     def submit(self, options: Iterable[str], script: str) -> str:
         """Submit a batch script; return the job's id."""
@@ -58,7 +58,7 @@ class Slurm(Protocol):
         """Return jobs that have left the queue."""
 
     def cancel(self, jobs: Collection[str]) -> None:
-        """End jobs."""
+        """Cancel jobs."""
 
 
 @dataclass(slots=True)
@@ -77,11 +77,11 @@ class Jobs:
     """All jobs of all pods, by the pods' UIDs.
 
     Args:
-        slurm: is asked.
-        busy_s: seconds between two rounds while something changes.
-        clock: seconds that never go back.
-        feed: has the jobs, so that Slurm need not be asked; None where there is none.
-        chance: a number from 0 to 1, by which kubelets that began in the same moment drift apart.
+        slurm: Slurm's commands.
+        busy_s: seconds between two polls while something changes.
+        clock: monotonic seconds.
+        feed: provides jobs from isthmus-jobsd; None if it is not configured.
+        chance: a number from 0 to 1, for the jitter that spreads kubelets started at the same moment.
     """
 
     def __init__(
@@ -112,12 +112,12 @@ class Jobs:
         self._cancelling, self._asking = asyncio.Lock(), asyncio.Lock()
 
     def stop(self) -> None:
-        """Ask nothing more."""
+        """Stop polling."""
         for threads in (self._submissions, self._questions, self._ends):
             threads.stop()
 
     async def run(self) -> None:
-        """Ask, round after round; where there is a feed only what it does not say by itself."""
+        """Poll for ever; with a feed only for what it does not push."""
         self._hurry.set()
         while True:
             await self._hold()
@@ -128,16 +128,16 @@ class Jobs:
             await self._rest()
 
     async def _hold(self) -> None:
-        """Wait for a feed that may come back in a moment."""
+        """Wait for a feed that may reconnect in a moment."""
         while self._feed and (hold_s := self._feed.hold_s()) > 0:
             self._feed.changed.clear()
             await _within(hold_s, self._feed.changed)
 
     async def _rest(self) -> None:
-        """Wait until the next round is due, and take meanwhile what the feed says."""
+        """Wait until the next poll is due, and observe the feed meanwhile."""
         pause_s = self.pause_s()
         if not (self._feed and self._is_fed):
-            # Those that lost their feed in the same moment ask at different ones.
+            # Jitter: all kubelets lose the feed in the same moment.
             await _within(pause_s * (1 + pace.SPREAD * self._chance()), self._hurry)
             return
         self._feed.want(pause_s)
@@ -154,7 +154,7 @@ class Jobs:
         return self._feed is not None and self._feed.usable()
 
     def _is_doubt_due(self) -> bool:
-        """Whether Slurm itself has to say what became of a job that the feed does not show."""
+        """Whether Slurm must be polled for a job that the feed does not show."""
         return self._until_doubt_s(1.0) <= _SOON_S
 
     def _until_doubt_s(self, most_s: float) -> float:
@@ -164,11 +164,11 @@ class Jobs:
         return min(most_s, max(min(doubted) + _DOUBT_S, self._confirmed_s) - self._clock())
 
     def quiet_s(self) -> float:
-        """Return for how long no job has changed, and none was expected to."""
+        """Return the time since a job changed or was expected to change."""
         return self._clock() - self._changed_s
 
     def pause_s(self) -> float:
-        """Return how long to wait until the next round."""
+        """Return the time until the next poll."""
         if self._waiting:
             return self._busy_s
         if any(one.missing_since_s is not None for one in self._watched.values()):
@@ -177,11 +177,11 @@ class Jobs:
         return pace.jobs_s(self.quiet_s(), self._busy_s, attended=self._watched.keys() <= self._attended)
 
     def attend(self, uid: str) -> None:
-        """Note that a pod's supervisor is there: what happens to its job need not be asked for."""
+        """Note that a pod's supervisor is connected: its job need not be polled often."""
         self._attended.add(uid)
 
     def unattend(self, uid: str) -> None:
-        """Note that a pod's supervisor has gone; Slurm says why, soon."""
+        """Note that a pod's supervisor has disconnected; the next polls come soon."""
         self._attended.discard(uid)
         self.hurry()
 
@@ -189,24 +189,25 @@ class Jobs:
         """Submit a pod's job; return its id.
 
         Raises:
-            RefusedError: Slurm said no.
-            NoAnswerError: look with `find` before the next try.
+            RefusedError: Slurm refused the job.
+            NoAnswerError: call `find` before the next attempt.
         """
-        COUNTS["submissions"] += 1
-        number = await self._submissions.call(self._slurm.submit, job.options, script)
+        metrics.SUBMISSIONS.inc()
+        with metrics.SBATCH_S.time():
+            number = await self._submissions.call(self._slurm.submit, job.options, script)
         self._submitted[job.uid] = number
         self._changed_s = self._clock()
         return number
 
     async def find(self, uid: str) -> SlurmJob | None:
-        """Return the job that bears a pod's UID, the oldest that lives of several; None when Slurm has none.
+        """Return the job with a pod's UID in its comment, the oldest living one of several, or None.
 
-        Waits for a round that begins from now on, however long Slurm does not answer.
+        Waits for a poll that starts after this call, however long Slurm does not answer.
         """
         self._waiting += 1
         try:
             async with self._rounds:
-                # One that is under way may have asked before.
+                # A running poll may have started earlier.
                 wanted = self._round + 2 if self._asking.locked() else self._round + 1
                 self._hurry.set()
                 await self._rounds.wait_for(lambda: self._round >= wanted)
@@ -216,7 +217,7 @@ class Jobs:
         return found[0] if found else None
 
     def watch(self, uid: str, number: str, notify: Notify) -> None:
-        """Tell of every change of a pod's job, and at once what is known."""
+        """Subscribe to changes of a pod's job, starting with the present state."""
         before = self._watched.get(uid)
         known = before.known if before and before.number == number else None
         self._watched[uid] = _Watched(number, notify, self._clock(), known)
@@ -226,17 +227,17 @@ class Jobs:
         self._hurry.set()
 
     def forget(self, uid: str) -> None:
-        """Tell no more of a pod's job."""
+        """Unsubscribe from a pod's job."""
         self._watched.pop(uid, None)
         self._submitted.pop(uid, None)
         self._attended.discard(uid)
 
     def others(self, uid: str, job: str) -> list[str]:
-        """Return jobs of a pod that live beside the one it should have."""
+        """Return living jobs of a pod other than its own."""
         return [one.id for one in self._comments.get(uid, ()) if one.id != job and not one.state.ended]
 
     async def cancel(self, uid: str, job: str) -> None:
-        """End a pod's job. If Slurm cannot be asked, or has not said that it is the pod's, the caller tries again."""
+        """Cancel a pod's job. If Slurm does not answer, or has not confirmed whose it is, the caller retries."""
         if self._submitted.get(uid) != job and all(one.id != job for one in self._comments.get(uid, ())):
             self.hurry()
             return
@@ -245,7 +246,7 @@ class Jobs:
             if job not in self._unwanted:
                 return
             batch, self._unwanted = self._unwanted, set()
-            COUNTS["cancellations"] += 1
+            metrics.CANCELLATIONS.inc()
             try:
                 await self._ends.call(self._slurm.cancel, sorted(batch, key=int))
             except SlurmError as error:
@@ -253,12 +254,12 @@ class Jobs:
         self.hurry()
 
     def hurry(self) -> None:
-        """Have the next rounds come soon: something is expected to change."""
+        """Poll soon: a change is expected."""
         self._changed_s = self._clock()
         self._hurry.set()
 
     async def round(self) -> None:
-        """Ask once, and tell what changed."""
+        """Poll once and notify subscribers of changes."""
         watched = dict(self._watched)
         async with self._asking:
             try:
@@ -269,17 +270,17 @@ class Jobs:
                 else:
                     await self._ask(watched)
             except (SlurmError, FeedError) as error:
-                _log.warning("nothing is known of any job now: %s", error)
+                _log.warning("the state of jobs is unknown: %s", error)
                 return
         async with self._rounds:
             self._round += 1
             self._rounds.notify_all()
 
     async def _ask(self, watched: dict[str, _Watched]) -> None:
-        """Ask Slurm itself.
+        """Poll Slurm itself.
 
         Raises:
-            SlurmError: it did not say which jobs there are.
+            SlurmError: squeue failed.
         """
         self._own_s = self._clock()
         self._confirmed_s = self._own_s + pace.CONFIRM_S * (0.75 + self._chance() / 2)
@@ -294,14 +295,14 @@ class Jobs:
             if (holder := queued.get(pod.number)) and holder.comment != uid:
                 self._change(pod, SlurmJob(pod.number, JobState.GONE))
             elif holder or accounted is not None:
-                self._tell(pod, holder.job if holder else (accounted or {}).get(pod.number))
+                self._notify(pod, holder.job if holder else (accounted or {}).get(pod.number))
             if self._feed and holder and holder.comment == uid and self._is_doubted(pod):
                 self._feed.distrust(f"it does not show job {pod.number}, which Slurm has")
                 self._trust_all()
-        self._tell_doubled()
+        self._report_doubled()
 
     def _take_fed(self, watched: dict[str, _Watched], feed: Feed) -> None:
-        """Take what the feed says; what it does not say is to be asked for."""
+        """Observe the feed; jobs it does not show remain to be polled."""
         found = feed.jobs()
         queued = {one.job.id: one for one in found}
         self._know(found)
@@ -311,11 +312,11 @@ class Jobs:
             holder = queued.get(pod.number)
             if holder and holder.comment == uid:
                 pod.doubted_since_s = None
-                self._tell(pod, holder.job)
+                self._notify(pod, holder.job)
             elif pod.doubted_since_s is None and feed.viewed_s > pod.since_s + _OLDER_S:
                 is_ended = pod.known is not None and pod.known.state.ended
                 pod.doubted_since_s = None if is_ended else self._clock()
-        self._tell_doubled()
+        self._report_doubled()
 
     def _is_doubted(self, pod: _Watched) -> bool:
         return pod.doubted_since_s is not None and self._own_s - pod.doubted_since_s >= _DOUBT_S
@@ -330,17 +331,17 @@ class Jobs:
             self._comments.setdefault(one.comment, []).append(one.job)
 
     async def _accounted(self, missing: list[str]) -> dict[str, SlurmJob] | None:
-        """Return what accounting knows; None when it did not answer. Where there is none, it knows nothing."""
+        """Return accounting's jobs; None if it did not answer, empty if there is no accounting."""
         try:
             return {job.id: job for job in await self._call(lambda: self._slurm.accounted(missing))}
         except RefusedError as error:
-            _log.warning("accounting knows no job: %s", error)
+            _log.warning("accounting is not available: %s", error)
             return {}
         except SlurmError as error:
-            _log.warning("nothing is known of jobs that have left the queue: %s", error)
+            _log.warning("the state of jobs that left the queue is unknown: %s", error)
             return None
 
-    def _tell(self, pod: _Watched, job: SlurmJob | None) -> None:
+    def _notify(self, pod: _Watched, job: SlurmJob | None) -> None:
         if job is None:
             if pod.missing_since_s is None:
                 pod.missing_since_s = self._clock()
@@ -359,8 +360,8 @@ class Jobs:
             self._changed_s = self._clock()
             pod.notify(job)
 
-    def _tell_doubled(self) -> None:
-        """Have pods look that have a job too many."""
+    def _report_doubled(self) -> None:
+        """Notify pods that have more than one job."""
         for uid, jobs in self._comments.items():
             living = [job for job in jobs if not job.state.ended]
             if len(living) > 1 and (pod := self._watched.get(uid)):
@@ -369,7 +370,7 @@ class Jobs:
                         pod.notify(job)
 
     async def _call(self, question: Callable[[], list[_Answer]]) -> list[_Answer]:
-        COUNTS["slurm_questions"] += 1
+        metrics.SLURM_QUESTIONS.inc()
         answer = await self._questions.call(question)
         await asyncio.sleep(min(_GAP_S, self._busy_s))
         return answer

@@ -1,7 +1,8 @@
-"""Where a pod may run: node selector, node affinity and volumes, as `--constraint` and `--nodelist`.
+"""Node selection: a pod's node selector, node affinity and volumes as `--constraint` and `--nodelist`.
 
-The pod's node object stands for the whole of Slurm. A label that node has is met. Else the pair must name what Slurm
-knows: a node's host name, or a feature, which is the value, or the last part of the key when the value is `true`.
+The one node object represents the whole of Slurm. A label of that node always matches. Any other pair must name what
+Slurm
+knows: a host name, or a feature, which is the value, or the last part of the key if the value is `true`.
 """
 
 from __future__ import annotations
@@ -9,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from isthmus.model.pod_inputs import Object, Settings
+from isthmus.model.pod_inputs import Object, PodSettings
 
 HOSTNAME = "kubernetes.io/hostname"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a pod may run.
+    """The nodes on which a pod may run.
 
     Attributes:
-        features: each is a feature, or several with `|`; all must be met.
-        nodes: each is a set of node names; the pod runs on one that is in all of them.
-        problems: what cannot be met.
+        features: each is a feature, or alternatives joined by `|`; all must match.
+        nodes: each is a set of node names; the pod runs on a node that is in all of them.
+        problems: requirements that cannot be met.
     """
 
     features: tuple[str, ...] = ()
@@ -29,7 +30,7 @@ class Place:
     problems: tuple[str, ...] = ()
 
 
-def place(pod: Object, settings: Settings, volumes: Iterable[Object] = ()) -> Place:
+def place(pod: Object, settings: PodSettings, volumes: Iterable[Object] = ()) -> Place:
     """Return where a pod may run.
 
     Args:
@@ -49,14 +50,14 @@ def place(pod: Object, settings: Settings, volumes: Iterable[Object] = ()) -> Pl
     return Place(tuple(dict.fromkeys(part for one in found for part in one.features)), nodes, tuple(problems))
 
 
-def _terms(selector: Object | None, settings: Settings) -> Place:
-    """Return the first term that can be met: terms are alternatives, and one is enough."""
+def _terms(selector: Object | None, settings: PodSettings) -> Place:
+    """Return the first term that can be met: terms are alternatives."""
     terms = (selector or {}).get("nodeSelectorTerms") or ()
     places = [_term(term, settings) for term in terms]
     return next((one for one in places if not one.problems), places[0] if places else Place())
 
 
-def _term(term: Object, settings: Settings) -> Place:
+def _term(term: Object, settings: PodSettings) -> Place:
     parts = [
         _requirement(one["key"], one["operator"], one.get("values") or [], settings)
         for one in term.get("matchExpressions") or ()
@@ -71,7 +72,7 @@ def _term(term: Object, settings: Settings) -> Place:
     )
 
 
-def _requirement(key: str, operator: str, values: Sequence[str], settings: Settings) -> Place:
+def _requirement(key: str, operator: str, values: Sequence[str], settings: PodSettings) -> Place:
     if _met(settings.labels.get(key), operator, values):
         return Place()
     if operator == "In" and key == HOSTNAME and settings.slurm_nodes & {*values}:

@@ -1,4 +1,4 @@
-"""The text of a pod's batch script; all that varies is quoted."""
+"""A pod's batch script; every variable part is quoted."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from isthmus.model.pod_job import Job
 
 
 def text(job: Job) -> str:
-    """Return the script: a few variables, then the supervisor in its place, so that Slurm's signals reach it."""
+    """Return the script: a few variables, then exec of the supervisor, so that it gets Slurm's signals."""
     exports = [f"export {name}={shlex.quote(value)}" for name, value in job.environment]
-    # -I: neither the pod's folder nor the user's variables say what Python loads.
+    # -I: neither the pod's folder nor the user's environment affects Python's imports.
     command = ["exec", job.python, "-I", "-m", "isthmus.supervisor", job.folder]
-    # What lies in the pod's folder is the user's alone; containers have the umask that they expect (processes).
+    # The pod's folder is private to the user; containers get their usual umask (processes).
     return "\n".join(["#!/bin/sh", "umask 077", *exports, shlex.join(command), ""])

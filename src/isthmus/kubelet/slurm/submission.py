@@ -1,7 +1,7 @@
-"""A pod's Slurm job: the options of sbatch.
+"""A pod's Slurm job: its sbatch options.
 
-What the pod says comes first, what its annotation asks for wins over it; `refusals` has refused before what an
-annotation may not ask for. Each option is one word, so that no text of a user is ever read by a shell.
+An option of the pod's annotation overrides the one derived from its spec; `admit` has already refused what an
+annotation must not contain. Each option is one argument, so no user text is ever parsed by a shell.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from isthmus.kubelet.slurm import flags
 from isthmus.kubelet.slurm.placing import place
 from isthmus.kubelet.translate.resources import demand, task_cpus
 from isthmus.model.network import Driver
-from isthmus.model.pod_inputs import Object, Settings
-from isthmus.model.pod_job import Job
+from isthmus.model.pod_inputs import Object, PodSettings
+from isthmus.model.pod_job import Job, accounted_as
 from isthmus.podproto import folder as names
 
 # Slurm's own, sbatch(1): the largest --nice, and the seconds from SIGTERM to SIGKILL at the end of the time (KillWait).
 _NICE_MAX = 2**31 - 3
 _KILL_WAIT_S = 30
 _SIGNAL_MAX_S = 65535
-# An option that says the same in other words.
+# Options with the same meaning.
 _INSTEAD = {"mem": ("mem-per-cpu", "mem-per-gpu"), "gres": ("gpus", "gpus-per-node", "gpus-per-task")}
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def job(pod: Object, settings: Settings, namespace: Object | None = None, volumes: Iterable[Object] = ()) -> Job:
+def job(pod: Object, settings: PodSettings, namespace: Object | None = None, volumes: Iterable[Object] = ()) -> Job:
     """Return the job of a pod.
 
     Args:
@@ -42,8 +42,9 @@ def job(pod: Object, settings: Settings, namespace: Object | None = None, volume
     options: dict[str, str | None] = {
         "job-name": pod["metadata"]["name"],
         "comment": uid,
+        "extra": accounted_as(pod["metadata"]["namespace"], pod["metadata"]["name"]),
         "output": f"{folder}/{names.JOB_LOG}".replace("%", "%%"),
-        # Nothing of who submits; the script sets what the supervisor needs.
+        # Exports no variable of the submitting process; the script sets what the supervisor needs.
         "export": "NIL",
         "no-requeue": None,
         "chdir": settings.home,
@@ -60,23 +61,23 @@ def job(pod: Object, settings: Settings, namespace: Object | None = None, volume
     return Job(uid, folder, words, settings.python, (("HOME", settings.home), ("PATH", _PATH)))
 
 
-def _network(pod: Object, settings: Settings) -> dict[str, str | None]:
+def _network(pod: Object, settings: PodSettings) -> dict[str, str | None]:
     if settings.driver == Driver.NONE:
         return {}
     return {"pod-network": Driver.NONE if pod["spec"].get("hostNetwork") else settings.driver}
 
 
-def _needs(pod: Object, settings: Settings) -> dict[str, str | None]:
+def _needs(pod: Object, settings: PodSettings) -> dict[str, str | None]:
     needs = demand(pod, settings)
     gres = ",".join(f"{name}:{count}" for name, count in sorted(needs.gres.items()))
-    # What is beside a container of several tasks is there once: it shares what they have.
+    # Containers beside one of several tasks run once and share the job's resources.
     name = flags.mpi_container(pod)
     cpus = needs.cpus if name is None else task_cpus(pod, name, settings)
     found: dict[str, str | None] = {"cpus-per-task": str(cpus), "mem": f"{needs.job_mib}M"}
     return {**found, "gres": gres} if gres else found
 
 
-def _owner(pod: Object, settings: Settings, namespace: Object | None) -> dict[str, str | None]:
+def _owner(pod: Object, settings: PodSettings, namespace: Object | None) -> dict[str, str | None]:
     holders = [pod, namespace] if namespace else [pod]
     found: dict[str, str | None] = {}
     for option, annotation, default in (
@@ -90,7 +91,7 @@ def _owner(pod: Object, settings: Settings, namespace: Object | None) -> dict[st
 
 
 def _time(pod: Object) -> dict[str, str | None]:
-    """Give Slurm whole minutes, as it counts; to the second the kubelet looks itself."""
+    """Round up to Slurm's whole minutes; the kubelet enforces the exact second."""
     spec = pod["spec"]
     found: dict[str, str | None] = {}
     if deadline_s := spec.get("activeDeadlineSeconds"):
@@ -101,23 +102,23 @@ def _time(pod: Object) -> dict[str, str | None]:
     return found
 
 
-def _rank(pod: Object, settings: Settings) -> dict[str, str | None]:
+def _rank(pod: Object, settings: PodSettings) -> dict[str, str | None]:
     spec = pod["spec"]
     if spec.get("priorityClassName") in settings.qos:
         return {"qos": spec["priorityClassName"]}
-    # Users cannot raise a job; to lower it is what nice is for.
+    # Users cannot raise a job's priority, only lower it by nice.
     priority = spec.get("priority") or 0
     return {"nice": str(min(-priority, _NICE_MAX))} if priority < 0 else {}
 
 
-def _placed(pod: Object, settings: Settings, volumes: Iterable[Object]) -> dict[str, str | None]:
+def _placed(pod: Object, settings: PodSettings, volumes: Iterable[Object]) -> dict[str, str | None]:
     found = place(pod, settings, volumes)
     options: dict[str, str | None] = {}
     if found.features:
         options["constraint"] = "&".join(f"({one})" if "|" in one else one for one in found.features)
     if found.nodes:
         allowed = frozenset.intersection(*found.nodes)
-        # A list of several would mean all of them; any of them is all but the others.
+        # --nodelist would require all of several nodes; any of them is expressed by excluding the others.
         one = len(allowed) == 1
         options["nodelist" if one else "exclude"] = ",".join(sorted(allowed if one else settings.slurm_nodes - allowed))
     return options

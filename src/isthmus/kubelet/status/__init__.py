@@ -1,1 +1,1 @@
-"""What the API server is told of a pod: phase, conditions, statuses of containers, events."""
+"""The status of pods: phase, conditions, statuses of containers, and events."""

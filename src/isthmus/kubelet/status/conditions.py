@@ -1,6 +1,6 @@
 """A pod's conditions, by the rules of Kubernetes' kubelet (concepts/workloads/pods/pod-lifecycle, "Pod conditions").
 
-Those this kubelet does not write, readiness gates among them, stay as their owners left them.
+Conditions of other owners, such as readiness gates, are preserved.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FINAL = {Phase.SUCCEEDED: "PodCompleted", Phase.FAILED: "PodFailed"}
 
 
 def initialized(spec: Object, init: Sequence[Object], main: Sequence[Object], phase: Phase) -> Condition:
-    """Tell whether all init containers are through and all sidecars started."""
+    """Return whether all init containers have completed and all sidecars started."""
     kind = "Initialized"
     wanted = spec.get("initContainers") or ()
     if wanted and not init:
@@ -38,7 +38,7 @@ def initialized(spec: Object, init: Sequence[Object], main: Sequence[Object], ph
 
 
 def containers_ready(spec: Object, init: Sequence[Object], main: Sequence[Object], phase: Phase) -> Condition:
-    """Tell whether all containers, and all sidecars, are ready."""
+    """Return whether all containers, and all sidecars, are ready."""
     kind = "ContainersReady"
     if phase in _FINAL:
         return _condition(kind, False, _FINAL[phase])
@@ -53,7 +53,7 @@ def containers_ready(spec: Object, init: Sequence[Object], main: Sequence[Object
 
 
 def ready(spec: Object, containers: Condition, old: Iterable[Object]) -> Condition:
-    """Tell whether the pod shall get requests: its containers are ready and its readiness gates are open."""
+    """Return whether the pod is ready for requests: its containers are ready and its readiness gates are true."""
     if containers["status"] != "True":
         return {**containers, "type": "Ready"}
     known = {one["type"]: one["status"] for one in old}
@@ -68,24 +68,24 @@ def ready(spec: Object, containers: Condition, old: Iterable[Object]) -> Conditi
 
 
 def startable(begun: bool) -> Condition:
-    """Tell whether the pod has a job with its network, so that containers can start."""
+    """Return whether the pod has a job with its network, so that containers can start."""
     return _condition("PodReadyToStartContainers", begun)
 
 
 def scheduled(waiting: Verdict | None) -> Condition:
-    """Tell whether Slurm has given the pod a node, and if not, why."""
+    """Return whether Slurm has given the pod a node, and if not, why."""
     if waiting is None:
         return _condition("PodScheduled", True)
     return _condition("PodScheduled", False, waiting.reason, waiting.message)
 
 
-def settled(own: Sequence[Condition], pod: Object, now: datetime) -> list[Condition]:
-    """Return all conditions: what did not change keeps its time, what others wrote stays.
+def with_times(own: Sequence[Condition], pod: Object, now: datetime) -> list[Condition]:
+    """Return all conditions: unchanged ones keep their transition time, those of other owners are preserved.
 
     Args:
         own: this kubelet's, without times.
         pod: with the conditions written last.
-        now: the time of what changed.
+        now: transition time of changed conditions.
     """
     old = {one["type"]: one for one in (pod.get("status") or {}).get("conditions") or ()}
     generation = pod["metadata"].get("generation")
@@ -99,10 +99,10 @@ def settled(own: Sequence[Condition], pod: Object, now: datetime) -> list[Condit
 
 
 def merged(new: Iterable[Object], old: Iterable[Object]) -> list[Condition]:
-    """Return conditions for a strategic merge, which keeps what it is not told of: what was said before is taken back.
+    """Return conditions for a strategic merge patch, which keeps unnamed ones: outdated ones get a delete directive.
 
     Args:
-        new: those that shall be there.
+        new: the desired conditions.
         old: those in the API server.
     """
     before = {one["type"]: one for one in old}

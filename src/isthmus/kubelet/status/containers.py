@@ -1,7 +1,7 @@
 """Statuses of containers, from the supervisor's report.
 
-A container that was not reported waits. When the job is over nothing can run: what ran to the end was killed with it,
-what never ran waits for ever, and both say why.
+A container without a report is waiting. When the job has ended nothing can run: a running container was killed with it,
+a container that never ran stays waiting, and both have the reason.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def statuses(
         kind: `containers`, `initContainers` or `ephemeralContainers`.
         report: the supervisor's last.
         images: name of a container -> where its image stands.
-        over: why nothing runs any more; None while the job may run.
+        over: why the job has ended; None while it may run.
         end: when the job ended.
     """
     reported = (report or {}).get("containers") or {}
@@ -47,7 +47,7 @@ def statuses(
 
 
 def state_of(status: Object) -> tuple[str, Mapping[str, Any]]:
-    """Return which state a status is in, and its fields."""
+    """Return a status's state and its fields."""
     return next(((name, fields or {}) for name, fields in (status.get("state") or {}).items()), ("waiting", {}))
 
 
@@ -58,7 +58,7 @@ def last_finish(report: Object | None) -> datetime | None:
 
 
 def read_time(text: object) -> datetime | None:
-    """Read RFC 3339; None for what is none."""
+    """Parse RFC 3339; None if invalid."""
     if not isinstance(text, str):
         return None
     try:
@@ -69,7 +69,7 @@ def read_time(text: object) -> datetime | None:
 
 
 def write_time(time: datetime) -> str:
-    """Write RFC 3339 in whole seconds: the API keeps no more."""
+    """Format RFC 3339 in whole seconds, the precision of the API."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -1,6 +1,6 @@
-"""Every reason of events, one line each with what the reference says of it; nothing else to change.
+"""Every event reason, one line each with its description in the reference.
 
-Events of failed pods have the pod's own reason (`podproto.reasons`).
+Events of failed pods use the pod's reason (`podproto.reasons`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Self
 
 
 class EventReason(StrEnum):
-    """What an event tells of.
+    """A reason of events.
 
     Attributes:
         meaning: for the reference.
@@ -29,7 +29,7 @@ class EventReason(StrEnum):
     IMAGE_NEVER_PULL = "ErrImageNeverPull", "the image is not in the cache, and `imagePullPolicy` is `Never`"
     FAILED = "Failed", "a container could not be started; the message has the cause"
     SCHEDULING = "FailedScheduling", "what the pod and those that start together with it wait for"
-    PLAN = "FailedPlan", "what the pod's containers shall be could not be worked out; it is tried again"
+    PLAN = "FailedPlan", "the plan of the pod's containers could not be computed; it is tried again"
     POST_START = "FailedPostStartHook", "the `postStart` hook of a container failed, and the container was ended"
     IMAGE_NAME = "InspectFailed", "the name of an image is none"
     GAVE_BACK = "GaveBack", "another pod of its group got no node in time: the pod's job was ended, and it waits again"

@@ -1,6 +1,6 @@
-"""Events of a pod, from how its status changed: what `kubectl describe` shows at its end.
+"""Events of a pod, derived from changes of its status.
 
-Comparing statuses needs no memory: after a crash the status in the API server is the one events were made of.
+Comparing statuses needs no memory: after a crash the status in the API server is the one last compared.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LISTS = {
 
 
 class Kind(StrEnum):
-    """Whether somebody should look."""
+    """Type of an event."""
 
     NORMAL = "Normal"
     WARNING = "Warning"
@@ -47,33 +47,36 @@ class Event:
 
 
 def changes(old: Object, new: Object, job: SlurmJob | None = None, pod: str = "") -> list[Event]:
-    """Return what happened between two statuses of a pod.
+    """Return the events of a change between two statuses of a pod.
 
     Args:
         old: the status in the API server.
-        new: the one that shall be there.
+        new: the desired status.
         job: the pod's job.
         pod: its name, as Kubernetes writes it in messages.
     """
     return [*_placing(old, new, job), *_containers(old, new, pod), *_end(old, new)]
 
 
-def probes(pod: Object, old: Object | None, new: Object) -> list[Event]:
-    """Return what probes found between two reports of a pod's supervisor, in the official kubelet's words."""
+def reported(pod: Object, old: Object | None, new: Object) -> list[Event]:
+    """Return the events between two reports that no status shows: failed probes, processes ended for want of memory."""
     before = (old or {}).get("containers") or {}
     found: list[Event] = []
     for field in _LISTS.values():
         for one in pod["spec"].get(field) or ():
-            told, was = (part.get(one["name"]) or {} for part in (new.get("containers") or {}, before))
+            now, was = (part.get(one["name"]) or {} for part in (new.get("containers") or {}, before))
             place = f"spec.{field}{{{one['name']}}}"
-            found += [Event(Kind.WARNING, EventReason.UNHEALTHY, text, place) for text in _failures(was, told)]
-            if told.get("killing") and told["killing"] != was.get("killing"):
-                found.append(Event(Kind.NORMAL, EventReason.KILLING, told["killing"], place))
+            found += [Event(Kind.WARNING, EventReason.UNHEALTHY, text, place) for text in _failures(was, now)]
+            if now.get("killing") and now["killing"] != was.get("killing"):
+                found.append(Event(Kind.NORMAL, EventReason.KILLING, now["killing"], place))
+            if more := (now.get("oom_kills") or 0) - (was.get("oom_kills") or 0):
+                text = f"The kernel ended {more} of its processes: the memory of the pod is used up; request more"
+                found.append(Event(Kind.WARNING, EventReason.OOM_KILLING, text, place))
     return found
 
 
 def full_name(pod: Object) -> str:
-    """Return a pod's name with namespace and UID, as the official kubelet writes it."""
+    """Return a pod's name with namespace and UID, in the upstream kubelet's format."""
     meta = pod["metadata"]
     return f"{meta['name']}_{meta.get('namespace') or 'default'}({meta['uid']})"
 
@@ -121,8 +124,8 @@ def _container(old: Object, new: Object, pod: str) -> Iterator[Event]:
 
 
 def _end(old: Object, new: Object) -> Iterator[Event]:
-    told = (new.get("reason"), new.get("message"))
-    if not new.get("reason") or told == (old.get("reason"), old.get("message")):
+    cause = (new.get("reason"), new.get("message"))
+    if not new.get("reason") or cause == (old.get("reason"), old.get("message")):
         return
     reason = Reason.known(new["reason"])
     if new.get("phase") == "Failed" or (reason and reason.is_of_pod):

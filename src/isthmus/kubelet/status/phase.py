@@ -1,7 +1,7 @@
 """A pod's phase, from the states of its containers (concepts/workloads/pods/pod-lifecycle, "Pod phase").
 
-Failed and Succeeded are for ever. Init containers hold the pod in Pending until they are through; sidecars count as
-running while they run, and not at all once they ended.
+Failed and Succeeded are final. Init containers keep the pod Pending until they complete; sidecars count as
+running while they run, and are ignored once they ended.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from isthmus.model.pod_inputs import Object
 
 
 class Phase(StrEnum):
-    """Kubernetes' five, without Unknown, which no kubelet writes any more."""
+    """Kubernetes' phases without Unknown, which kubelets no longer set."""
 
     PENDING = "Pending"
     RUNNING = "Running"
@@ -36,7 +36,7 @@ def phase(spec: Object, init: Sequence[Object], main: Sequence[Object], final: b
         spec: of the pod.
         init: statuses of its init containers and sidecars.
         main: statuses of its containers.
-        final: nothing will be started any more, whatever the restart policy says.
+        final: no container will be started, whatever the restart policy.
     """
     policy = spec.get("restartPolicy") or "Always"
     begun = any_started(main)
@@ -53,7 +53,7 @@ def phase(spec: Object, init: Sequence[Object], main: Sequence[Object], final: b
 
 
 def any_started(main: Sequence[Object]) -> bool:
-    """Tell whether any container has ever run: then the pod has been initialized."""
+    """Return whether any container has run, so that the pod is initialized."""
     return any(state_of(one)[0] != "waiting" or one.get("lastState") for one in main)
 
 
@@ -61,7 +61,7 @@ def _stopped(counts: Mapping[str, int], policy: str, final: bool) -> Phase:
     well = counts["stopped"] == counts["succeeded"]
     if final:
         return Phase.SUCCEEDED if well else Phase.FAILED
-    # Who waits after an end starts again: by the policy, or with a new image, whatever the policy says.
+    # A container that waits after an end will be restarted: by the policy, or with a new image regardless of it.
     if policy == "Always" or counts["again"]:
         return Phase.RUNNING
     if well:
@@ -79,7 +79,7 @@ def _init(spec: Object, known: Mapping[str, Object]) -> Counter[str]:
         state, fields = state_of(status or {})
         last = ((status or {}).get("lastState") or {}).get("terminated")
         if state == "waiting" and last:
-            # Between two attempts; only a failed one says how it went.
+            # Between two attempts; only a failed one has a last state.
             counts["init failed"] += last["exitCode"] != 0
         elif state == "terminated":
             counts["init failed"] += fields["exitCode"] != 0

@@ -1,11 +1,11 @@
-"""A pod's status, from what its supervisor reported and what Slurm says.
+"""Computes a pod's status from its supervisor's report and the state of its Slurm job.
 
-    report (how its containers are) + job (whether anything can run) -> containers -> phase -> conditions
+    report (states of containers) + job (whether anything can run) -> containers -> phase -> conditions
 
-While the job waits for nodes there are no containers, as with a pod that Kubernetes has not placed: the reason is
-Slurm's. Before that they wait for images and for what the pod names.
-Once a status is final it stays: a later word of Slurm never brings a pod back, nor turns success into failure.
-Equal inputs give equal statuses, times included, so that nothing is written when nothing changed.
+While the job is pending there are no container statuses, as with a pod that is not scheduled: the reason is
+Slurm's. Before the submission containers wait for images and references.
+A final status is never changed: later news from Slurm neither revives a pod nor turns success into failure.
+Equal inputs give equal statuses, times included, so an unchanged status is not published again.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What is known of a pod.
+    """Summary of a pod's observed state.
 
     Attributes:
         waiting: why it has no nodes yet.
-        over: why nothing runs any more.
-        final: nothing runs any more.
+        over: why nothing runs any longer.
+        final: nothing runs any longer.
         end: when the job, or the last container, ended; else now.
     """
 
@@ -59,8 +59,8 @@ def pod_status(
     Args:
         pod: with the status written last, whose times are kept.
         report: the supervisor's last; None before its first.
-        slurm_job: what Slurm says; None before the job is submitted.
-        images: name of a container -> where its image stands.
+        slurm_job: its observed state; None before the job is submitted.
+        images: name of a container -> state of its image.
         now: with a time zone.
     """
     seen = _seen(pod, report, slurm_job, now)
@@ -69,12 +69,12 @@ def pod_status(
         over = seen.over or (verdict.LOST if seen.final else None)
         lists = {kind: statuses(pod, kind, report, images, over, seen.end) for kind in _KINDS}
     found = _phase(pod, lists, seen)
-    told = seen.over if seen.over and found != Phase.SUCCEEDED else seen.waiting or _error(report)
-    told = None if told is verdict.NOT_SUBMITTED else told
+    cause = seen.over if seen.over and found != Phase.SUCCEEDED else seen.waiting or _error(report)
+    cause = None if cause is verdict.NOT_SUBMITTED else cause
     return {
         **_base(pod, now),
         "phase": found.value,
-        **({"reason": told.reason, "message": told.message} if told else {}),
+        **({"reason": cause.reason, "message": cause.message} if cause else {}),
         "conditions": _conditions(pod, report, lists, found, seen, now),
         **_addresses(report),
         **{field: lists[kind] for kind, field in _KINDS.items() if lists[kind]},
@@ -82,41 +82,41 @@ def pod_status(
 
 
 def refused(pod: Object, problems: Sequence[str], now: datetime, reason: str = Reason.UNSUPPORTED) -> Status:
-    """Return the status of a pod that can never run here: no job was, or will be, submitted.
+    """Return the status of a refused pod, for which no job is ever submitted.
 
     Args:
         pod: the pod.
-        problems: what is wrong, see refusals; also sbatch's own answer.
+        problems: of admission, or sbatch's error.
         now: with a time zone.
         reason: one word.
     """
-    told = Verdict(reason, "; ".join(problems), True)
+    refusal = Verdict(reason, "; ".join(problems), True)
     return {
         **_base(pod, now),
         "phase": Phase.FAILED.value,
-        "reason": told.reason,
-        "message": told.message,
-        "conditions": conditions.settled([conditions.scheduled(told)], pod, now),
+        "reason": refusal.reason,
+        "message": refusal.message,
+        "conditions": conditions.with_times([conditions.scheduled(refusal)], pod, now),
     }
 
 
 def unready(pod: Object, error: UnreadyError, images: Mapping[str, ImageState], now: datetime) -> Status:
-    """Return the status of a pod that waits for something it names.
+    """Return the status of a pod that waits for an image or a referenced object.
 
     Args:
         pod: the pod.
         error: what is missing.
-        images: name of a container -> where its image stands.
+        images: name of a container -> state of its image.
         now: with a time zone.
     """
     whose = [error.container] if error.container else []
-    told = {name: ImageState(error.reason, error.message, images.get(name, ImageState()).id) for name in whose}
-    status = pod_status(pod, None, None, {**images, **told}, now)
+    failed = {name: ImageState(error.reason, error.message, images.get(name, ImageState()).id) for name in whose}
+    status = pod_status(pod, None, None, {**images, **failed}, now)
     return status if whose else held(status, error.reason, error.message)
 
 
 def held(status: Status, reason: Reason, message: str) -> Status:
-    """Return the status of a pod that waits as a whole: what `kubectl get` shows is the reason of a container."""
+    """Return the status of a pod that waits as a whole: `kubectl get` shows the reason of its containers."""
     words = {"reason": reason.value, "message": message}
     waits = [{"waiting": {"reason": word}} for word in (Reason.CREATING, Reason.INITIALIZING)]
     lists = {
@@ -128,20 +128,20 @@ def held(status: Status, reason: Reason, message: str) -> Status:
 
 
 def _seen(pod: Object, report: Object | None, job: SlurmJob | None, now: datetime) -> _Seen:
-    told = (report or {}).get("phase") == "ended"
-    finish = last_finish(report) if told else None
-    broken = _error(report) if told else None
+    reported_end = (report or {}).get("phase") == "ended"
+    finish = last_finish(report) if reported_end else None
+    broken = _error(report) if reported_end else None
     if job is None:
-        return _Seen(None if report else verdict.NOT_SUBMITTED, broken, told, finish or now)
+        return _Seen(None if report else verdict.NOT_SUBMITTED, broken, reported_end, finish or now)
     if job.state.waiting and report is None:
         return _Seen(verdict.waiting(job), None, False, now)
     end = finish or (job.ended if job.state.ended else None) or now
     over = verdict.ended(pod, report, job) if job.state.ended else None
     over = over or broken
-    final = told or job.state.ended
+    final = reported_end or job.state.ended
     late = verdict.overdue(pod, job, end)
     if late and (over is None or over.failed):
-        # While containers are being stopped they still run.
+        # Containers that are being stopped still run.
         over = late if final else Verdict(late.reason, late.message)
     return _Seen(None, over, final, end)
 
@@ -174,7 +174,7 @@ def _conditions(
     ]
     if seen.over and seen.over.disruption and found == Phase.FAILED:
         own.append(verdict.condition(seen.over))
-    return conditions.settled(own, pod, now)
+    return conditions.with_times(own, pod, now)
 
 
 def _error(report: Object | None) -> Verdict | None:

@@ -1,6 +1,6 @@
-"""What `kubectl describe` shows below a pod: events, written by one task, repeated ones counted and not written anew.
+"""The event recorder: one task writes events, and aggregates repeated ones into a count.
 
-Nobody waits for an event, and none is worth more than the work it tells of: when too many wait, new ones are dropped.
+Recording never blocks, and events are best effort: when the queue is full, new ones are dropped and counted.
 """
 
 from __future__ import annotations
@@ -15,18 +15,29 @@ from datetime import UTC, datetime
 from isthmus.clients.kube.api import Kube, KubeError, NotFoundError, Object, Patch
 from isthmus.kubelet.status.events import Event, Kind
 
-_WAITING = 1000
-# Equal ones within this time are one, whose count grows; but not more often than every few seconds.
-_SAME_S = 600.0
-_AGAIN_S = 5.0
 _REMEMBERED = 2000
-# Of one kind, about one thing, so many that differ in their words within that time; a probe's may always differ.
+# Limit of different messages of one reason and object within `Timing.same_s`; a probe's messages always differ.
 _SIMILAR = 10
 _MESSAGE_CHARS = 1024
-# Of the name of what an event is about, so that its own is not too long.
+# Characters of the object's name in the event's name.
 _NAME_CHARS = 230
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """When events are written, and how many wait.
+
+    Attributes:
+        same_s: equal events within this time are aggregated into a count.
+        again_s: between two writes of the count.
+        waiting: length of the queue.
+    """
+
+    same_s: float = 600.0
+    again_s: float = 5.0
+    waiting: int = 1000
 
 
 @dataclass
@@ -37,48 +48,49 @@ class _Written:
 
 
 class Recorder:
-    """Writes events.
+    """Records events.
 
     Args:
-        kube: takes them.
+        kube: the API server.
         node: name of the node object.
+        timing: of writes.
     """
 
-    def __init__(self, kube: Kube, node: str) -> None:
-        self._kube, self._node = kube, node
-        self._queue: asyncio.Queue[tuple[Object, Event]] = asyncio.Queue(_WAITING)
+    def __init__(self, kube: Kube, node: str, timing: Timing | None = None) -> None:
+        self._kube, self._node, self._timing = kube, node, timing or Timing()
+        self._queue: asyncio.Queue[tuple[Object, Event]] = asyncio.Queue(self._timing.waiting)
         self._written: OrderedDict[tuple[str, str, str, str], _Written] = OrderedDict()
         self._similar: OrderedDict[tuple[str, str, str], list[float]] = OrderedDict()
         self._last_ns = 0
         self._lost = 0
 
-    def tell(self, about: Object, kind: Kind, reason: str, message: str, place: str = "") -> None:
-        """Tell of an object; returns at once."""
+    def record(self, about: Object, kind: Kind, reason: str, message: str, place: str = "") -> None:
+        """Queue an event about an object; never blocks."""
         try:
             self._queue.put_nowait((about, Event(kind, reason, message[:_MESSAGE_CHARS], place)))
         except asyncio.QueueFull:
             self._lost += 1
 
     async def run(self) -> None:
-        """Write what is told."""
+        """Write queued events, for ever."""
         while True:
             about, event = await self._queue.get()
             if self._lost and self._queue.empty():
-                _log.warning("%d events were too many at once, and are lost", self._lost)
+                _log.warning("%d events were dropped: the queue was full", self._lost)
                 self._lost = 0
             try:
                 await self._write(about, event)
             except KubeError as error:
-                _log.info("an event is lost: %s", error)
+                _log.info("an event was not written: %s", error)
 
     async def _write(self, about: Object, event: Event) -> None:
         kind = (about["metadata"]["uid"], event.reason, event.place)
         key = (*kind, event.message)
         before = self._written.get(key)
-        age_s = time.monotonic() - before.at_s if before else _SAME_S
-        if before and age_s < _SAME_S:
+        age_s = time.monotonic() - before.at_s if before else self._timing.same_s
+        if before and age_s < self._timing.same_s:
             before.count += 1
-            if age_s < _AGAIN_S or await self._count(before):
+            if age_s < self._timing.again_s or await self._count(before):
                 return
         elif self._too_many(kind):
             return
@@ -88,9 +100,9 @@ class Recorder:
             self._written.popitem(last=False)
 
     def _too_many(self, kind: tuple[str, str, str]) -> bool:
-        """Count an event that is new in its words; return whether there were too many of its kind lately."""
+        """Count an event with a new message; return whether its kind exceeds the rate limit."""
         now = time.monotonic()
-        lately = [at_s for at_s in self._similar.pop(kind, []) if now - at_s < _SAME_S]
+        lately = [at_s for at_s in self._similar.pop(kind, []) if now - at_s < self._timing.same_s]
         self._similar[kind] = lately
         while len(self._similar) > _REMEMBERED:
             self._similar.popitem(last=False)
@@ -100,7 +112,7 @@ class Recorder:
         return False
 
     async def _count(self, written: _Written) -> bool:
-        """Write a new count; return whether the event is still there."""
+        """Update the count; return whether the event still exists."""
         written.at_s = time.monotonic()
         try:
             await self._kube.patch(written.path, {"count": written.count, "lastTimestamp": _now()}, Patch.MERGE)
@@ -131,7 +143,7 @@ class Recorder:
         }
 
     def _name(self, about: str) -> str:
-        """Return a name that comes after those of earlier events: of one second, lists show them by name."""
+        """Return a name that sorts after earlier ones: lists order events of one second by name."""
         self._last_ns = max(time.time_ns(), self._last_ns + 1)
         return f"{about[:_NAME_CHARS].rstrip('-.')}.{self._last_ns:x}"
 

@@ -1,1 +1,1 @@
-"""From a pod's text to the plan its supervisor runs; pure."""
+"""Translates a pod's spec into the plan that its supervisor runs; pure."""

@@ -1,4 +1,4 @@
-"""A container of a pod, as its supervisor runs it."""
+"""Translates a container of a pod."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def container(pod: Object, text: Object, demand: Demand, resolved: Resolved, hos
     """Return a container of any kind.
 
     Args:
-        pod: whose it is.
-        text: the container, as the pod has it.
+        pod: of the container.
+        text: the container's spec.
         demand: of the pod.
-        resolved: what the pod names.
+        resolved: the pod's references.
         hostname: of the pod.
 
     Raises:
-        UnreadyError: something it names is missing, or its image is not ready.
+        UnreadyError: a reference is missing, or its image is not ready.
     """
     image = resolved.images.get(text.get("image", ""))
     if image is None:
@@ -71,7 +71,7 @@ def container(pod: Object, text: Object, demand: Demand, resolved: Resolved, hos
 
 
 def _tasks(pod: Object, text: Object, argv: Sequence[str]) -> dict[str, Any]:
-    """Return how a container runs as several tasks; nothing for all others."""
+    """Return the tasks of a container that runs as several; None for all others."""
     if flags.mpi_container(pod) != text["name"]:
         return {}
     home = notes.is_true(pod, notes.MPI_HOME)

@@ -1,4 +1,4 @@
-"""The downward API: what a pod may ask of itself, for variables and for files."""
+"""The downward API: fields and resources of the pod itself, for variables and files."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _FIELDS: dict[str, Callable[[Object], str]] = {
 
 
 def is_field(path: str) -> bool:
-    """Tell whether a field can be asked for."""
+    """Return whether a field is supported."""
     return path in _FIELDS or path in FACTS or _KEYED.fullmatch(path) is not None
 
 
 def field(pod: Object, path: str) -> str | Fact:
-    """Return a field's text, or what the compute node must fill in.
+    """Return a field's value, or a placeholder that the compute node fills in.
 
     Raises:
         KeyError: there is no such field; see is_field.
@@ -48,13 +48,13 @@ def field(pod: Object, path: str) -> str | Fact:
 
 
 def is_resource(name: str) -> bool:
-    """Tell whether a resource can be asked for, e.g. `limits.cpu`."""
+    """Return whether a resource is supported, e.g. `limits.cpu`."""
     kind, _, what = name.partition(".")
     return kind in ("limits", "requests") and bool(what)
 
 
 def resource(container: Object, demand: Demand, name: str, divisor: str | int) -> str:
-    """Return a container's resource in divisors, rounded up; without one of its own, what its job has.
+    """Return a container's resource in divisors, rounded up; without its own, the job's.
 
     Args:
         container: whose.
@@ -65,7 +65,7 @@ def resource(container: Object, demand: Demand, name: str, divisor: str | int) -
     kind, _, what = name.partition(".")
     stated = (container.get("resources") or {}).get(kind) or {}
     job = {"cpu": str(demand.cpus), "memory": str(demand.memory_mib * MIB)}
-    # What is not requested is free; what is not limited ends where the job does.
+    # An unset request counts as 0, an unset limit as the job's allocation.
     missing = job.get(what, "0") if kind == "limits" else "0"
     return str(whole(stated.get(what, missing), divisor))
 

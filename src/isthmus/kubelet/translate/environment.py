@@ -1,6 +1,6 @@
 """A container's environment, in the order of increasing weight: image, host name, Services, envFrom, env.
 
-A name that comes twice counts as it comes last, but a `$(NAME)` sees what stood before it, and never the image's.
+The last definition of a name wins, but `$(NAME)` refers to an earlier one, and never to the image's.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def environment(pod: Object, container: Object, demand: Demand, resolved: Resolv
 
 
 def _home(pod: Object, container: Object, image: Image | None) -> Iterator[Variable]:
-    """Give the home of who runs, the least of all; ranks of MPI run as the user himself, with his home."""
+    """Set HOME of the container's user, with the lowest precedence; MPI ranks run as the job's user, with that home."""
     if image and flags.mpi_container(pod) != container["name"] and (path := identity.home(pod, container, image)):
         yield Variable("HOME", escape(path))
 
@@ -173,5 +173,5 @@ def _object(kind: str, reference: Object, known: Mapping[str, Object], container
 
 
 def _text(data: str) -> str:
-    # A variable is text: what is none shows as such instead of ending the pod.
+    # A value that is not text is shown escaped instead of failing the pod.
     return base64.b64decode(data).decode(errors="replace")

@@ -1,7 +1,7 @@
-"""Who a container's processes are: user, groups, capabilities.
+"""Identity of a container's processes: user, groups, capabilities, seccomp profile.
 
-All numbers are those of the user's own subordinate ids: root in a container is no root outside, and capabilities
-count in the container's user namespace only.
+All ids are subordinate ids of the user: root in a container is unprivileged outside, and capabilities
+apply in the container's user namespace only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from isthmus.podproto.plan import Capabilities, User
 from isthmus.podproto.reasons import Reason
 
 ALL = "ALL"
-# The profile that podman and its kin bring (Debian: golang-github-containers-common), and where a user puts his own.
+# The profile that podman uses (Debian: golang-github-containers-common), and where a user's own ones are.
 DEFAULT_PROFILE = "/usr/share/containers/seccomp.json"
 PROFILES = ".isthmus/seccomp"
 # What Docker and containerd give a container, and SYS_PTRACE, which `kubectl debug` asks for and which is about the
@@ -43,13 +43,13 @@ CAPABILITIES = frozenset(
 
 
 def security(pod: Object, container: Object) -> dict[str, Any]:
-    """Return what holds for a container: the pod's settings under its own."""
+    """Return a container's security context: the pod's, overridden by its own."""
     own = {key: value for key, value in (container.get("securityContext") or {}).items() if value is not None}
     return {**(pod["spec"].get("securityContext") or {}), **own}
 
 
 def user(pod: Object, container: Object, image: Image) -> User | None:
-    """Return who a container runs as; None where nobody says.
+    """Return the user and groups of a container; None if neither pod nor image sets a user.
 
     Group and further groups are those of the image's /etc/passwd and /etc/group, as container runtimes have them,
     unless the pod names others (Kubernetes, "Configure a Security Context").
@@ -72,13 +72,13 @@ def user(pod: Object, container: Object, image: Image) -> User | None:
 
 
 def home(pod: Object, container: Object, image: Image) -> str:
-    """Return the home of who a container runs as, as the image's /etc/passwd has it; "" where it has none."""
+    """Return the home of the container's user in the image's /etc/passwd; "" if it has none."""
     account = _account(security(pod, container), image, container["name"]) or image.accounts.numbered(0)
     return account.home if account else ""
 
 
 def capabilities(container: Object) -> Capabilities:
-    """Return what is added and dropped, without the prefix and sorted; a privileged container has all there are."""
+    """Return added and dropped capabilities, sorted and without prefix; a privileged container has all."""
     if is_privileged(container):
         return Capabilities(add=(ALL,))
     asked = (container.get("securityContext") or {}).get("capabilities") or {}
@@ -86,7 +86,7 @@ def capabilities(container: Object) -> Capabilities:
 
 
 def is_privileged(container: Object) -> bool:
-    """Tell whether a container asks for all rights; it gets those that the pod's own user namespace has."""
+    """Return whether a container is privileged, which here means within the pod's user namespace."""
     return bool((container.get("securityContext") or {}).get("privileged"))
 
 
@@ -96,13 +96,13 @@ def seccomp(pod: Object, container: Object, home: str) -> str | None:
     Args:
         pod: the pod.
         container: one of its containers.
-        home: of the user; his own profiles lie in it.
+        home: of the user, with the user's own profiles.
     """
-    told = security(pod, container).get("seccompProfile") or {}
+    profile = security(pod, container).get("seccompProfile") or {}
     if is_privileged(container):
         return None
-    return {"RuntimeDefault": DEFAULT_PROFILE, "Localhost": f"{home}/{PROFILES}/{told.get('localhostProfile')}"}.get(
-        told.get("type", "Unconfined")
+    return {"RuntimeDefault": DEFAULT_PROFILE, "Localhost": f"{home}/{PROFILES}/{profile.get('localhostProfile')}"}.get(
+        profile.get("type", "Unconfined")
     )
 
 

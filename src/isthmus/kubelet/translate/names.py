@@ -1,26 +1,26 @@
-"""A pod's names and resolver (concepts/services-networking/dns-pod-service)."""
+"""A pod's host name and DNS settings (concepts/services-networking/dns-pod-service)."""
 
 from __future__ import annotations
 
-from isthmus.model.pod_inputs import Object, Settings
+from isthmus.model.pod_inputs import Object, PodSettings
 from isthmus.podproto.plan import Dns, Host
 
-# The kernel's longest host name, and what resolv.conf and Kubernetes keep.
+# The kernel's limit of host names, and those of resolv.conf and Kubernetes.
 HOSTNAME_MAX = 64
 _LABEL_MAX = 63
 _NAMESERVERS_MAX = 3
 _SEARCHES_MAX = 32
 
 
-def hostname(pod: Object, settings: Settings) -> str:
-    """Return what the pod's kernel calls it."""
+def hostname(pod: Object, settings: PodSettings) -> str:
+    """Return the pod's host name."""
     if override := pod["spec"].get("hostnameOverride"):
         return str(override)
     full = fqdn(pod, settings)
     return full if full and pod["spec"].get("setHostnameAsFQDN") else _short(pod)
 
 
-def fqdn(pod: Object, settings: Settings) -> str | None:
+def fqdn(pod: Object, settings: PodSettings) -> str | None:
     """Return the pod's full name; None without a subdomain."""
     subdomain = pod["spec"].get("subdomain") if not pod["spec"].get("hostnameOverride") else None
     return f"{_short(pod)}.{subdomain}.{_namespace(pod)}.svc.{settings.domain}" if subdomain else None
@@ -31,7 +31,7 @@ def hosts(pod: Object) -> tuple[Host, ...]:
     return tuple(Host(one["ip"], tuple(one.get("hostnames") or ())) for one in pod["spec"].get("hostAliases") or ())
 
 
-def dns(pod: Object, settings: Settings) -> Dns:
+def dns(pod: Object, settings: PodSettings) -> Dns:
     """Return the pod's resolver; without nameservers it is the node's own."""
     spec = pod["spec"]
     policy = spec.get("dnsPolicy") or "ClusterFirst"
@@ -49,7 +49,7 @@ def dns(pod: Object, settings: Settings) -> Dns:
     )
 
 
-def _cluster(pod: Object, settings: Settings) -> Dns:
+def _cluster(pod: Object, settings: PodSettings) -> Dns:
     domain = settings.domain
     searches = (f"{_namespace(pod)}.svc.{domain}", f"svc.{domain}", domain)
     return Dns((settings.dns,), searches, ("ndots:5",))

@@ -1,9 +1,9 @@
-"""From a pod to what its supervisor runs, and to the Slurm job it runs in.
+"""Translates a pod into its supervisor's plan and its Slurm job.
 
-    wanted(pod) -> the loops ask for it -> Resolved -> plan(pod, resolved), and job(pod, settings) -> sbatch
+    wanted(pod) -> resolved by `objects.config` -> plan(pod, resolved), and job(pod, settings) -> sbatch
 
-Pure: the same pod gives the same plan and job, so that after a crash nothing is decided twice in two ways. Refuse a
-pod before (`refusals.problems`): here its text counts as right. What is missing is an UnreadyError: the pod waits.
+Pure: the same pod gives the same plan and job, before and after a crash. The pod must have passed
+admission (`admit.pod.problems`). A missing reference is an UnreadyError: the pod waits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _KINDS = ("initContainers", "containers", "ephemeralContainers")
 
 
 def wanted(pod: Object) -> Wanted:
-    """Return what a pod names; ask for it before the plan."""
+    """Return a pod's references, which must be resolved before `plan`."""
     containers = [one for kind in _KINDS for one in pod["spec"].get(kind) or ()]
     own = Wanted(
         images=frozenset(one["image"] for one in containers if one.get("image")),
@@ -35,7 +35,7 @@ def wanted(pod: Object) -> Wanted:
 
 
 def plan(pod: Object, resolved: Resolved) -> Plan:
-    """Return what the supervisor of a pod runs.
+    """Return the plan for a pod's supervisor.
 
     Raises:
         UnreadyError: something the pod names, and not as optional, is missing.
@@ -63,7 +63,7 @@ def plan(pod: Object, resolved: Resolved) -> Plan:
 
 
 def update(pod: Object, resolved: Resolved) -> tuple[Volume, ...]:
-    """Return a running pod's volumes of files anew, after a ConfigMap, Secret, token, label or annotation changed.
+    """Return a running pod's volumes of files after a ConfigMap, Secret, token, label or annotation changed.
 
     Raises:
         UnreadyError: what they hold is gone; the pod keeps what it has.

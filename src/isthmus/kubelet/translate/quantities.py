@@ -1,6 +1,6 @@
 """Quantities of Kubernetes, exactly: `250m`, `1.5`, `2Gi`, `1e3` (apimachinery, resource.Quantity).
 
-kubernetes_asyncio has no parser for them, and its sister package, which has one, would be loaded for nothing else.
+Kubernetes' Python client has a parser for them, and would be loaded for nothing else.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ MIB = 2**20
 
 
 def parse(text: str | int | float) -> Fraction:
-    """Read a quantity.
+    """Parse a quantity.
 
     Raises:
-        ValueError: it is none.
+        ValueError: not a quantity.
     """
     match = _FORM.fullmatch(str(text))
     if not match:

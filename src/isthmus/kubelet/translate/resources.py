@@ -1,8 +1,8 @@
-"""What a pod needs of Slurm: whole CPUs, MiB, GRES.
+"""Resource requests of a pod's job: whole CPUs, MiB, GRES.
 
-Memory is what a container may use, not what it asks for: Slurm ends a job that takes more than it was given, so a
-limit above the request counts, and a container without either counts the default. CPUs are what is asked for.
-Init containers run one after the other beside the sidecars declared before them; the others run all at once
+Memory follows a container's limit, not its request: Slurm kills a job that exceeds its allocation, so a
+limit above the request counts, and a container without either counts the default. CPUs follow the request.
+Init containers run sequentially beside the sidecars declared before them; the others run concurrently
 (Kubernetes, concepts/workloads/pods/init-containers, "Resource sharing within containers").
 """
 
@@ -16,14 +16,14 @@ from fractions import Fraction
 from typing import Any
 
 from isthmus.kubelet.translate.quantities import MIB, parse
-from isthmus.model.pod_inputs import Object, Settings
+from isthmus.model.pod_inputs import Object, PodSettings
 
 _OWN = ("cpu", "memory", "ephemeral-storage")
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a pod's job is given.
+    """Resources of a pod's job.
 
     Attributes:
         cpus: whole ones.
@@ -43,8 +43,8 @@ class Demand:
         return self.memory_mib + self.overhead_mib
 
 
-def demand(pod: Object, settings: Settings) -> Demand:
-    """Return what a pod needs, with the defaults and the overhead of its runtime class."""
+def demand(pod: Object, settings: PodSettings) -> Demand:
+    """Return a pod's resources, with defaults and the overhead of its runtime class."""
     spec = pod["spec"]
     needs = _pod({**_largest(spec, settings)}, spec)
     for name, quantity in (spec.get("overhead") or {}).items():
@@ -58,7 +58,7 @@ def demand(pod: Object, settings: Settings) -> Demand:
     return Demand(cpus, memory_mib, gres, _overhead_mib(spec, settings))
 
 
-def task_cpus(pod: Object, name: str, settings: Settings) -> int:
+def task_cpus(pod: Object, name: str, settings: PodSettings) -> int:
     """Return the CPUs of one task of a container that runs as several: its own, or the pod's where it is alone."""
     spec = pod["spec"]
     alone = len(spec["containers"]) == 1 and not spec.get("initContainers")
@@ -85,7 +85,7 @@ def unbounded_cpus(spec: Object) -> list[str]:
 
 
 def is_sidecar(container: Object) -> bool:
-    """Tell whether an init container runs on beside the others."""
+    """Return whether an init container runs on beside the others."""
     return container.get("restartPolicy") == "Always"
 
 
@@ -97,14 +97,14 @@ def extended(pod: Object) -> frozenset[str]:
     return frozenset(names - set(_OWN))
 
 
-def _overhead_mib(spec: Object, settings: Settings) -> int:
-    """Without it the job would be full before a container has reached its limit, and the kernel choose whom to kill."""
+def _overhead_mib(spec: Object, settings: PodSettings) -> int:
+    """Return the overhead: without it the job's cgroup would be full before a container reaches its own limit."""
     init = spec.get("initContainers") or ()
     together = len(spec["containers"]) + sum(map(is_sidecar, init))
     return settings.overhead_mib + settings.container_overhead_mib * together
 
 
-def _largest(spec: Object, settings: Settings) -> dict[str, Fraction]:
+def _largest(spec: Object, settings: PodSettings) -> dict[str, Fraction]:
     peaks: list[dict[str, Fraction]] = []
     sidecars: dict[str, Fraction] = {}
     for container in spec.get("initContainers") or ():
@@ -117,13 +117,13 @@ def _largest(spec: Object, settings: Settings) -> dict[str, Fraction]:
     return {name: max(peak.get(name, Fraction(0)) for peak in peaks) for peak in peaks for name in peak}
 
 
-def _container(container: Object, settings: Settings) -> dict[str, Fraction]:
+def _container(container: Object, settings: PodSettings) -> dict[str, Fraction]:
     requests, limits = _part(container, "requests"), _part(container, "limits")
     need = {name: parse(quantity) for name, quantity in {**limits, **requests}.items()}
     return {**need, "memory": _memory(requests, limits, settings)}
 
 
-def _memory(requests: Mapping[str, Any], limits: Mapping[str, Any], settings: Settings) -> Fraction:
+def _memory(requests: Mapping[str, Any], limits: Mapping[str, Any], settings: PodSettings) -> Fraction:
     memory = [parse(part["memory"]) for part in (requests, limits) if "memory" in part]
     if not memory:
         return Fraction(settings.memory_mib * MIB)
@@ -133,7 +133,7 @@ def _memory(requests: Mapping[str, Any], limits: Mapping[str, Any], settings: Se
 
 
 def _pod(needs: dict[str, Fraction], spec: Object) -> dict[str, Fraction]:
-    """Let resources of the whole pod win over the sum of its containers."""
+    """Override the sum of the containers by pod-level resources."""
     requests, limits = _part(spec, "requests"), _part(spec, "limits")
     own = {name: parse(quantity) for name, quantity in {**limits, **requests}.items() if name in _OWN}
     if "memory" in limits:

@@ -1,1 +1,1 @@
-"""Kinds of volumes: a file for each, with what is refused, what it needs, and its part of the plan. It is all pure."""
+"""Volume kinds: one module each with admission, references and its part of the plan; pure."""

@@ -25,7 +25,7 @@ class Claim(Kind):
         return Wanted(claims=frozenset({self.claim(pod, volume, source)}), services=False)
 
     def is_read_only(self, source: Any) -> bool:
-        """Tell whether the pod only reads it."""
+        """Return whether the pod only reads it."""
         return bool(source.get("readOnly"))
 
     def plan(self, of: Of, source: Any) -> Volume:

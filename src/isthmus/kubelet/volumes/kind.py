@@ -1,8 +1,8 @@
-"""What a kind of volumes says of itself. To add one, write `<kind>.py` here, and its counterpart for the supervisor.
+"""The interface of a volume kind. To add one, write `<kind>.py` here and its counterpart in the supervisor.
 
 A kind is an object of a class below, named KIND in its module; `registry` finds it. What its files are on the compute
-node is a word of the plan (`Volume.kind`): the name of a module of `isthmus.supervisor.volumes`. Several kinds may have
-the same: a ConfigMap, a Secret and a token all become files.
+node is the plan's `Volume.kind`: the name of a module of `isthmus.supervisor.volumes`. Several kinds may share
+one: a ConfigMap, a Secret and a token all become files.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _MODE = 0o644
 
 @dataclass(frozen=True, slots=True)
 class Of:
-    """The volume of a pod that is to be planned.
+    """The volume of a pod that is being planned.
 
     Attributes:
         pod: whose it is.
         name: as the pod names it.
         demand: of the pod.
-        resolved: what the pod names.
+        resolved: the pod's references.
     """
 
     pod: Object
@@ -66,11 +66,11 @@ class Kind:
     no_propagation = ""
 
     def problems(self, source: Any) -> Iterator[str]:
-        """Give what is wrong with it, each with a remedy."""
+        """Yield the problems of a volume, each with a remedy."""
         yield from ()
 
     def wanted(self, pod: Object, volume: str, source: Any) -> Wanted:
-        """Return what it names, to be asked for before the plan."""
+        """Return its references, to be resolved before the plan."""
         return NOTHING
 
     def image(self, source: Any) -> Object | None:
@@ -78,14 +78,14 @@ class Kind:
         return None
 
     def is_read_only(self, source: Any) -> bool:
-        """Tell whether containers may not write it, whatever their mounts say."""
+        """Return whether containers may not write it, whatever their mounts say."""
         return False
 
     def plan(self, of: Of, source: Any) -> Volume:
         """Return its part of the plan.
 
         Raises:
-            UnreadyError: something it names, and not as optional, is missing.
+            UnreadyError: a reference that is not optional is missing.
         """
         raise NotImplementedError
 
@@ -96,13 +96,13 @@ class Content(Kind):
     is_source = is_content = True
 
     def plan(self, of: Of, source: Any) -> Volume:
-        """Return its files; of two with one path the later wins."""
+        """Return its files; the later of two with one path wins."""
         mode = source.get("defaultMode")
         found = self.files(of, source, _MODE if mode is None else mode)
         return Volume(of.name, "files", files=tuple({file.path: file for file in found}.values()), gid=of.group)
 
     def files(self, of: Of, source: Any, mode: int) -> Iterator[File]:
-        """Give its files.
+        """Yield its files.
 
         Args:
             of: the volume.
@@ -110,11 +110,11 @@ class Content(Kind):
             mode: of files that have none of their own.
 
         Raises:
-            UnreadyError: something it names, and not as optional, is missing.
+            UnreadyError: a reference that is not optional is missing.
         """
         raise NotImplementedError
 
 
 def missing(message: str) -> UnreadyError:
-    """Return the error of a volume that names what is not there."""
+    """Return the error of a volume with a missing reference."""
     return UnreadyError(Reason.MOUNT, message)

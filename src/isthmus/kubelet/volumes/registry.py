@@ -1,4 +1,4 @@
-"""All kinds of volumes that there are: each module of this folder that has a KIND."""
+"""The registry of volume kinds: every module of this folder with a KIND."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sources() -> Mapping[str, Content]:
 
 
 def problems(volume: Object) -> Iterator[str]:
-    """Give what is wrong with a volume of a pod."""
+    """Yield the problems of a pod's volume."""
     said = {name: source for name, source in volume.items() if name != "name" and source is not None}
     unknown = said.keys() - kinds().keys()
     if unknown or not said:
@@ -36,12 +36,12 @@ def problems(volume: Object) -> Iterator[str]:
 
 
 def wanted(pod: Object) -> Wanted:
-    """Return what the volumes of a pod name."""
+    """Return the references of a pod's volumes."""
     return sum((kind.wanted(pod, volume["name"], source) for volume, kind, source in _all(pod)), NOTHING)
 
 
 def images(pod: Object) -> Iterator[tuple[str, Object]]:
-    """Give the volumes of a pod that need an image: name, and the image as a container names one."""
+    """Yield the volumes of a pod that need an image: name, and the image in a container's form."""
     for volume, kind, source in _all(pod):
         if (image := kind.image(source)) is not None:
             yield volume["name"], image
@@ -74,10 +74,10 @@ def plan(pod: Object, demand: Demand, resolved: Resolved, *, changing: bool = Fa
         pod: the pod; what it may not have is refused before.
         demand: of the pod.
         resolved: what it names.
-        changing: those alone whose content the API gives.
+        changing: only those with content from the API server.
 
     Raises:
-        UnreadyError: something they name, and not as optional, is missing.
+        UnreadyError: a reference that is not optional is missing.
     """
     found = ((volume, kind, source) for volume, kind, source in _all(pod) if kind.is_content or not changing)
     return tuple(kind.plan(Of(pod, volume["name"], demand, resolved), source) for volume, kind, source in found)

@@ -1,4 +1,4 @@
-"""What Slurm offers a user, as its own commands tell it."""
+"""Slurm's nodes, partitions and limits for a user, as its commands print them."""
 
 from __future__ import annotations
 

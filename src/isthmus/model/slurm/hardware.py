@@ -1,4 +1,4 @@
-"""What a compute node offers to Slurm."""
+"""The hardware of a compute node, as Slurm's configuration declares it."""
 
 from __future__ import annotations
 

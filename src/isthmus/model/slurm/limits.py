@@ -1,4 +1,4 @@
-"""The limits sacctmgr knows: which a QOS takes, which an association takes, and what each counts."""
+"""Limits of sacctmgr: of QOS and of associations, and what each counts."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The daemon's sockets: who asks for what, within which limits, and what is done about it."""
+"""The daemon's API on Unix sockets: protocol, limits and operations."""

@@ -1,6 +1,6 @@
-"""A listening socket for each account that is known here, so that nobody waits in another's queue.
+"""A listening socket per account of this host, so that accounts do not share a backlog.
 
-The queue of a UNIX socket is one for all who connect: whoever does nothing else fills it, and each of their connections
+The queue of a UNIX socket is one for all who connect: one account alone can fill it, and each of their connections
 costs the daemon an accept. So each account gets a socket of its own in a folder beside the common one; only it, and
 root, can connect there. An account over its rate is not accepted until it has paid: its callers sleep in its own queue,
 in the kernel, and take no time of anybody's.

@@ -1,4 +1,4 @@
-"""Asks this host's daemon; for commands, which show its words when it refuses. Root has a socket of its own.
+"""Client of this host's daemon, for commands, which show its errors. Root has a separate socket.
 
 So has each account that the daemon knows, in a folder beside the common one: nobody else can fill its queue.
 """
@@ -24,7 +24,7 @@ def ask(request: Request, path: Path | None = None, timeout_s: float = 30) -> di
 
     Args:
         request: what is asked.
-        path: the socket; None for that of whoever asks.
+        path: the socket; None for the caller's own.
         timeout_s: for each step of the exchange.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Strict reading of a JSON object: what is not exactly as agreed is refused, in words that name the field.
+"""Strict parsing of a JSON object: unknown or malformed fields are refused by name.
 
 Both etcd's values and the socket's messages are read by this. Python's json alone accepts two values for one name,
 NaN, true for 1 and text in UTF-16, and leaves by RecursionError where brackets are nested deeply.

@@ -1,6 +1,6 @@
-"""What one account may have of the daemon: requests and bytes by a token bucket, connections, and who is an account.
+"""Limits of one account: a token bucket for requests and bytes, connections, and what counts as an account.
 
-Whoever is over the rate is answered later, not refused: an honest burst (all pods of a user bring their Services) gets
+An account over the rate is answered later, not refused: an honest burst (all pods of a user bring their Services) gets
 through, and a flood waits in its own threads, of which an account has few. A connection has a price, too, and gets no
 thread without it. The price of a request grows with its length, as rows of Services cost two milliseconds a KiB.
 
@@ -106,7 +106,7 @@ class Accounts:
         self._lock = Lock()
 
     def may_be(self, uid: int) -> bool:
-        """Tell at once whether a uid is an account or can be looked up now."""
+        """Return at once whether a uid is an account or can be looked up now."""
         with self._lock:
             if uid in self._known:
                 return True

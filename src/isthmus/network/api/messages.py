@@ -1,4 +1,4 @@
-"""What the daemon's socket can be asked for, and the words of its answers.
+"""Requests and responses of the daemon's socket.
 
 A request is one of these objects, once `protocol` has read it; `OPS` has their names on the socket.
 """
@@ -60,8 +60,8 @@ class JobPrepare:
         nodes: the job's, in Slurm's order.
         driver: which network it gets.
         reservation: whose address its first pod gets; empty for none.
-        timeout_s: after this it has failed, and the client is told so.
-        answer_s: after this the client is told that it is being made; None where they want to know how it ends.
+        timeout_s: after this it has failed, and the client gets an error.
+        answer_s: after this the client gets "in progress"; None where they want to know how it ends.
     """
 
     job: int
@@ -134,7 +134,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """Tell jobs, addresses and owners."""
+    """List jobs, addresses and owners."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +155,31 @@ class Trace:
 
 
 @dataclass(frozen=True, slots=True)
+class Metrics:
+    """Return what the daemon measured, for Prometheus."""
+
+
+@dataclass(frozen=True, slots=True)
 class NodeForget:
     """Take a node that left the cluster out of the pod networks."""
 
     node: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoginPrepare:
+    """Make a user's login pod on this node, if there is none; `pid` is the peer's."""
+
+    uid: int
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoginEnter:
+    """The same, and the process `pid` is a session in it, to its end."""
+
+    uid: int
+    pid: int
 
 
 Request = (
@@ -173,7 +194,10 @@ Request = (
     | Status
     | List
     | Trace
+    | Metrics
     | NodeForget
+    | LoginPrepare
+    | LoginEnter
 )
 
 OPS: Mapping[str, type[Request]] = {
@@ -188,5 +212,8 @@ OPS: Mapping[str, type[Request]] = {
     "status": Status,
     "list": List,
     "trace": Trace,
+    "metrics": Metrics,
     "node_forget": NodeForget,
+    "login_prepare": LoginPrepare,
+    "login_enter": LoginEnter,
 }

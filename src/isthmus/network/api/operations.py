@@ -1,4 +1,4 @@
-"""What the daemon does when it is asked: every operation of the protocol, and who may have it.
+"""The operations of the protocol, and their authorization.
 
 A job's addresses are taken by its first node, the others wait for them: of a hundred nodes that begin a job at once
 one writes to etcd. Where the first node is slow, or dead, each of the others takes them after a moment; etcd lets
@@ -14,20 +14,21 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from threading import Lock, Thread
 from typing import Any
 
 from isthmus.clients import conntrack
 from isthmus.clients.etcd.store import EtcdError
-from isthmus.clients.nftables import NftError
 from isthmus.model.network import Driver, Job, State
+from isthmus.network import metrics
 from isthmus.network.api import limits, messages, protocol
+from isthmus.network.api.figures import Preparations, cluster_figures
 from isthmus.network.api.messages import ErrorCode, JobState
 from isthmus.network.api.protocol import RequestError
 from isthmus.network.drivers.node import ECHO_S, Network
-from isthmus.network.drivers.state import PlanError
+from isthmus.network.logins.pods import LoginPods
 from isthmus.network.node import rules
 from isthmus.network.node.converge import Converger
 from isthmus.network.node.plugin import Watcher
@@ -37,13 +38,10 @@ from isthmus.network.state.in_progress import InProgress
 from isthmus.network.state.keys import StoredError
 from isthmus.network.state.store import Store, StoreError
 from isthmus.network.state.view import View
-from isthmus.network.trace import points
-from isthmus.network.trace import way as trace
-from isthmus.network.trace.services import PodTable, ToService
 
 # How long a node waits for a job's first node to take the addresses.
 FIRST_NODE_S = 1.0
-# Failures are told again to whoever asks for the job; so many are kept.
+# Failures are repeated to later requests for the job; so many are kept.
 FAILURES_MAX = 1000
 
 _FORESEEN = (RequestError, ipam.AllocationError, EtcdError, StoredError, StoreError)
@@ -65,6 +63,7 @@ class Dependencies:
         domain: of pods' names.
         services: of pods.
         plugin: looks whether slurmd has ours.
+        logins: login pods; None on a host without.
     """
 
     node: str
@@ -76,6 +75,7 @@ class Dependencies:
     domain: str
     services: PodServices
     plugin: Watcher
+    logins: LoginPods | None = None
 
 
 class Operations:
@@ -86,6 +86,7 @@ class Operations:
         # Job -> whose it was, and why it has no network here.
         self._failures: OrderedDict[int, tuple[int, str]] = OrderedDict()
         self._in_progress = InProgress()
+        self._preparations = Preparations()
         self._writes = limits.Buckets(limits.WRITES_PER_S, limits.WRITES_AT_ONCE)
         # Users' requests are read one at a time: reading takes the interpreter, which root's requests need too.
         self._reading = Lock()
@@ -126,7 +127,7 @@ class Operations:
         return RequestError(ErrorCode.NOT_FOUND, why)
 
     def _owner(self, job: int) -> int | None:
-        """Return whose a job is; of one that etcd has no more, the pod or the failure here tells."""
+        """Return whose a job is; for one that etcd has no more, by the pod or the failure here."""
         deps = self._deps
         if known := deps.view.snapshot.state.jobs.get(job):
             return known.uid
@@ -142,7 +143,7 @@ class Operations:
             case messages.JobPrepare():
                 return self._prepare(request)
             case messages.JobGet(job):
-                # What is of nobody that is known here is nobody's to be told of, but root's.
+                # A job without a known owner is shown to root alone.
                 return self._get(job) if uid in (None, owner) else {"state": JobState.ABSENT}
             case messages.JobRelease(job):
                 return self._release(job)
@@ -156,6 +157,12 @@ class Operations:
                 return self._forget(node)
             case messages.Trace():
                 return self._trace(request, uid)
+            case messages.Metrics():
+                return {"text": metrics.page()}
+            case messages.LoginPrepare():
+                return self._logins().prepare(request.uid)
+            case messages.LoginEnter():
+                return self._logins().enter(request.uid, request.pid)
         if peer:
             self._spend_write(peer)
         return self._of_user(request, uid)
@@ -182,7 +189,7 @@ class Operations:
         raise RequestError(ErrorCode.UNKNOWN_OP, f"{type(request).__name__} is not done here")
 
     def _prepare(self, request: messages.JobPrepare) -> Mapping[str, Any]:
-        # Here and not in the thread: who is told that it is being made may ask, or release it, before that one runs.
+        # Not in the thread: a client that got "in progress" may query or release the job before the thread runs.
         begun = self._in_progress.begin(request.job, 0)
         if request.answer_s is None:
             return self._finish(request, begun)
@@ -201,7 +208,8 @@ class Operations:
         self._failures.pop(job, None)
         why = "the daemon failed; an admin finds why in its log"
         try:
-            made = self._make(request, deadline)
+            with self._preparations.timed():
+                made = self._make(request, deadline)
             why = ""
             return made
         except _FORESEEN as error:
@@ -242,7 +250,7 @@ class Operations:
             )
             self._claim(wanted, deadline)
             if not deps.view.wait(has_it, max(ECHO_S, deadline - time.monotonic())):
-                raise RequestError(ErrorCode.UNAVAILABLE, "etcd took the job's network and does not tell of it")
+                raise RequestError(ErrorCode.UNAVAILABLE, "etcd took the job's network and does not return it")
         deps.view.keep(request.job)
 
     def _claim(self, wanted: ipam.Request, deadline: float) -> None:
@@ -300,7 +308,7 @@ class Operations:
         name = _login(uid)
         address = deps.store.lease(uid, name, deps.node, int(time.time()), deps.view.snapshot)
         if not deps.view.wait(lambda state: (uid, deps.node) in state.leases, ECHO_S):
-            raise RequestError(ErrorCode.UNAVAILABLE, "etcd took the lease and does not tell of it")
+            raise RequestError(ErrorCode.UNAVAILABLE, "etcd took the lease and does not return it")
         outcome = deps.converger.run(deps.view.state)
         for leg in outcome.plan.legs.values():
             if leg.uid == uid and leg.name not in outcome.errors:
@@ -308,38 +316,15 @@ class Operations:
         raise RequestError(ErrorCode.FAILED, f"the network of {name} could not be made here: {dict(outcome.errors)}")
 
     def _trace(self, request: messages.Trace, uid: int | None) -> Mapping[str, Any]:
-        deps = self._deps
-        state = points.visible(deps.view.snapshot.state, uid)
-        addresses = deps.services.addresses
-        find = points.Finder(state, deps.rules, deps.domain, uid, lambda name: pwd.getpwnam(name).pw_uid, addresses)
-        probe = trace.Probe(rules.Protocol(request.protocol), request.port)
-        try:
-            source, target = find.source(request.source), find.target(request.target)
-            if target.kind is points.Kind.SERVICE:
-                to_service = ToService(state, deps.rules, lambda address: find.target(str(address)))
-                steps = to_service.trace(source, target, probe, self._services_of(source))
-            else:
-                steps = trace.trace(state, deps.rules, source, target, probe)
-        except (points.PointError, PlanError) as error:
-            raise RequestError(ErrorCode.NOT_FOUND, str(error)) from error
-        steps = [*trace.failures(deps.node, deps.converger.last.errors, steps, show_all=uid is None), *steps]
-        return {
-            "source": source.text,
-            "target": target.text,
-            "verdict": trace.verdict(steps),
-            "steps": [asdict(step) for step in steps],
-        }
+        from isthmus.network.api import tracing
 
-    def _services_of(self, source: points.Point) -> PodTable:
-        """Return what this node knows of a pod's Services: of its own pods, what their rules say."""
-        pod = self._deps.converger.last.plan.pods.get(source.job)
-        if source.node != self._deps.node or pod is None or pod.uid != source.uid:
-            return PodTable(is_known=False)
-        try:
-            return PodTable(is_known=True, table=self._deps.services.table(pod.namespace, pod.uid))
-        except NftError as error:
-            _log.warning("services of %s: %s", pod.namespace, error)
-            return PodTable(is_known=False)
+        return tracing.answer(self._deps, request, uid)
+
+    def _logins(self) -> LoginPods:
+        if self._deps.logins is None:
+            why = f"{self._deps.node} has no login pods; run playbooks/network.yml, which makes /etc/pam.d/sshd right"
+            raise RequestError(ErrorCode.INVALID, why)
+        return self._deps.logins
 
     def _forget(self, node: str) -> Mapping[str, Any]:
         if node == self._deps.node:
@@ -358,7 +343,13 @@ class Operations:
             "plugin": self._deps.plugin.state(),
             **({} if tracked is None else {"connections": str(tracked)}),
             "errors": {**self._errors(), **_full(tracked)} if uid is None else {},
+            **({"figures": self._figures()} if uid is None else {}),
         }
+
+    def _figures(self) -> Mapping[str, Any]:
+        deps = self._deps
+        cluster = cluster_figures(deps.view.snapshot.state, deps.rules.pods)
+        return {"preparations": self._preparations.figures(), "cluster": cluster}
 
     def _errors(self) -> dict[str, str]:
         problem = self._deps.store.problem
@@ -387,7 +378,7 @@ def _full(tracked: conntrack.Table | None) -> Mapping[str, str]:
 
 
 def _finish(ending: Future[Mapping[str, Any]], work: Callable[[], Mapping[str, Any]], job: int) -> None:
-    # Whoever still waits raises what it ends in; the job's steps are told anyway.
+    # A caller that still waits raises its error; the job's steps get the result anyway.
     try:
         ending.set_result(work())
     except Exception as error:

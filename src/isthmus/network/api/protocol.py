@@ -1,8 +1,8 @@
-"""What is said on the daemon's socket: one JSON object a line, one line in reply, version 1.
+"""The protocol of the daemon's socket: one JSON object a line, one line in reply, version 1.
 
 Everybody may write to the socket, so a request is either exactly as agreed or refused: unknown fields, a field twice,
 a number as text, a bound overstepped. Nothing is done before a request was read and its peer found to have the right;
-both are decided here, without any I/O. Who asks is the peer's uid as the kernel tells it.
+both are decided here, without any I/O. The caller is the peer's uid by the kernel (SO_PEERCRED).
 
 Of wrong requests, `malformed` are those whose form is wrong, `invalid` those of right form with a value that cannot
 be, and `version` and `unknown_op` those of a daemon or client of another release. A request's bytes that are no UTF-8
@@ -36,6 +36,9 @@ from isthmus.network.api.messages import (
     LeaseDrop,
     LeaseTake,
     List,
+    LoginEnter,
+    LoginPrepare,
+    Metrics,
     NodeForget,
     Request,
     Reserve,
@@ -57,7 +60,7 @@ _POINT_MAX = 253
 # How a long request begins; as `encode_request` and the supervisor write it.
 _LONG = re.compile(rb'\s*\{\s*"version"\s*:\s*1\s*,\s*"op"\s*:\s*"job_services"\s*,\s*"job"\s*:\s*(\d{1,10})\s*,')
 
-# Raises RequestError where a peer may not ask for a job's Services; whoever asks for something else is judged after.
+# Raises RequestError where a peer may not ask for a job's Services; other requests are checked later.
 Permit = Callable[[int], object]
 
 
@@ -113,7 +116,7 @@ def authorise(request: Request, peer: int, owner: int | None = None) -> int | No
     Args:
         request: what is asked.
         peer: uid of who asks.
-        owner: for JobGet and JobServices the job's uid, None where there is no such job: everybody may be told that.
+        owner: for JobGet and JobServices the job's uid, None where there is no such job: everybody may know that.
 
     Raises:
         RequestError: the peer may not ask this, or root does not say for whom.
@@ -123,6 +126,10 @@ def authorise(request: Request, peer: int, owner: int | None = None) -> int | No
             raise RequestError(ErrorCode.FORBIDDEN, "only root prepares and releases jobs; Slurm's plugin asks for it")
         case NodeForget() if peer != 0:
             raise RequestError(ErrorCode.FORBIDDEN, "only root takes a node out of the pod networks")
+        case Metrics() if peer != 0:
+            raise RequestError(ErrorCode.FORBIDDEN, "only root reads the daemon's metrics")
+        case LoginPrepare() | LoginEnter() if peer != 0:
+            raise RequestError(ErrorCode.FORBIDDEN, "only root opens sessions in login pods; log in by SSH")
         case JobPrepare():
             return request.uid
         case JobGet() | JobServices() if peer not in (0, owner) and owner is not None:
@@ -159,7 +166,7 @@ def parse_reply(line: bytes) -> dict[str, Any]:
     """Read a reply's values, without `version` and `ok`.
 
     Raises:
-        RequestError: it tells that the request was refused, or is none of this version (code `internal`).
+        RequestError: the reply is a refusal, or is none of this version (code `internal`).
     """
     try:
         body = Fields(parse(line.decode("utf-8", "replace")))
@@ -197,7 +204,8 @@ def _own(uid: int | None, peer: int) -> int:
 def _job_prepare(body: Fields) -> JobPrepare:
     nodes = body.text("nodes", LINE_MAX)
     request = JobPrepare(
-        _job(body),
+        # Above are the ids of login pods.
+        body.integer("job", 1, bounds.LOGIN_FIRST - 1),
         body.integer("uid", 0, bounds.UID_MAX),
         body.text("user", bounds.USER_NAME_MAX, bounds.is_user_name),
         body.text("name", bounds.JOB_NAME_MAX),
@@ -235,6 +243,14 @@ def _job(body: Fields) -> int:
     return body.integer("job", 1, bounds.JOB_MAX)
 
 
+def _uid_of(body: Fields) -> int:
+    return body.integer("uid", 0, bounds.UID_MAX)
+
+
+def _pid(body: Fields) -> int:
+    return body.integer("pid", 2, bounds.PID_MAX)
+
+
 def _uid(body: Fields) -> int | None:
     return body.integer("uid", 0, bounds.UID_MAX) if body.has("uid") else None
 
@@ -265,5 +281,8 @@ _READERS: Mapping[type[Request], Callable[[Fields], Request]] = {
     Status: lambda body: Status(),
     List: lambda body: List(),
     Trace: _trace,
+    Metrics: lambda body: Metrics(),
     NodeForget: lambda body: NodeForget(body.text("node", bounds.NODE_NAME_MAX, bounds.is_node_name)),
+    LoginPrepare: lambda body: LoginPrepare(_uid_of(body), _pid(body)),
+    LoginEnter: lambda body: LoginEnter(_uid_of(body), _pid(body)),
 }

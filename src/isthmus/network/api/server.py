@@ -1,10 +1,10 @@
 """The daemon's sockets: a line of JSON in, a line of JSON out, a thread per connection.
 
 Root has a socket of its own, which nobody else can connect to: prolog, steps and epilog never stand behind users, in
-no queue of callers and in no limit. Who asks on the users' socket is told by the kernel (SO_PEERCRED, unix(7)), never
-by the message. An account may have a few connections there at a time, and all accounts together no more than leave
-threads and descriptors for root; requests beyond an account's rate are answered later (`limits`). A connection that
-sends nothing, or half a line, is closed after a while.
+no queue of callers and in no limit. The user on the users' socket is known from the kernel (SO_PEERCRED, unix(7)),
+never from the message. An account may have a few connections there at a time, and all accounts together no more than
+leave threads and descriptors for root; requests beyond an account's rate are answered later (`limits`). A connection
+that sends nothing, or half a line, is closed after a while.
 
 A user's request is short, but for Services: of a longer one only the beginning is read before it is known whether the
 user may ask it.
@@ -40,7 +40,7 @@ IDLE_S = 60
 # Of one account at a time, and of all accounts; the unit's TasksMax leaves more threads than that.
 CONNECTIONS_MAX = 16
 ACCOUNTS_CONNECTIONS_MAX = 384
-# Connections that are refused are closed a little later, so that whoever tries again at once has to wait.
+# Connections that are refused are closed a little later, so that a client that retries at once has to wait.
 REFUSED_HELD_MAX = 256
 REFUSED_S = 0.2
 # Connections taken from the common socket, a second and at once.
@@ -58,14 +58,14 @@ Admit = Callable[[bytes, int], bytes | None]
 
 
 class Server(socketserver.ThreadingUnixStreamServer):
-    """Answers requests on a UNIX socket of whoever runs it, which is root."""
+    """Answers requests on a UNIX socket of its own user, root."""
 
     daemon_threads = True
     # A job's nodes all ask at once, and so do the jobs of an array.
     request_queue_size = 128
     mode = 0o600
 
-    def __init__(self, path: Path, answer: Answer) -> None:
+    def __init__(self, path: Path, answer: Answer, breath_s: float = BREATH_S) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         # Between bind and chmod nobody else may connect.
@@ -75,7 +75,7 @@ class Server(socketserver.ThreadingUnixStreamServer):
         finally:
             os.umask(before)
         os.chmod(path, self.mode)
-        self.answer = answer
+        self.answer, self._breath_s = answer, breath_s
 
     def get_request(self) -> tuple[Any, Any]:
         """Accept a connection; one that cannot be had for want of descriptors is waited for, not asked for again."""
@@ -84,17 +84,17 @@ class Server(socketserver.ThreadingUnixStreamServer):
         except OSError as error:
             if error.errno in _WANTING:
                 _log.warning("a connection waits: %s", error)
-                time.sleep(BREATH_S)
+                time.sleep(self._breath_s)
             raise
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        """Refuse whoever the file's mode should not have let through."""
+        """Refuse peers that the file's mode should not have let through."""
         return peer(request) == os.geteuid()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say why a connection got no thread; socketserver closes it."""
         _log.warning("a connection was closed", exc_info=True)
-        time.sleep(BREATH_S)
+        time.sleep(self._breath_s)
 
     def serve(self, handler: _Handler, uid: int) -> None:
         """Answer what comes, until the peer leaves or sends what is no line."""
@@ -112,12 +112,20 @@ class UsersServer(Server):
         answer: does requests.
         admit: judges a long request by its beginning.
         accounts: who is one.
+        breath_s: pause after a connection that could not be served for want of a thread or a descriptor.
     """
 
     mode = 0o666
 
-    def __init__(self, path: Path, answer: Answer, admit: Admit, accounts: limits.Accounts | None = None) -> None:
-        super().__init__(path, answer)
+    def __init__(
+        self,
+        path: Path,
+        answer: Answer,
+        admit: Admit,
+        accounts: limits.Accounts | None = None,
+        breath_s: float = BREATH_S,
+    ) -> None:
+        super().__init__(path, answer, breath_s)
         self._admit = admit
         self._accounts = accounts or limits.Accounts()
         self._buckets = limits.Buckets(limits.REQUESTS_PER_S, limits.REQUESTS_AT_ONCE)
@@ -209,7 +217,7 @@ class UsersServer(Server):
         if refusal is None:
             return line if line.endswith(b"\n") else line + handler.rfile.readline(LINE_MAX + 1 - len(line))
         handler.wfile.write(refusal)
-        # Whoever is still sending shall get to read it: a connection closed on unread bytes is broken.
+        # A peer that is still sending must be able to read it: a connection closed on unread bytes is broken.
         handler.rfile.readline(LINE_MAX)
         return b""
 

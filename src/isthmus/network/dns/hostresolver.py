@@ -1,4 +1,4 @@
-"""How a host's own programs come to ask the node's DNS for the cluster's domain, besides whom they asked before.
+"""Makes a host's resolver ask the node's DNS for the cluster's domain, besides its own servers.
 
 With systemd-resolved a drop-in of the role sends it the domain alone. Elsewhere /etc/resolv.conf belongs to nobody in
 particular: DHCP clients, NetworkManager or a container engine write it whenever they like. So the daemon looks at it

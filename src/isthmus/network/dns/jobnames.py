@@ -1,4 +1,4 @@
-"""Names of jobs, which a prolog is not told: learnt from Slurm by whoever asks it for ended jobs anyway.
+"""Names of jobs, which a prolog does not get: learnt from Slurm by the poll for ended jobs.
 
 A name is kept as Slurm has it, within a bound; what becomes of it in DNS is decided in `dns`.
 """

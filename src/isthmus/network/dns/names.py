@@ -1,4 +1,4 @@
-"""Writes what the node's CoreDNS and its pods read; the texts are made by `dns`.
+"""Writes the files of the node's CoreDNS and its pods; `dns` renders them.
 
 Only CoreDNS's group reads the users' names: the folder's group and its set-group-id bit give them to it. What pods
 read as /etc/resolv.conf holds no secret.

@@ -1,4 +1,4 @@
-"""Names of pods: what the node's CoreDNS is told.
+"""DNS records of pods for the node's CoreDNS.
 
 CoreDNS listens on each leg of the node with a server block of its own (plugin `bind`), so that who asks is known by
 where the question arrives: there it knows the names of that leg's user, forwards what is outside the cluster's
@@ -19,6 +19,7 @@ from pathlib import Path
 
 from isthmus.model.network import Driver, Job, label
 from isthmus.model.node_network import Leg
+from isthmus.network.bounds import LOGIN_FIRST
 
 # Where a host's own processes may ask; not .53, which is systemd-resolved's.
 HOST_ADDRESS = IPv4Address("127.0.0.153")
@@ -120,7 +121,8 @@ def _shared_zones(driver: Driver, settings: DnsSettings) -> list[str]:
 def resolv_conf(job: Job, user_name: str, leg: IPv4Address, settings: DnsSettings) -> str:
     """Return the resolv.conf(5) of a job's pods."""
     below = f"{label(user_name)}.{settings.domain}"
-    search = " ".join([f"{job.id}.{below}", below, *settings.search])
+    own = [] if job.id >= LOGIN_FIRST else [f"{job.id}.{below}"]
+    search = " ".join([*own, below, *settings.search])
     return f"nameserver {leg}\nsearch {search}\n"
 
 
@@ -143,7 +145,7 @@ def _block(address: IPv4Address, file: Path, zones: Iterable[str], settings: Dns
     # In order: what only the first server knows, the others deny.
     how = f" {{\n        policy sequential\n        max_concurrent {FORWARDED_MAX}\n    }}"
     forward = f"    forward . {upstreams}{how}\n" if forwards and upstreams else ""
-    # Refused, and not failed, is what makes a resolver believe its other servers at once.
+    # Refused, and not failed, is what makes a resolver trust its other servers at once.
     asked = "." if forwards else settings.domain
     return (
         f"{asked}:53 {{\n    bind {address}\n    hosts {file} {' '.join(zones)} {{\n"

@@ -1,8 +1,8 @@
-"""All users' names as texts, from one state to the next: only what is of a user with something new is worked out.
+"""Incremental rendering of all users' zones: only users with a change are rendered again.
 
 Every job of any user comes by here on every node, and what it changes is few lines of one user's. So the jobs are kept
 by user, and the text of each user as long as nothing of theirs changed. States share what did not change, so a look at
-who is who tells what did; a state that shares nothing is merely more work. The memory makes it faster, never
+identity shows what changed; a state that shares nothing is merely more work. The memory makes it faster, never
 different: a new object that follows a state gives the same texts.
 """
 

@@ -1,4 +1,4 @@
-"""The networks that a job can have, each a driver in a folder of its own.
+"""Network drivers: one folder each.
 
 A driver `x` is a member of `isthmus.model.network.Driver` and the folder `x` here, and nothing else of the daemon names
 it. In the folder are

@@ -1,4 +1,4 @@
-"""What a driver says of itself without any I/O: for etcd's state, the packet filter, DNS and trace."""
+"""The pure part of a driver: for etcd's state, the packet filter, DNS and trace."""
 
 from __future__ import annotations
 
@@ -64,6 +64,7 @@ class Definition:
             do, and make them known by attachments.
         is_traced: whether `isthmus network trace` can explain it.
         tunnel_ports: UDP ports that its nodes' packets arrive at; no user sends to them.
+        units: daemons of its own on a node, by their names in systemd.
         read: reads its part of the daemon's settings; None for a driver that needs no more than all have.
     """
 
@@ -72,4 +73,5 @@ class Definition:
     has_addresses: bool
     is_traced: bool
     tunnel_ports: tuple[int, ...] = ()
+    units: tuple[str, ...] = ()
     read: Callable[[Mapping[str, Any]], SharedSettings] | None = None

@@ -1,4 +1,4 @@
-"""What a driver does on a node, for the daemon's operations and threads."""
+"""The node's part of a driver, for the daemon's operations and threads."""
 
 from __future__ import annotations
 

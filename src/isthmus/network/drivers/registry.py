@@ -1,4 +1,4 @@
-"""Finds definitions by name: a member of `Driver` is the folder of that name (see the package). No I/O is near."""
+"""Finds definitions by name: a member of `Driver` is the folder of that name (see the package). No I/O."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ def definition(driver: Driver) -> Definition:
     """Return what a driver says of itself."""
     found: Definition = import_module(f"{__package__}.{driver}.definition").DEFINITION
     return found
+
+
+def units() -> list[str]:
+    """Return the daemons of all drivers, whether this node has them or not."""
+    return [unit for driver in NAMES for unit in definition(driver).units]
 
 
 def tunnel_ports() -> list[int]:

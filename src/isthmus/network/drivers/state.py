@@ -1,4 +1,4 @@
-"""Whether etcd's state can be this node's; what every driver asks before it plans anything by it."""
+"""Whether etcd's state applies to this node; checked by every driver before it plans."""
 
 from __future__ import annotations
 

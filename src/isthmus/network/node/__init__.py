@@ -1,1 +1,1 @@
-"""What one node's kernel and packet filter should hold, and the steps that bring it about."""
+"""The desired state of one node's kernel and packet filter, and the steps towards it."""

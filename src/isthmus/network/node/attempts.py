@@ -1,4 +1,4 @@
-"""The steps of one pass over a node: one that fails is told, and leaves the others alone."""
+"""The steps of one pass over a node: a failed one is reported and does not affect the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the node's kernel, packet filter and DNS as etcd's state wants them.
+"""Reconciles the node's kernel, packet filter and DNS with etcd's state.
 
 Two things are changed elsewhere: pods of shared networks, by their drivers (`network.drivers`), and the rules
 for Services in a pod's own namespace (`network.services`).
@@ -7,7 +7,7 @@ One pass at a time, under a lock; a request that comes meanwhile waits and then 
 computes what should be, compares it with what the last pass left, and carries out the difference; it looks at the
 kernel itself at the start, after any failure, and now and then, for what others may have changed. The filter comes
 first: what it does not know of is refused, so nothing is open before its rules are. A step that fails leaves the
-others alone; it is told to whoever waits for that job, and tried again by the next pass.
+others alone; it is reported to requests for that job, and retried by the next pass.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Protocol
 from isthmus.clients.netlink.networks import Kernel, NetlinkError
 from isthmus.model.network import State
 from isthmus.model.node_network import NAMESPACE, NodePlan, SharedPod
+from isthmus.network import metrics
 from isthmus.network.drivers.private.plan import Planner
 from isthmus.network.drivers.state import PlanError
 from isthmus.network.node.attempts import Attempts
@@ -54,7 +55,7 @@ class Names(Protocol):
     """The node's DNS."""
 
     def follow(self, desired: NodePlan, state: State) -> None:
-        """Write what is told of pods on this node, and tell the server when it must look."""
+        """Write the DNS records of this node, and notify the server of changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ class Converger:
         Args:
             read: gives the newest state; asked once the pass has begun.
         """
-        with self._lock:
+        with self._lock, metrics.CONVERGE_S.time():
             attempts = Attempts(NetlinkError, OSError)
             try:
                 state = read()
@@ -127,7 +128,7 @@ class Converger:
             return self.last
 
     def _unconnected(self) -> dict[str, str]:
-        """Tell of jobs here that no plan can hold, each time others are so."""
+        """Log jobs of this node that no plan can hold, whenever the set changes."""
         lost = self._planner.unconnected
         why = "etcd has no leg of its user on this node; end the job, or restore etcd from a backup"
         if lost != self._lost:

@@ -1,4 +1,4 @@
-"""Keeps the node's packet filter as plans want it: our tables are written once, then only elements that changed.
+"""Reconciles the node's packet filter with plans: the tables are written once, later only changed set elements.
 
 Each daemon that starts writes them again, and so does a change of users' subordinate ids, in one transaction with all
 elements: no moment is without rules. What the kernel counts of each account begins at zero then.
@@ -17,7 +17,9 @@ from isthmus.clients.nftables import NftError
 from isthmus.model.network import State
 from isthmus.model.node_network import NodePlan
 from isthmus.model.subids import Range, parse
+from isthmus.network import metrics
 from isthmus.network.drivers.contract import SharedNetwork
+from isthmus.network.logins.numbers import Logins
 from isthmus.network.node import rules
 from isthmus.network.node.rules_bounds import Bounds
 
@@ -52,7 +54,8 @@ class NodeFilter:
         self._follow_ranges()
         text = rules.change(self._have, want) if self._have is not None else self._whole(want)
         try:
-            nftables.apply(text)
+            with metrics.NFT_S.labels(metrics.Rules.FILTER).time():
+                nftables.apply(text)
         except NftError as error:
             self._have = None
             raise OSError(str(error)) from error
@@ -83,13 +86,16 @@ def size_tracking(raw: Mapping[str, Any]) -> None:
     conntrack.at_most("tcp_timeout_time_wait", _TIME_WAIT_S)
 
 
-def read_rules(pods: IPv4Network, raw: Mapping[str, Any], shared: tuple[SharedNetwork, ...] = ()) -> rules.Settings:
+def read_rules(
+    pods: IPv4Network, raw: Mapping[str, Any], shared: tuple[SharedNetwork, ...] = (), logins: Logins | None = None
+) -> rules.Settings:
     """Read the filter's part of the daemon's settings.
 
     Args:
         pods: the range of private networks.
         raw: the rest.
         shared: the networks that all users share.
+        logins: of login pods.
 
     Raises:
         KeyError: a field is missing.
@@ -108,6 +114,7 @@ def read_rules(pods: IPv4Network, raw: Mapping[str, Any], shared: tuple[SharedNe
         default=rules.Action(raw["default"]),
         shared=shared,
         bounds=Bounds(raw["bounds"]["flows"], raw["bounds"]["rate"], raw["bounds"]["dns"]),
+        logins=logins,
     )
 
 

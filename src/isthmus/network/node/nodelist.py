@@ -28,7 +28,7 @@ _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?")
 
 
 class NodeListError(ValueError):
-    """A text is no list of nodes; the message has no remedy, as whoever wrote the text knows it."""
+    """A text is no list of nodes; the message has no remedy, which depends on the caller."""
 
 
 def unfold(text: str) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
-"""Whether this host's slurmd has our plugin: plugstack.conf calls it optional, so Slurm runs on without it.
+"""Whether this host's slurmd has loaded the plugin: plugstack.conf calls it optional, so Slurm runs without it.
 
-Jobs that ask would be told, but those that get a network by the admin's default would run in the host's, and nobody
-would notice. slurmd keeps what it loaded in its memory, and the kernel tells which files those are (proc(5)).
+Jobs that ask for a network would fail, but those that get one by default would run in the host's, and nobody
+would notice. slurmd keeps what it loaded in its memory, and the kernel lists those files (proc(5)).
 
 Anybody may call a process slurmd, and give it files of any name, so only a process of root's that runs Slurm's own
-slurmd counts. Whose it is, `status` tells: the folder's owner is root for any process that is not dumpable.
+slurmd counts. Its owner is read from `status`: the folder's owner is root for any process that is not dumpable.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ Two tables of ours, `inet isthmus` and `bridge isthmus`, and nothing of anybody 
   bound to all addresses; on other addresses of the host to Slurm's ports and what is allowed by settings.
 - May it talk to the outside? Never to other legs, nodes, link-local or metadata addresses; then rules, the first that
   matches, then the default. Each packet is asked, so a new rule also ends what is open. Nothing from outside begins.
-  A pod's user binds any port in there, and many a server (NFS, rsh, LPD) believes whoever comes from one below 1024:
+  A pod's user binds any port in there, and many a server (NFS, rsh, LPD) trusts any client whose port is below 1024:
   hosts get no packet from such, and the outside sees another.
 - Is this VXLAN packet the kernel's own? What leaves by a leg is marked, and its VXLAN packet inherits mark and socket;
   a user's forged one has no mark (which only CAP_NET_ADMIN can set). In: from members only, and none is forwarded to
@@ -39,6 +39,8 @@ from isthmus.model.node_network import LEG, VETH, VXLAN, VXLAN_PORT, NodePlan, S
 from isthmus.model.subids import Range
 from isthmus.network.drivers.contract import SharedNetwork
 from isthmus.network.drivers.registry import tunnel_ports
+from isthmus.network.logins import rules as login_rules
+from isthmus.network.logins.numbers import Logins
 from isthmus.network.node import rules_bounds
 from isthmus.network.node.nat import PORTED, PRIVILEGED, masquerade
 from isthmus.network.node.rules_bounds import Bounds
@@ -123,6 +125,7 @@ class Settings:
         dns_port: where pods find DNS on their leg.
         shared: the networks that all users share.
         bounds: of each account's connections on a node.
+        logins: of login pods; None for a cluster without.
     """
 
     pods: IPv4Network
@@ -144,6 +147,7 @@ class Settings:
     dns_port: int = 53
     shared: tuple[SharedNetwork, ...] = ()
     bounds: Bounds = field(default_factory=Bounds)
+    logins: Logins | None = None
 
 
 def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
@@ -160,6 +164,7 @@ def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
         "networks": "type ifname . ipv4_addr; flags interval",
         "pairs": "type ifname . ifname",
         **rules_bounds.sets(),
+        **(login_rules.sets() if settings.logins else {}),
         **{_user_set(uid): "type ifname" for uid in _named_uids(settings)},
         **{each.user_set(uid): "type ipv4_addr" for each in settings.shared for uid in _named_uids(settings)},
     }
@@ -170,7 +175,9 @@ def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
     text = ""
     for family, deciding in tables(settings).items():
         chains = {**deciding, **(bounds if family == "inet" else {})}
-        parts = [_block(f"set {name}", [what]) for name, what in declared[family].items()]
+        parts = [
+            _block(f"{'map' if ' : ' in what else 'set'} {name}", [what]) for name, what in declared[family].items()
+        ]
         parts += [_block(f"chain {name}", rules) for name, rules in chains.items()]
         text += f"table {family} {TABLE}\ndelete table {family} {TABLE}\n{_block(f'table {family} {TABLE}', parts)}\n"
     return text
@@ -202,6 +209,7 @@ def elements(plan: NodePlan, state: State, node: str, settings: Settings) -> dic
         "pods": frozenset(f"{pod.veth} . {mac(pod.address)} . {pod.address}" for pod in plan.pods.values()),
         **{_user_set(uid): frozenset(leg.name for leg in legs if leg.uid == uid) for uid in _named_uids(settings)},
         **_merged(each.elements(_pods_of(each, plan), _named_uids(settings)) for each in settings.shared),
+        **(login_rules.elements(state, node, settings.logins) if settings.logins else {}),
     }
 
 
@@ -255,17 +263,19 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
             _said("drop", "of its leg a pod reaches DNS, and listeners bound to its very address"),
         ],
         "host_services": _host_services(settings),
-        "forward": _forward(pods),
+        "forward": _forward(settings),
         "from_pods": _from_pods(settings),
         "postrouting": [
             "type nat hook postrouting priority srcnat; policy accept",
             *masquerade(f'ip saddr {pods} ip daddr != {pods} oifname != "{LEG}*" oifname != "lo"'),
         ],
         **_merged(_shared_chains(each, settings) for each in settings.shared),
+        **(login_rules.chains(settings.logins, settings.admins) if settings.logins else {}),
     }
 
 
-def _forward(pods: IPv4Network) -> list[str]:
+def _forward(settings: Settings) -> list[str]:
+    pods = settings.pods
     return [
         "type filter hook forward priority filter; policy accept",
         "iifname . oifname @pairs accept",
@@ -273,6 +283,7 @@ def _forward(pods: IPv4Network) -> list[str]:
         *_from_ports(),
         f"udp dport {VXLAN_PORT} ip daddr @peers drop",
         f'oifname "{LEG}*" ct state established,related accept',
+        *(login_rules.forward(f"{LEG}*") if settings.logins else []),
         _said(f'oifname "{LEG}*" drop', _NOBODY_BEGINS),
         f"ip daddr {pods} drop",
         f"ip saddr {pods} drop",
@@ -301,6 +312,7 @@ def _to_pods(settings: Settings) -> list[str]:
             for prefix in (LEG, VXLAN, VETH)
         ),
         _said("meta skuid . ip daddr @owned accept", "whose pods they are"),
+        *(login_rules.to_pods(settings.logins) if settings.logins else []),
         _said(
             f"ip saddr {settings.pods} tcp sport != {settings.dns_port} tcp flags & {_FLAGS} == (syn | ack) drop",
             "who listens on a leg is root or its owner",
@@ -321,6 +333,7 @@ def _host_services(settings: Settings) -> list[str]:
     ]
     if slurm:
         allowed = [_said(f"tcp dport {{ {slurm} }} accept", "Slurm, and network_srun_ports"), *allowed]
+    allowed += login_rules.host_services(settings.logins) if settings.logins else []
     return [_said(f"meta l4proto {PORTED} th sport {PRIVILEGED} drop", "a port that servers take for root's"), *allowed]
 
 
@@ -339,6 +352,7 @@ def _merged(several: Iterable[Mapping[str, T]]) -> dict[str, T]:
 def _from_pods(settings: Settings) -> list[str]:
     return [
         *_sane(settings.pods),
+        *(login_rules.from_pods() if settings.logins else []),
         _said(f'oifname "{LEG}*" drop', _OTHERS),
         _said(f"ip daddr {settings.pods} drop", _OTHERS),
         *_outside(settings, lambda uid: f"iifname @{_user_set(uid)}"),

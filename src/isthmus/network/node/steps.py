@@ -1,4 +1,4 @@
-"""The steps from what a node has to what it should have, in an order in which each is safe.
+"""The steps from the observed to the desired state of a node, in an order in which each is safe.
 
 What goes, goes first: an address or a route may be another's now. Pods go before the leg they are attached to, legs
 come before their pods, and ways to other nodes are right before a pod begins to send. Live pods are served before new

@@ -1,4 +1,4 @@
-"""Puts Services in force in a pod: its user's supervisor names them, the daemon writes the rules.
+"""Applies Services in a pod: its user's supervisor names them, the daemon writes the rules.
 
 They stay when the daemon ends, and go with the namespace. At one time one user's request alone is carried out for them:
 nft takes its while for a long table, and nobody keeps others waiting.
@@ -15,6 +15,7 @@ from threading import Lock
 from isthmus.clients import nftables
 from isthmus.clients.nftables import NftError
 from isthmus.model.services import Table
+from isthmus.network import metrics
 from isthmus.network.api.messages import ErrorCode
 from isthmus.network.api.protocol import RequestError
 from isthmus.network.drivers.node import NAMESPACES
@@ -51,14 +52,14 @@ class PodServices:
             uid: whose pod it is.
 
         Raises:
-            NftError: nft did not tell, or in another form.
+            NftError: nft failed, or its output has another form.
         """
         with self._locks[uid]:
             entries = nftables.listed(service_rules.FAMILY, service_rules.TABLE, self._folder / namespace)
         try:
             return None if entries is None else service_reading.table(entries)
         except (KeyError, TypeError, ValueError) as error:
-            raise NftError(f"nft tells of {service_rules.TABLE} in a form nobody here knows: {error!r}") from error
+            raise NftError(f"the listing of {service_rules.TABLE} by nft is in an unknown form: {error!r}") from error
 
     def set(self, namespace: str, uid: int, table: Table) -> None:
         """Replace a pod's Services.
@@ -78,7 +79,8 @@ class PodServices:
         with self._locks[uid]:
             try:
                 kept = self._clients(path) if service_rules.has_affinity(table) else {}
-                nftables.apply(service_rules.text(table, self._services, kept), path)
+                with metrics.NFT_S.labels(metrics.Rules.SERVICES).time():
+                    nftables.apply(service_rules.text(table, self._services, kept), path)
             except NftError as error:
                 _log.warning("services of %s: %s", namespace, error)
                 raise RequestError(ErrorCode.FAILED, f"the rules of {namespace} could not be made") from error

@@ -1,4 +1,4 @@
-"""Reads a pod's Services back from its rules, those of `service_rules`: what is in force, whoever wrote it and when."""
+"""Reads a pod's Services back from its rules (`service_rules`): the observed state."""
 
 from __future__ import annotations
 

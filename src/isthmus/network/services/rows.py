@@ -1,4 +1,4 @@
-"""Reads a pod's Services from a request: rows of `isthmus.model.services`, each exactly as agreed, and not too many.
+"""Parses a pod's Services from a request: rows of `isthmus.model.services`, strict and bounded.
 
 What is allowed of addresses follows from where the rules are: in the pod's own namespace they only turn what this pod
 itself sends, and the filters of node and leg see the packet with its new destination. So an endpoint may be wherever

@@ -1,1 +1,1 @@
-"""The pod networks in etcd: read, followed, and changed by transactions; who gets which address."""
+"""The state of pod networks in etcd: loaded, watched and changed by transactions; address management."""

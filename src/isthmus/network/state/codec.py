@@ -39,7 +39,7 @@ _LIST_MAX = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What all daemons agree on; rewritten, and compared, by whoever takes a VNI or a block.
+    """What all daemons agree on; compared and rewritten by every transaction that takes a VNI or a block.
 
     Attributes:
         ranges: a daemon with other ranges in its settings must not take anything.

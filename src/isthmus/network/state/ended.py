@@ -1,14 +1,17 @@
-"""Which jobs have ended, so that their addresses may be given to others.
+"""Finds ended jobs, whose addresses can be released.
 
 Only Slurm knows, and only an answer counts. A job holds its nodes until every epilog has returned; so a job that no
 node is held for has no process left in a pod. It must be missing from two answers some seconds apart: a node that
-takes its addresses before slurmctld tells of the job, or a job that is requeued, is not mistaken for one that ended.
+takes its addresses before slurmctld shows the job, or a job that is requeued, is not mistaken for one that ended.
+Login pods are no jobs: their own node ends them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+
+from isthmus.network.bounds import LOGIN_FIRST
 
 # Between the two answers, seconds.
 GRACE_S = 5.0
@@ -51,7 +54,8 @@ def judge(
         missing: what the last judgement said to remember.
         now_s: of the same clock as the last time.
     """
-    absent = {job: revision for job, revision in known.items() if job not in holding}
+    jobs = {job: revision for job, revision in known.items() if job < LOGIN_FIRST}
+    absent = {job: revision for job, revision in jobs.items() if job not in holding}
     remembered = {job: _first(missing.get(job), Missing(now_s, revision)) for job, revision in absent.items()}
     ended = {job: one.revision for job, one in remembered.items() if now_s - one.since_s >= GRACE_S}
     return Judgement(ended, {job: one for job, one in remembered.items() if job not in ended})

@@ -1,4 +1,4 @@
-"""Snapshots one after the other, as etcd changes: one that has fallen behind too far is read again as a whole.
+"""A sequence of snapshots of etcd; after a compaction everything is read again.
 
 Something in etcd that cannot be read holds a feed up, and its readers keep what they had: nothing can be said of it,
 least of all that it is gone. It goes on when that was put in order.

@@ -1,4 +1,4 @@
-"""Which jobs' networks are being made now, and which of these jobs have ended meanwhile.
+"""Jobs whose networks are being created, and jobs that ended meanwhile.
 
 A prolog does not wait for a slow preparation, so an epilog may come before its end; what is then made is nobody's.
 """

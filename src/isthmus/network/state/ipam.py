@@ -1,4 +1,4 @@
-"""Who gets which address: worked out from the whole state, without any I/O.
+"""Address management (IPAM): pure, computed from the whole state.
 
 A user has one VNI and some blocks of the pod range; all their addresses come from them. The search goes on after the
 address given last, so a freed one rests while the others have their turn, and stale entries of neighbours die. When
@@ -19,6 +19,7 @@ from ipaddress import IPv4Address, IPv4Network
 from itertools import chain, islice
 
 from isthmus.model.network import Driver, Job, Ranges, State, User
+from isthmus.network.bounds import LOGIN_FIRST
 from isthmus.network.state.blocks import after, grow, hosts
 
 # A user's at a time; each is an address that nobody else can have.
@@ -47,6 +48,10 @@ class NotReservedError(AllocationError):
 
 class ReservationBusyError(AllocationError):
     """A reservation's address is another live job's."""
+
+
+class LoginTakenError(AllocationError):
+    """Another login pod got the id a moment before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,8 @@ def take(state: State, ranges: Ranges, request: Request) -> Taken:
     before = state.users.get(request.uid)
     user = replace(before, name=request.user) if before else _new_user(state, ranges, request.uid, request.user)
     kept = known is not None and _is_same(known, request)
+    if known and not kept and request.job >= LOGIN_FIRST:
+        raise LoginTakenError(f"id {request.job} is another login pod's; choose another one")
     legs = _legs(user, others, _leased(state, request.uid).union(request.nodes))
     bare = [node for node in request.nodes if node not in legs]
     fixed = list(known.addresses) if known and kept else _reserved_address(user, others, request)
@@ -122,7 +129,7 @@ def take(state: State, ranges: Ranges, request: Request) -> Taken:
     job = Job(
         request.job,
         request.uid,
-        # A prolog is not told the name, which may be known already (`jobnames`).
+        # A prolog does not get the name, which may be known already (`jobnames`).
         request.name or (known.name if known and kept else ""),
         request.driver,
         request.nodes,

@@ -1,6 +1,6 @@
-"""Drops the leases of users who have left: nobody should have to end one by hand.
+"""Releases the leases of users who have left the node.
 
-A lease is in use while a process of its user runs on the node; which do, /proc tells. It is dropped when that has not
+A lease is in use while a process of its user runs on the node; /proc shows which do. It is dropped when that has not
 been so for a while, counted from the daemon's start at the earliest.
 """
 
@@ -34,7 +34,7 @@ class Idle:
         self._since_s: dict[int, float] = {}
 
     def judge(self, leased: Collection[int], here: Collection[int], now_s: float) -> tuple[int, ...]:
-        """Return whose leases shall be dropped.
+        """Return the users whose leases are due to be dropped.
 
         Args:
             leased: users with a lease on this node.

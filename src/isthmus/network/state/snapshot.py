@@ -1,4 +1,4 @@
-"""What etcd holds below the prefix, at one revision, and how it goes on: pure, for load, watch and transactions.
+"""A snapshot of etcd's keys at one revision, and its updates: pure, for load, watch and transactions.
 
 A snapshot knows for each key the revision that changed it last: a transaction compares those of the keys it depends
 on. Values of unknown form are refused, never left out: who overlooks a user would give their addresses to another.

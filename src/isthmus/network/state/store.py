@@ -1,8 +1,8 @@
-"""The pod networks in etcd: loaded at once, followed by a watch, changed by transactions that compare what they read.
+"""The state of pod networks in etcd: loaded once, watched, and changed by compare-and-swap transactions.
 
-A change is worked out from a snapshot and written only if the documents it depends on are still those of the
-snapshot; else somebody was faster, and the change is worked out again from what there is now. What a user has depends
-on their jobs and leases, so whoever writes one of these writes `users/<uid>` too; whoever takes a VNI or a block
+A change is worked out from a snapshot and written only if the documents it depends on are still those of the snapshot;
+else somebody was faster, and the change is worked out again from what there is now. What a user has depends on their
+jobs and leases, so a transaction that writes one of these writes `users/<uid>` too; one that takes a VNI or a block
 rewrites `ranges`. A snapshot may be old: then a race is lost, and nothing wrong is written.
 
 An answer of etcd may be lost after the change was made. Worked out again, the change is then already there: asking
@@ -19,6 +19,7 @@ from typing import Generic, TypeVar
 
 from isthmus.clients.etcd.store import Delete, Etcd, Outcome, Put, Space
 from isthmus.model.network import Attachment, Job, Lease, Node, Ranges
+from isthmus.network.bounds import LOGIN_FIRST
 from isthmus.network.drivers.registry import definition
 from isthmus.network.state import ipam
 from isthmus.network.state import snapshot as snapshots
@@ -33,9 +34,9 @@ Result = TypeVar("Result")
 # How long a change is tried again; a race is lost in milliseconds, so this is many of them.
 PATIENCE_S = 10.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.2
-# A feed tells of the change that won in milliseconds; else everything is read.
+# The watch delivers the winning change in milliseconds; else everything is read.
 FEED_S = 0.25
-# A database that is so full is told of before it takes no writes any more.
+# A database that is so full is reported before it refuses writes.
 FULL_SHARE = 0.8
 # Jobs released by one transaction, two steps each; etcd takes 128.
 BATCH = 60
@@ -87,11 +88,13 @@ class Store:
     AllocationError as well. `known` is a snapshot that saves reading everything; one of a feed is best.
     """
 
-    def __init__(self, etcd: Etcd, keys: Keys, ranges: Ranges, *, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self, etcd: Etcd, keys: Keys, ranges: Ranges, *, patience_s: float = PATIENCE_S, feed_s: float = FEED_S
+    ) -> None:
         self._etcd = etcd
         self._keys = keys
         self._ranges = ranges
-        self._patience_s = patience_s
+        self._patience_s, self._feed_s = patience_s, feed_s
         self._feed: Feed | None = None
         self._space = ""
 
@@ -115,7 +118,7 @@ class Store:
         return "; ".join(filter(None, (self._feed.problem if self._feed else "", self._space)))
 
     def look_at_space(self) -> None:
-        """Learn whether etcd has room for writes; `problem` tells."""
+        """Check whether etcd has room for writes; the result is in `problem`."""
         self._space = space_problem(self._etcd.space())
 
     def take(self, request: ipam.Request, known: Snapshot | None = None) -> ipam.Taken:
@@ -176,7 +179,7 @@ class Store:
         return self._commit(work, known)
 
     def attach(self, attachment: Attachment, known: Snapshot | None = None) -> bool:
-        """Tell the others the address of a job's pod; return whether it was news.
+        """Publish the address of a job's pod; return whether it changed.
 
         Raises:
             EndedError: there is no such job on that node, or etcd gives its addresses.
@@ -229,18 +232,22 @@ class Store:
         return self._commit(work, known)
 
     def forget(self, node: str, known: Snapshot | None = None) -> bool:
-        """Take a node out of the pod networks, with the leases there; return whether it was known."""
+        """Take a node out of the pod networks, with the leases and login pods there; return whether it was known."""
 
         def work(at: Snapshot) -> Change[bool]:
             there = node in at.state.nodes
-            jobs = sorted(job.id for job in at.state.jobs.values() if node in job.nodes)
+            jobs = sorted(job.id for job in at.state.jobs.values() if node in job.nodes and job.id < LOGIN_FIRST)
             if jobs:
                 named = ", ".join(map(str, jobs[:5])) + (" ..." if len(jobs) > 5 else "")
                 raise NodeBusyError(f"jobs on {node} have addresses: {named}; forget it when they have ended")
             return Change(there, (NodeKey(node),), gone=(NodeKey(node),) if there else ())
 
         forgotten = self._commit(work, known)
-        for uid in [uid for uid, where in self.load().state.leases if where == node]:
+        left = self.load()
+        # Its own daemon, which ends them otherwise, is gone.
+        pods = [number for number, job in left.state.jobs.items() if number >= LOGIN_FIRST and node in job.nodes]
+        self.release({number: left.jobs()[number] for number in pods}, left)
+        for uid in [uid for uid, where in left.state.leases if where == node]:
             self.drop_lease(uid, node)
         return forgotten
 
@@ -258,7 +265,7 @@ class Store:
 
     def _commit(self, work: Callable[[Snapshot], Change[Result]], known: Snapshot | None) -> Result:
         deadline = time.monotonic() + self._patience_s
-        # Whoever lost has met the winner already: all of a pause is left to chance.
+        # The loser has met the winner already: the pause is all jitter.
         backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S, spread=1.0)
         at = known or self.load()
         while True:
@@ -284,7 +291,7 @@ class Store:
                 for key, entry in there.items()
             )
 
-        return (self._feed.wait(has_seen, FEED_S) if self._feed else None) or self.load()
+        return (self._feed.wait(has_seen, self._feed_s) if self._feed else None) or self.load()
 
     def _write(self, at: Snapshot, change: Change[Result]) -> Outcome:
         """Carry a change out; also one that writes nothing is compared: an old snapshot must not decide alone."""

@@ -1,4 +1,4 @@
-"""The newest snapshot of etcd on this node, shared by threads: one sets it, others wait for what they need.
+"""The newest snapshot of etcd on this node, shared by threads: one sets it, others wait for a condition.
 
 A job whose epilog ran here is out of sight from then on, although etcd has it until all its nodes are done.
 """
@@ -12,7 +12,7 @@ from threading import Condition
 from isthmus.model.network import Job, State
 from isthmus.network.state.snapshot import Snapshot
 
-# What tells a stay of a job from its next one; its name may come later, or change.
+# What distinguishes a stay of a job from its next one; its name may come later, or change.
 _Stay = tuple[object, ...]
 
 

@@ -1,1 +1,1 @@
-"""Why one reaches the other or not, from the very rules that are in force."""
+"""Traces a packet through the rules in force, to explain why it arrives or not."""

@@ -1,7 +1,7 @@
-"""The two ends of a trace: what a word of the command line means, as far as the asker may know.
+"""The endpoints of a trace: parses the arguments, within what the user may see.
 
 A user sees a state that holds their own network alone (`visible`), and everything is found, and traced, in that: what
-is not in it cannot be told. Names are those that DNS tells.
+is not in it is not shown. Names are those of the DNS.
 """
 
 from __future__ import annotations

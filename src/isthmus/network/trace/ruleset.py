@@ -1,11 +1,11 @@
-"""What becomes of a packet in a node's filter, read from the very text that nft is given.
+"""Evaluates a packet in a node's filter, from the same text that nft gets.
 
-`rules` writes the policy once, for the kernel; this walks the same lines and set elements, so a trace cannot tell
-another story than the packets meet. It knows the expressions that `rules` uses and no more: a line it cannot read is
+`rules` writes the policy once, for the kernel; this walks the same lines and set elements, so a trace cannot show
+another way than the packets take. It knows the expressions that `rules` uses and no more: a line it cannot read is
 an error, never passed over.
 
 What a packet does not have (a port of ICMP, the socket of a forwarded packet) matches nothing, not even `!=`, as in
-nft. What nobody told (a port that was left open, what a listener is bound to) is UNKNOWN: such a rule may match, the
+nft. What is not given (a port that was left open, what a listener is bound to) is UNKNOWN: such a rule may match, the
 walk goes on behind it, and the outcome says that it depends.
 """
 
@@ -33,7 +33,7 @@ POLICY = "policy accept"
 
 
 class Unknown(StrEnum):
-    """The value of what nobody told."""
+    """The value of what is not given."""
 
     UNKNOWN = "?"
 

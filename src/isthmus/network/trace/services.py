@@ -1,4 +1,4 @@
-"""The way to an address of Services: what the rules in the sender's pod make of it, and the way on from there.
+"""Traces the way to a Service's address: the rules in the sender's pod, and the way on from there.
 
 Nobody has such an address. A pod's own rules turn what the pod sends there to an endpoint, before any filter sees it;
 hosts have no such rules, and nothing from outside comes so far.
@@ -41,7 +41,7 @@ class ToService:
     Attributes:
         state: of etcd, as far as the asker may know.
         settings: the filter's.
-        at: tells what is at an address.
+        at: returns what is at an address.
     """
 
     state: State
@@ -60,7 +60,7 @@ class ToService:
         if source.kind is not Kind.POD:
             return self._from_elsewhere(source, target, probe)
         if not known.is_known:
-            why = f"its pod turns {target.address} itself; on {source.node}, `isthmus network trace` tells where to"
+            why = f"its pod turns {target.address} itself; on {source.node}, `isthmus network trace` shows where to"
             return [Step(source.node, _CHECK, Verdict.DEPENDS, why)]
         if known.table is None:
             why = f"the pod has no Services: {target.address} is an address as any other"

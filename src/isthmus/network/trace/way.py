@@ -3,7 +3,8 @@
 Nothing is decided here. What a node has is what `plan` wants of it, its filter is the text of `rules` with the
 elements that follow from that plan; this only knows the way of a packet: from a pod over its leg, past the bridge,
 through VXLAN to another node, or into the node and out of it, and which hook sees it where. All nodes follow the same
-state and have the same settings, so any node can tell the whole way; what a node failed to carry out, only itself.
+state and have the same settings, so any node can compute the whole path; only a node itself knows what it failed to
+apply.
 
 It is the way of the first packet. Answers pass by connection tracking, which belongs to every way that is allowed.
 """
@@ -123,7 +124,7 @@ def failures(node: str, errors: Mapping[str, str], steps: Iterable[Step], *, sho
     """Return what a node on the way failed to carry out: its rules may not be those of the trace.
 
     Args:
-        node: the node that tells; of others it knows nothing.
+        node: the node that answers; it knows no faults of others.
         errors: subject -> why, of its last pass.
         steps: the way.
         show_all: whether the asker may read why, and of everybody's interfaces.

@@ -1,1 +1,1 @@
-"""The controller's service isthmus-joind: who may join, and what a node is answered."""
+"""The controller's service isthmus-joind: admission of nodes, and the response to them."""

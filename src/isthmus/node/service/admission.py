@@ -1,4 +1,4 @@
-"""Who may join: a pure decision about a request, a token, and who has joined before.
+"""Admission of nodes: a pure decision from a request, a token, and the nodes that joined before.
 
 A node is known by its key. The node that a token was used for may ask again with the same key, also without a token:
 a join that was cut off goes on, and a second run finds what it needs. Another key under a name that has joined is
@@ -16,7 +16,7 @@ MAKE = "on the controller: isthmus node token create --nodes {name}"
 
 
 class RefusalError(Exception):
-    """What the node is told; the log has it too."""
+    """The message to the node; the log has it too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def admit(asked: Asked, known: Known, now: float) -> None:
     """Let a node in.
 
     Raises:
-        RefusalError: it is not let in; whoever has no valid token learns nothing else.
+        RefusalError: it is not let in; a host without a valid token learns nothing else.
     """
     before = known.joined.get(asked.name)
     again = before is not None and before.key == asked.key

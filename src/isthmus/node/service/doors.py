@@ -1,4 +1,4 @@
-"""Bounds on who may speak to the service: every byte, and every second of silence, may be an attacker's.
+"""Limits on clients of the service: every byte, and every second of silence, may be an attacker's.
 
 A connection counts from its handshake on; it must ask within seconds, and ends whatever it does after minutes. An
 address has few connections, and a budget of requests that fills slowly. All tables are bounded.

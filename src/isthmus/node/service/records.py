@@ -1,7 +1,8 @@
 """The controller's files about joining.
 
-Two owners: what the admin says (manifest, authority, tokens, who has left) is root's, and the service only reads it.
-Who has joined is the service's own, and root's commands read it without following links.
+Three owners: what the admin says (manifest, authority, tokens, who has left) is root's, and the service only reads it.
+Who has joined is the service's own, and tokens of nodes that Slurm starts are slurmctld's user's; root's commands read
+both without following links, and such a token counts for names that root has named, and for nothing else.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class Records:
 
     def __init__(self, settings: Path = SETTINGS, state: Path = STATE) -> None:
         self.settings, self.tokens, self.own, self.left = settings, state / "tokens", state / "nodes", state / "left"
+        self.cloud = state / "cloud"
 
     def manifest(self) -> Manifest:
         """What a node is given.
@@ -65,12 +67,24 @@ class Records:
         """The record of one token, by its id; none where there is none."""
         try:
             return {name: tokens.read(json.loads((self.tokens / f"{name}.json").read_bytes()))}
+        except FileNotFoundError:
+            return self._cloud_token(name)
         except (OSError, ValueError, KeyError, TypeError):
             return {}
 
+    def _cloud_token(self, name: str) -> dict[str, tokens.Record]:
+        try:
+            record = tokens.read(json.loads(_read(self.cloud / f"{name}.json")))
+            allowed = set(json.loads((self.settings / "cloud.json").read_bytes()))
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+        few = record.uses == 1 and len(record.names) == 1 and not record.kind
+        return {name: record} if few and record.id == name and allowed.issuperset(record.names) else {}
+
     def all_tokens(self) -> list[tokens.Record]:
         """Every token, the one that ends first in front."""
-        found = [record for path in self.tokens.glob("*.json") for record in self.token(path.stem).values()]
+        paths = [path for folder in (self.tokens, self.cloud) for path in folder.glob("*.json")]
+        found = [record for path in paths for record in self.token(path.stem).values()]
         return sorted(found, key=lambda record: record.expires)
 
     def keep_token(self, record: tokens.Record) -> None:
@@ -82,11 +96,11 @@ class Records:
 
     def remove_token(self, name: str) -> bool:
         """Forget a token; return whether there was one."""
-        path = self.tokens / f"{name}.json"
-        with suppress(FileNotFoundError):
-            path.unlink()
-            durable.sync(path.parent)
-            return True
+        for path in (self.tokens / f"{name}.json", self.cloud / f"{name}.json"):
+            with suppress(FileNotFoundError):
+                path.unlink()
+                durable.sync(path.parent)
+                return True
         return False
 
     def joined(self) -> tuple[dict[str, Joined], Used]:
@@ -132,9 +146,13 @@ class Records:
 
     def _own(self) -> Any:
         try:
-            # Nor a pipe, which would hold up whoever opens it.
-            descriptor = os.open(self._path(), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            return json.loads(_read(self._path()))
         except FileNotFoundError:
             return {"names": {}, "used": {}}
-        with os.fdopen(descriptor, "rb") as file:
-            return json.loads(file.read(_LARGEST))
+
+
+def _read(path: Path) -> bytes:
+    # Nor a pipe, which would block its reader.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with os.fdopen(descriptor, "rb") as file:
+        return file.read(_LARGEST)

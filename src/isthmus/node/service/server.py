@@ -18,8 +18,6 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
-
 from isthmus.node import certificates
 from isthmus.node.certificates import CertificateError
 from isthmus.node.errors import JoinError
@@ -41,6 +39,7 @@ from isthmus.node.seal import SealError, seal
 from isthmus.node.service.admission import Asked, Joined, Known, RefusalError, admit
 from isthmus.node.service.doors import Bounds, Rates, address_of
 from isthmus.node.service.records import Records
+from isthmus.support.aio.serving import web
 
 _LOG = logging.getLogger(__name__)
 _TICKET_S = 900
@@ -151,7 +150,7 @@ class Service:
         admit(Asked(asked.name, key, asked.release, asked.token, asked.secret), known, self._clock())
         certificate = b""
         if asked.look:
-            # It gets what a node gets, secrets among it, so whoever reads the log shall see who has them.
+            # It gets what a node gets, secrets among it, so the log records who has them.
             _LOG.info("%s looks from %s, by token %s", asked.name, address, asked.token or "none, as before")
         else:
             users = used.get(asked.token, frozenset()) | {(asked.name, key)}

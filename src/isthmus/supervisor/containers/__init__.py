@@ -1,1 +1,1 @@
-"""Containers of the pod through all their starts: probes, logs, streams, figures."""
+"""Containers of the pod across restarts: probes, logs, streams, metrics."""

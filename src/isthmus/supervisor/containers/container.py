@@ -1,7 +1,7 @@
-"""One container of the pod through all its starts: restarts with a pause, probes, hooks, and its end.
+"""Runs one container of the pod: starts, restarts with a back-off, probes, hooks and termination.
 
-A start: sandbox, program, postStart, then probes, until the program ends or is asked to end; then nothing of it is left
-but its log and its report.
+A start: sandbox, program, postStart, then probes, until the program ends or is stopped. After it only
+its log and its report remain.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ from isthmus.supervisor.runtime.ranks import Ranks
 from isthmus.supervisor.runtime.sandbox import Pod, Sandbox, identity, open_sandbox, termination_message
 from isthmus.supervisor.runtime.steps import Step
 
-# What a termination message may have (kubelet's limits).
+# Limits of a termination message, as in the upstream kubelet.
 MESSAGE_BYTES = 4096
 LOG_MESSAGE_BYTES, LOG_MESSAGE_LINES = 2048, 80
-# A hook after the start has no limit in Kubernetes; a forgotten one shall not hold a job for ever.
+# Kubernetes has no limit for postStart; here a hanging one must not hold a job for ever.
 POST_START_S = 600.0
+# How often the count of processes that the kernel ended is read.
+MEMORY_LOOK_S = 2.0
 _CANNOT_START = 128
 _ONE_ID = "only uid 0 exists in this user's containers; have the admin give the user ids in /etc/subuid and /etc/subgid"
 
 
 def restarts(policy: str, code: int) -> bool:
-    """Tell whether a container that ended so is started again."""
+    """Return whether a container is restarted after this end."""
     return policy == "Always" or (policy == "OnFailure" and code != 0)
 
 
@@ -48,12 +50,12 @@ class Runner:
     """Runs one container.
 
     Args:
-        pod: what it is part of.
+        pod: that it belongs to.
         container: its plan.
         policy: Always, OnFailure or Never.
-        report: is told of each change.
-        logs: gives the log of a start by its number.
-        target: gives the container among whose processes it runs; None for processes of its own.
+        report: records each change.
+        logs: returns the log of a start by its number.
+        target: returns the container whose process namespace it shares; None for its own.
     """
 
     def __init__(
@@ -96,15 +98,15 @@ class Runner:
         return self._pod.facts["pod_ip"]
 
     async def run(self) -> Exit:
-        """Run it until it is not started again; return how it ended last."""
+        """Run it until it is not restarted any more; return its last end."""
         back_off = BackOff()
         while True:
             begun = time.monotonic()
             try:
                 self.exit = await self._once()
-                again = self._tell_end(self.exit)
+                again = self._report_end(self.exit)
             finally:
-                # Apptainer takes its time to end; nobody shall wait for it to learn how the program ended.
+                # Apptainer ends slowly; the program's exit status is reported before.
                 await self._close()
             if again and not self._desired.stop:
                 await self._pause(0.0 if self._desired.replace else back_off.pause_s(time.monotonic() - begun))
@@ -118,7 +120,7 @@ class Runner:
             self._report.image(self.name, self.container.image_id, self.container.image_name)
 
     async def stop(self, grace_s: float) -> None:
-        """Have it end and not start again: preStop, SIGTERM, and SIGKILL after the grace; returns when it has."""
+        """Terminate it: preStop, SIGTERM, and SIGKILL after the grace period; returns when it has ended."""
         self._desired.end()
         self._grace_s = grace_s
         self._end(grace_s)
@@ -126,11 +128,11 @@ class Runner:
             await asyncio.wait([self._ending])
 
     def replace(self, container: Container | None, *, now: bool) -> None:
-        """Have it start again with another image.
+        """Restart it with another image.
 
         Args:
-            container: its new plan; None while the image cannot be had: it ends, and waits for one.
-            now: whether it ends for that, or takes the image when it starts again anyway.
+            container: its new plan; None while the image is not available: it ends and waits.
+            now: whether to end it for this, or to use the image at its next restart.
         """
         same = container is not None and container.image_name == self.container.image_name
         if (same and not self._desired.replace) or not (now or container):
@@ -144,7 +146,7 @@ class Runner:
         """Start a program in the container.
 
         Raises:
-            StartError: it does not run, or the program cannot be started.
+            StartError: the container is not running, or the program cannot be started.
         """
         if self.sandbox is None:
             raise StartError(f"container {self.name} is not running")
@@ -165,10 +167,10 @@ class Runner:
 
     def program(self, argv: Sequence[str], *, terminal: bool = False) -> Program:
         """Return a command with the container's variables, folder and user."""
-        told = expansion.environment(self.container.env, self._pod.facts)
+        variables = expansion.environment(self.container.env, self._pod.facts)
         user = replace(identity(self.container), calls=self._calls)
         usual = {"HOSTNAME": self._pod.plan.hostname, "HOME": "/root" if user.uid == 0 else "/"}
-        env = {**usual, **({"TERM": "xterm"} if terminal else {}), **told}
+        env = {**usual, **({"TERM": "xterm"} if terminal else {}), **variables}
         return Program(list(argv), env, self.container.cwd or "/", user, terminal)
 
     async def ask(self, argv: Sequence[str], timeout_s: float) -> tuple[int, str]:
@@ -190,7 +192,7 @@ class Runner:
             await asyncio.wait(pumps, timeout=0.1)
             return Exit.of_status(process.status.result()).code, b"".join(said)[:4096].decode(errors="replace")
         finally:
-            # Also when the one who asks has given up.
+            # Also after the caller was cancelled.
             if process is not None:
                 process.kill(signal.SIGKILL)
             for pump in pumps:
@@ -199,8 +201,8 @@ class Runner:
             for descriptor in (stdout, stderr or 0):
                 os.close(descriptor)
 
-    def _tell_end(self, ended: Exit) -> bool:
-        """Report how it ended; return whether it starts again."""
+    def _report_end(self, ended: Exit) -> bool:
+        """Report its end; return whether it is restarted."""
         if self._desired.replace and not self._desired.stop:
             self._report.replaced(self.name, ended, creating(self._pod.plan))
             return True
@@ -213,7 +215,7 @@ class Runner:
             self._report.waiting(self.name, Reason.CRASH_LOOP, why)
             await self._desired.pause(pause_s)
         if self._desired.is_held and not self._desired.stop:
-            # Why, the kubelet knows: it is his to find the image.
+            # The kubelet knows the reason: it pulls the image.
             self._report.waiting(self.name, "")
             self._report.image(self.name, "", "")
             await self._desired.another()
@@ -228,56 +230,65 @@ class Runner:
             if self.container.mpi:
                 self._ranks = Ranks(self._pod, self.container)
                 self._ranks.open()
-            self.sandbox = await open_sandbox(self._pod, self.container, target)
+            sandbox = await open_sandbox(self._pod, self.container, target)
         except (StartError, seccomp.SeccompError) as error:
             self.log.close()
             return Exit(_CANNOT_START, reason=Reason.CANNOT_RUN, message=str(error))
         try:
-            return await self._run_program(self.sandbox, self.log)
+            await self._pod.reached()
+            # Only now: kubectl exec is refused before the container's program starts.
+            self.sandbox = sandbox
+            return await self._run_program(sandbox, self.log)
         finally:
-            self._left, self.sandbox = self.sandbox, None
+            self._left, self.sandbox = sandbox, None
 
     def _filter(self) -> bytes:
         path = self.container.seccomp
         return b"" if path is None else seccomp.load(path, identity(self.container).capabilities)
 
     async def _run_program(self, sandbox: Sandbox, log: LogWriter) -> Exit:
-        told = self.container
-        streams = {"tty": told.tty, "stdin": told.stdin, "stdin_once": told.stdin_once}
+        wanted = self.container
+        streams = {"tty": wanted.tty, "stdin": wanted.stdin, "stdin_once": wanted.stdin_once}
         output = Output(log, **streams)
-        argv = [expansion.expand(word, self.program([]).env) for word in told.argv]
+        argv = [expansion.expand(word, self.program([]).env) for word in wanted.argv]
         if self._desired.stop:
             await output.close()
             return Exit(137, signal.SIGKILL)
         try:
-            process = await self._start(self.program(argv, terminal=told.tty), output.pipes)
+            process = await self._start(self.program(argv, terminal=wanted.tty), output.pipes)
         except StartError as error:
             output.pipes.close_theirs()
             await output.close()
             return Exit(_CANNOT_START, reason=Reason.START, message=str(error))
-        memory = cgroups.memory_folder(process.pid)
-        killed = cgroups.oom_kills(memory)
+        memory = cgroups.OomKills(cgroups.memory_folder(process.pid))
         output.begin()
         self.output, self.main, self.since = output, process, clock.now()
         if self._desired.stop or self._desired.replace:
             self._end(self._grace_s)
-        begins_well = told.post_start is None and told.startup is None
-        self._report.running(self.name, is_started=begins_well, ready=begins_well and told.readiness is None)
-        care = asyncio.ensure_future(self._care(asyncio.get_running_loop().time()))
+        begins_well = wanted.post_start is None and wanted.startup is None
+        self._report.running(self.name, is_started=begins_well, ready=begins_well and wanted.readiness is None)
+        cares = [
+            asyncio.ensure_future(each)
+            for each in (self._care(asyncio.get_running_loop().time()), self._watch_memory(memory))
+        ]
         await process.ended()
-        care.cancel()
-        await asyncio.gather(care, return_exceptions=True)
+        for care in cares:
+            care.cancel()
+        await asyncio.gather(*cares, return_exceptions=True)
         self.main = None
         ended = Exit.of_status(process.status.result())
-        if cgroups.oom_kills(memory) > killed and (self._has_own_memory or ended.signal == signal.SIGKILL):
+        more = memory.more()
+        if memory.total and (self._has_own_memory or ended.signal == signal.SIGKILL):
             ended = Exit(ended.code, ended.signal, Reason.OOM_KILLED)
-        # What the program leaves behind ends with it, as with process 1 of a container elsewhere.
+        elif more and self._reports_memory:
+            self._report.oom_kills(self.name, more)
+        # Remaining processes end with the program, as with process 1 of a container elsewhere.
         sandbox.kill(spared=sandbox.keepers)
         await output.close()
         return await self._with_message(ended, sandbox, log)
 
     async def _close(self) -> None:
-        """Close what one start has left."""
+        """Release the resources of one start."""
         step, self._step = self._step, None
         ranks, self._ranks = self._ranks, None
         left, self._left = self._left, None
@@ -301,6 +312,18 @@ class Runner:
     def _has_own_memory(self) -> bool:
         """Whether what the kernel counts is this container's alone: a step of its own, or a job of one container."""
         return self.container.memory_mib is not None or len(self._pod.plan.containers) == 1
+
+    @property
+    def _reports_memory(self) -> bool:
+        """Whether kills that its own end does not show are reported of this container: what all share, of the first."""
+        return self._has_own_memory or self.name == self._pod.plan.containers[0].name
+
+    async def _watch_memory(self, kills: cgroups.OomKills) -> None:
+        """Report processes that the kernel ended while the program goes on, as sshd does without its ranks."""
+        while self._reports_memory:
+            await asyncio.sleep(MEMORY_LOOK_S)
+            if more := kills.more():
+                self._report.oom_kills(self.name, more)
 
     async def _with_message(self, ended: Exit, sandbox: Sandbox, log: LogWriter) -> Exit:
         if self._blamed is not None and self._blamed.message:
@@ -334,7 +357,7 @@ class Runner:
         probe: Probe | None = getattr(self.container, kind)
         if probe is None:
             return
-        # Who has just begun is not dead yet: the official kubelet, too, asks at some moment of the first period.
+        # A random delay within the first period, as in the upstream kubelet.
         least_s = probe.period_s if kind == "liveness" else 0
 
         def judged(changes: bool, well: bool, why: str) -> bool:
@@ -365,7 +388,7 @@ class Runner:
             await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
             asking.cancel()
         main.kill(signal.SIGTERM)
-        # Kubernetes gives two more seconds to one whose hook took all.
+        # Kubernetes grants two more seconds if the hook used up the grace period.
         left_s = max(deadline - time.monotonic(), 2.0 if hook is not None and grace_s else 0.0)
         if not await main.ended(left_s):
             main.kill(signal.SIGKILL)

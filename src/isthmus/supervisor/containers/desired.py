@@ -1,6 +1,6 @@
-"""What is desired of a container that may be anywhere between two of its starts: its end, or another image.
+"""The desired state of a container: running, stopped, or restarted with another image.
 
-Desired come at any moment and are looked at when the container has ended; the last one counts.
+It may be set at any time and is evaluated when the container has ended; the last change wins.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ class Desired:
     """The desired state of one container.
 
     Attributes:
-        stop: it ends and does not start again.
-        replace: it ends and starts again, whatever the restart policy.
+        stop: end it and do not restart it.
+        replace: end it and restart it, whatever the restart policy.
     """
 
     def __init__(self) -> None:
@@ -30,33 +30,33 @@ class Desired:
         return self.replace and self._next is None
 
     def end(self) -> None:
-        """Desire its end."""
+        """Request its end."""
         self.stop = True
         self._news.set()
 
     def change(self, container: Container | None, *, now: bool) -> None:
-        """Desire that it is another one from its next start on.
+        """Request another plan from its next start on.
 
         Args:
             container: its new plan; None while that is not known.
-            now: that start is to be soon.
+            now: whether it is restarted for this.
         """
         self._next, self.replace = container, self.replace or now
         self._news.set()
 
     async def pause(self, pause_s: float) -> None:
-        """Wait for so long, or until something is wanted."""
+        """Wait until the time is over or the desired state changes."""
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._news.wait(), pause_s)
 
     async def another(self) -> None:
-        """Wait until it is not held any more, or shall end."""
+        """Wait until its image is available or its end is requested."""
         while self.is_held and not self.stop:
             self._news.clear()
             await self._news.wait()
 
     def taken(self) -> Container | None:
-        """Return its new plan if there is one; from now on it is not wanted any more."""
+        """Return and clear its new plan, if any."""
         found, self._next, self.replace = self._next, None, False
         self._news.clear()
         return found

@@ -17,7 +17,7 @@ _LONGEST = 1 << 14
 
 
 class GrpcError(Exception):
-    """The service is not well, or it is no gRPC."""
+    """The service is not SERVING, or the answer is not gRPC."""
 
 
 async def check(host: str, port: int, service: str) -> None:

@@ -1,7 +1,7 @@
-"""Reads a container's log as `kubectl logs` asks for it: tail, since, timestamps, limit, and following a live one.
+"""Reads a container's log with the options of `kubectl logs`: tail, since, timestamps, limit, follow.
 
-A log has up to 20 MiB, and the supervisor little memory: it is read block by block, the last lines from the end, and
-in the thread that may wait for the home.
+A log has up to 20 MiB and the supervisor little memory: it is read in blocks, `tail` from the end, and
+in the thread that may block on the home.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from isthmus.podproto.logs import Lines, LogOptions, beginning
 from isthmus.supervisor.containers.logs import LogWriter
 
 _CHUNK_BYTES = 1 << 16
-# How long a home may take for what was said before somebody asked.
-_SETTLED_S = 2.0
+# How long to wait for unwritten records of before the request.
+_STABLE_S = 2.0
 Call = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 async def read(log: LogWriter, options: LogOptions, call: Call) -> AsyncIterator[bytes]:
-    """Yield pieces of a log, and with `follow` what comes until it is closed.
+    """Yield chunks of a log, with `follow` until it is closed.
 
     Args:
         log: of one start.
-        options: what of it.
-        call: runs what touches the home.
+        options: which part of it.
+        call: runs accesses to the home in a thread.
 
     Raises:
-        OSError: the home does not give it.
+        OSError: the log cannot be read.
     """
     left = options.limit_bytes
     async for piece in _pieces(log, options, call):
@@ -50,14 +50,14 @@ async def _pieces(log: LogWriter, options: LogOptions, call: Call) -> AsyncItera
     reader = _Reader(log)
     try:
         lines = Lines(options)
-        await log.settled(_SETTLED_S)
+        await log.flushed(_STABLE_S)
         await call(lambda: reader.open(options.tail))
         while True:
             closed = log.closed
             while block := await call(reader.read):
                 yield lines.all(block.splitlines())
             if not options.follow:
-                # What the home has not taken yet is nowhere else.
+                # Unwritten records exist in memory only.
                 yield lines.all([*log.waiting] if log.error else [])
                 return
             if closed:
@@ -89,7 +89,7 @@ class _Reader:
             os.lseek(self._files[0], place, os.SEEK_SET)
 
     def read(self) -> bytes:
-        """Return whole records; nothing when there are no more now."""
+        """Return whole records; empty at the present end."""
         while True:
             if not self._files and not self._begin():
                 return b""
@@ -117,7 +117,7 @@ class _Reader:
         return bool(self._files)
 
     def _turn(self) -> bool:
-        """Go to the next file; tell whether there is more."""
+        """Open the next file; return whether there is one."""
         if len(self._files) > 1:
             self._drop(1)
             return True
@@ -127,7 +127,7 @@ class _Reader:
                 return False
         except FileNotFoundError:
             return False
-        # It became the older one between the last look and this.
+        # It was rotated since the last read.
         if os.fstat(self._files[0]).st_size == os.lseek(self._files[0], 0, os.SEEK_CUR):
             self._drop(1)
         return True

@@ -1,10 +1,10 @@
-"""A container's log as it is written; `logread` reads it.
+"""Writes a container's log; `logread` reads it.
 
-Each start of a container has a file; beyond SIZE_BYTES it is rotated and a new one begins. Of earlier starts only the
-last is kept. What a record is, and the names of the files: `podproto.logs` and `podproto.folder`.
+Each start of a container has a file, which is rotated at SIZE_BYTES. Of earlier starts only the
+last is kept. `podproto.logs` and `podproto.folder` define the records and the file names.
 
-A program never waits long for its log. Records wait in memory while the home is slow or takes nothing, up to
-WAITING_BYTES; what comes then is dropped, and a record of its own says how many lines that were.
+A program never blocks long on its log. Records are buffered while the home is slow or unwritable, up to
+WAITING_BYTES; further lines are dropped, and a record says how many.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from isthmus.supervisor.runtime.processes import say
 
 SIZE_BYTES = 10 << 20
 WAITING_BYTES = 1 << 20
-# Of the last lines, for a termination message.
+# Last lines that are kept for a termination message.
 _RECENT_BYTES = 1 << 13
-# From here on a program is read more slowly, while the home still takes something.
+# Above this a program is throttled while the home is slow.
 _SLOW_BYTES = WAITING_BYTES // 4
 _STALLED_S = 1.0
 RETRY_S = 1.0
-# How long a log that has ended tries to be written.
+# How long an ended log is still retried.
 CLOSE_S = 10.0
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 class LogWriter:
-    """The log of one start; nothing is taken after `close`.
+    """The log of one start; nothing is written after `close`.
 
     Args:
         folder: of the container's logs.
         restart: number of the start.
-        run: runs what touches the home.
+        run: runs accesses to the home in a thread.
     """
 
     def __init__(self, folder: Path, restart: int, run: home.Run) -> None:
@@ -54,7 +54,7 @@ class LogWriter:
         self._waiting_bytes = self._lost = 0
         self._busy = self._closing = self.closed = False
         self._moved = asyncio.Event()
-        # Why the home took nothing the last time; empty when it did.
+        # The last write error; empty after a success.
         self.error = ""
         # Readers that follow: called after each write and at the end.
         self.listeners: set[Callable[[], None]] = set()
@@ -62,11 +62,11 @@ class LogWriter:
 
     @property
     def files(self) -> list[Path]:
-        """What there is of it, oldest first."""
+        """Its files, oldest first."""
         return names.parts(self.path)
 
     def write(self, stream: bytes, content: bytes) -> None:
-        """Add what the container has written; the end of an unfinished line waits for more."""
+        """Append output; an unfinished line is kept until it is complete."""
         lines = (self._parts[stream] + content).split(b"\n")
         self._parts[stream] = lines.pop()
         moment = clock.precise().encode()
@@ -78,7 +78,7 @@ class LogWriter:
         self._flush()
 
     async def room(self) -> None:
-        """Wait while much is still to be written, but not for a home that takes nothing."""
+        """Throttle while the buffer is large, but not if the home is unwritable."""
         while self._waiting_bytes > _SLOW_BYTES and not self.error and not self.closed:
             self._moved.clear()
             try:
@@ -86,15 +86,15 @@ class LogWriter:
             except TimeoutError:
                 self._fails("it does not answer")
 
-    async def settled(self, timeout_s: float) -> None:
-        """Wait until all that was written is in the file, unless the home does not take it."""
+    async def flushed(self, timeout_s: float) -> None:
+        """Wait until everything is in the file, unless the home is unwritable."""
         with suppress(asyncio.TimeoutError):
             while (self._busy or self.waiting) and not self.error:
                 self._moved.clear()
                 await asyncio.wait_for(self._moved.wait(), timeout_s)
 
     def close(self) -> None:
-        """Write what has no line's end, then tell the readers that nothing more comes; a home is not waited for."""
+        """Write an unfinished line, then signal the end to readers; does not wait for the home."""
         if self._closing:
             return
         self._closing = True
@@ -133,7 +133,7 @@ class LogWriter:
     def _flush(self) -> None:
         if self._busy or self.closed:
             return
-        # While the home takes nothing, only the timer tries.
+        # While the home is unwritable, only the timer retries.
         if self.error and not self._closing:
             return
         self._try()
@@ -173,7 +173,7 @@ class LogWriter:
 
     def _fails(self, why: str) -> None:
         if not self.error:
-            say(f"{self.path} cannot be written: {why}; the container goes on, what it says waits; look at the home")
+            say(f"{self.path} cannot be written: {why}; the container continues, output is buffered; check the home")
         self.error = why
 
     def _finish(self) -> None:
@@ -181,7 +181,8 @@ class LogWriter:
             return
         self.closed = True
         if self.waiting or self._lost:
-            say(f"{self.path}: {len(self.waiting) + self._lost} lines are lost: {self.error or 'the home is too slow'}")
+            count, why = len(self.waiting) + self._lost, self.error or "the home is too slow"
+            say(f"{self.path}: {count} lines were dropped: {why}")
         self._run(self._file.close, lambda _: None)
         self._moved.set()
         self._wake()
@@ -192,7 +193,7 @@ class LogWriter:
 
 
 class _File:
-    """The file of a log, as the home's thread sees it."""
+    """The file of a log; used in the home's thread only."""
 
     def __init__(self, path: Path, restart: int) -> None:
         self._path = path
@@ -244,7 +245,7 @@ class _File:
         return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def _turn(self) -> None:
-        """Begin a new file."""
+        """Open a new file."""
         self._path.replace(names.rotated(self._path))
         self.close()
         self._descriptor = self._open()

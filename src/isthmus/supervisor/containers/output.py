@@ -1,4 +1,4 @@
-"""What a container's program writes and reads: its log, those attached to it, its input."""
+"""Standard streams of a container's program: to its log and attached clients, and from its stdin."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Output:
     """The streams of one start.
 
     Args:
-        log: where all goes.
+        log: gets all output.
         tty: whether it is a terminal.
-        stdin: whether somebody may write to it.
-        stdin_once: whether its input ends with the first who does.
+        stdin: whether clients may write to it.
+        stdin_once: whether stdin is closed after the first client.
     """
 
     def __init__(self, log: LogWriter, *, tty: bool, stdin: bool, stdin_once: bool) -> None:
@@ -37,7 +37,7 @@ class Output:
         self._pumps: list[asyncio.Future[None]] = []
 
     def begin(self) -> None:
-        """Read what the program writes; its own ends are its own now."""
+        """Start reading the program's output; the child's ends are closed here."""
         self.pipes.close_theirs()
         _, stdout, stderr = self.pipes.ours
         self._pumps = [asyncio.ensure_future(outputs.pump(stdout, self._wrote(STDOUT)))]
@@ -45,7 +45,7 @@ class Output:
             self._pumps.append(asyncio.ensure_future(outputs.pump(stderr, self._wrote(STDERR))))
 
     async def close(self, timeout_s: float = 2.0) -> None:
-        """Take what is left, then close all."""
+        """Read the rest, then close all."""
         if self._pumps:
             await asyncio.wait(self._pumps, timeout=timeout_s)
         for pump in self._pumps:
@@ -59,7 +59,7 @@ class Output:
         self.ended.set()
 
     async def write(self, content: bytes) -> None:
-        """Give the program input; none ends it where it is no terminal."""
+        """Write to stdin; no bytes close it unless it is a terminal."""
         if self._input is None:
             return
         if content:

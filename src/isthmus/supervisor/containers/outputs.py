@@ -1,4 +1,4 @@
-"""Descriptors and asyncio: what a program writes goes to everybody who listens, what comes goes to its input."""
+"""File descriptors in asyncio: pumps from a program's output to sinks, and writes to its stdin."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def pipes(stdin: bool) -> Pipes:
 
 
 def resize(descriptor: int, width: int, height: int) -> None:
-    """Tell a terminal its size in characters."""
+    """Set a terminal's size in characters."""
     fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
 
 
 async def pump(descriptor: int, sink: Sink) -> None:
-    """Give everything that can be read to a sink, until the end; a terminal whose program is gone ends with EIO."""
+    """Copy a descriptor to a sink until its end; a terminal whose program has ended returns EIO."""
     os.set_blocking(descriptor, False)
     loop = asyncio.get_running_loop()
     while True:
         ready: asyncio.Future[None] = loop.create_future()
-        loop.add_reader(descriptor, _settle, ready)
+        loop.add_reader(descriptor, _resolve, ready)
         try:
             await ready
         finally:
@@ -76,7 +76,7 @@ async def feed(descriptor: int, content: bytes) -> None:
     """Write all of it, waiting while the program does not read.
 
     Raises:
-        OSError: nobody reads any more.
+        OSError: the reader has closed it.
     """
     os.set_blocking(descriptor, False)
     loop = asyncio.get_running_loop()
@@ -85,13 +85,13 @@ async def feed(descriptor: int, content: bytes) -> None:
             content = content[os.write(descriptor, content) :]
             continue
         ready: asyncio.Future[None] = loop.create_future()
-        loop.add_writer(descriptor, _settle, ready)
+        loop.add_writer(descriptor, _resolve, ready)
         try:
             await ready
         finally:
             loop.remove_writer(descriptor)
 
 
-def _settle(future: asyncio.Future[None]) -> None:
+def _resolve(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)

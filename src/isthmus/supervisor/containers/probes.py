@@ -1,4 +1,4 @@
-"""Probes: what a container is asked, and when the answers change what it is taken for."""
+"""Probes of a container: exec, HTTP, TCP and gRPC, and the thresholds that change its health."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from urllib.parse import urljoin, urlsplit
 from isthmus.podproto.plan import Action, Probe
 from isthmus.supervisor.containers import grpc
 
-# As the official kubelet follows them.
+# As in the upstream kubelet.
 _MOVED, _REDIRECTS = frozenset({301, 302, 303, 307, 308}), 10
 _PORTS = {"http": 80, "https": 443}
 Ask = Callable[[], Awaitable[None]]
 
 
 class ProbeError(Exception):
-    """The answer was none, or a bad one."""
+    """The probe failed."""
 
 
 class Runs(Protocol):
@@ -33,7 +33,7 @@ class Runs(Protocol):
 
 
 class Judge:
-    """Counts answers in a row; says when they change the verdict."""
+    """Counts consecutive results and compares them with the thresholds."""
 
     def __init__(self, probe: Probe, well: bool | None) -> None:
         self._needed = {True: probe.success, False: probe.failure}
@@ -42,7 +42,7 @@ class Judge:
         self.well = well
 
     def take(self, answer: bool) -> bool:
-        """Take an answer; return whether the verdict changes."""
+        """Count a result; return whether the health changes."""
         self._row = self._row + 1 if answer == self._last else 1
         self._last = answer
         if answer == self.well or self._row < self._needed[answer]:
@@ -54,13 +54,13 @@ class Judge:
 async def watch(
     probe: Probe, where: Runs, well: bool | None, first_s: float, judged: Callable[[bool, bool, str], bool]
 ) -> None:
-    """Ask again and again.
+    """Probe periodically.
 
     Args:
         probe: what and how often.
         where: the container.
-        well: what it is taken for before the first answer.
-        first_s: when to ask first, by the loop's clock.
+        well: the health before the first result.
+        first_s: when to probe first, by the loop's clock.
         judged: is called after each failure and each new verdict, with whether the verdict is new, whether it is well,
             and why the answer was bad; returns whether to go on.
     """
@@ -77,7 +77,7 @@ async def watch(
 
 
 async def failure(action: Action, where: Runs, timeout_s: float) -> str:
-    """Ask once; return why the answer is bad, empty when it is good."""
+    """Probe once; return the failure, or an empty string."""
     try:
         await asyncio.wait_for(_KINDS[action.kind](action, where, timeout_s), timeout_s)
     except TimeoutError:
@@ -175,7 +175,7 @@ def _status(line: bytes) -> int:
 
 
 def _unverified() -> ssl.SSLContext:
-    # As in Kubernetes: a probe asks whether somebody answers, not who.
+    # As in Kubernetes, certificates are not verified.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,8 +1,8 @@
 """A process namespace for all containers of a pod: `shareProcessNamespace`.
 
-It lies below the pod's own, where Apptainer's processes are, so no container sees them: they have the node's files as
-the user sees them, and who has CAP_SYS_PTRACE could look through their eyes. Process 1 reaps and does nothing else. It
-is a hidden copy of the supervisor, whose memory, root and folder nobody in there may look into (see `linux.hide`).
+It is a child of the pod's own, which has Apptainer's processes, so no container sees them: they see the node's files as
+the user does, and a process with CAP_SYS_PTRACE could read through them. Process 1 only reaps. It
+is a fork of the supervisor, whose memory, root and working directory are protected (see `linux.hide`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def mount_proc() -> None:
     Raises:
         OSError: the kernel does not allow it.
     """
-    # Whoever joins such a namespace is not in it; its children are.
+    # A process that joins such a namespace is not in it; its children are.
     pid = os.fork()
     if not pid:
         try:
@@ -79,7 +79,7 @@ def _reap_for_ever() -> None:
     linux.close_all([])
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
-    # The kernel reaps for one who does not want to know.
+    # With SIGCHLD ignored the kernel reaps.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
         signal.pause()

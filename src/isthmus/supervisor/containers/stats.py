@@ -1,4 +1,4 @@
-"""What each container uses, added up over its processes: an ordinary user has no control group per container."""
+"""Resource usage of each container, summed over its processes: an unprivileged user has no cgroup per container."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def usage(pid: int) -> tuple[int, int]:
     """Return CPU time in ns, with that of children that have ended, and memory of its own in bytes; 0 if it is gone."""
     with suppress(OSError, ValueError, IndexError):
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            # The name may hold anything; figures begin after its last parenthesis (proc_pid_stat(5)).
+            # The name may contain anything; the numbers follow its last parenthesis (proc_pid_stat(5)).
             fields = file.read().rpartition(")")[2].split()
         with open(f"/proc/{pid}/statm", encoding="ascii") as file:
             _, resident, shared, *_ = file.read().split()

@@ -1,9 +1,9 @@
-"""What the kubelet asks for while the pod runs: exec, attach, logs, forwarded ports, figures.
+"""Streams that the kubelet opens while the pod runs: exec, attach, logs, forwarded ports, metrics.
 
-Each stream is a task of its own; its end is told once. What is sent waits for the window that the kubelet has granted,
-and so does the kubelet with what it sends, so neither a program that does not read its input nor a reader who takes
-nothing holds up another stream (`podproto.windows`). A kubelet that knows no windows gets all at once, and its input
-waits in a short queue, which holds up the channel.
+Each stream is a separate task, and its end is sent once. Output waits for the window that the kubelet has granted,
+and vice versa, so neither a program that does not read its stdin nor a slow reader
+delays another stream (`podproto.windows`). For a kubelet without windows output is sent immediately, and its input
+waits in a short queue, which blocks the channel.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from isthmus.supervisor.runtime.processes import StartError
 
 _QUEUE = 64
 _HELD_S = 5.0
-# A reader of `kubectl attach` who takes nothing for so long loses it: the program and its log wait meanwhile.
+# A client of `kubectl attach` that reads nothing for so long is disconnected: it blocks the program and its log.
 STUCK_S = 20.0
 
 
 class Containers(Protocol):
-    """The pod, as far as streams need it."""
+    """The part of the pod that streams use."""
 
     def runner(self, name: str) -> Runner:
         """Return a container, or raise StartError."""
@@ -45,7 +45,7 @@ class Containers(Protocol):
 
 
 class Stream:
-    """One stream: what came for it, and where its output goes."""
+    """One stream: its input queue and its output."""
 
     def __init__(self, channel: Channel, request: Message) -> None:
         self.number = int(request["stream"])
@@ -58,7 +58,7 @@ class Stream:
         self._sent = 0
 
     async def passed_on(self, pumps: Sequence[asyncio.Future[None]]) -> None:
-        """Wait until all that a program left in its pipes is sent; who only holds them open is not waited for."""
+        """Wait until the data in a program's pipes are sent; processes that only hold them open are ignored."""
         while True:
             before = self._sent
             _, pumping = await asyncio.wait(pumps, timeout=_HELD_S)
@@ -67,12 +67,12 @@ class Stream:
                 return
 
     async def begin(self) -> None:
-        """Let input come."""
+        """Grant the first window for input."""
         if self._incoming is not None:
             await self._channel.send(frames.message(windows.grant(self.number, windows.WINDOW_BYTES)))
 
     async def send(self, channel: int, content: bytes) -> None:
-        """Send bytes of a channel, as fast as they are taken; none close it."""
+        """Send bytes of a channel within its window; no bytes close it."""
         for chunk in frames.chunks(content):
             if self._outgoing is None or await self._outgoing.take(chunk):
                 await self._channel.send(frames.data(self.number, channel, chunk))
@@ -84,10 +84,10 @@ class Stream:
             self._outgoing.add(count)
 
     async def put(self, data: Data) -> None:
-        """Take input; wait for room if the kubelet knows no windows.
+        """Queue input; wait for room if the kubelet has no windows.
 
         Raises:
-            FrameError: more than its window has.
+            FrameError: the data exceed the window.
         """
         if self._incoming is not None:
             self._incoming.received(data.body)
@@ -102,7 +102,7 @@ class Stream:
 
 
 class Streams:
-    """All streams of the connection there is."""
+    """All streams of the connection."""
 
     def __init__(self, channel: Channel, pod: Containers, call: logread.Call) -> None:
         self._call = call
@@ -119,7 +119,7 @@ class Streams:
         }
 
     def knows(self, kind: str) -> bool:
-        """Tell whether a message asks for a stream."""
+        """Return whether a message asks for a stream."""
         return kind in self._kinds
 
     def open(self, request: Message) -> None:
@@ -129,10 +129,10 @@ class Streams:
         self._tasks[stream.number] = asyncio.ensure_future(self._run(stream))
 
     async def data(self, data: Data) -> None:
-        """Take bytes for a stream; one that is over does not want them.
+        """Handle data for a stream; ignored if it has ended.
 
         Raises:
-            FrameError: more than its window has.
+            FrameError: the data exceed the window.
         """
         stream, task = self._streams.get(data.stream), self._tasks.get(data.stream)
         if stream is not None and task is not None:
@@ -143,18 +143,18 @@ class Streams:
             put[0].cancel()
 
     def cancel(self, number: int) -> None:
-        """End a stream whose reader has gone."""
+        """Cancel a stream."""
         task = self._tasks.get(number)
         if task is not None:
             task.cancel()
 
     def granted(self, number: int, count: int) -> None:
-        """Let a stream send so many bytes more; one that is over has no use for them."""
+        """Extend a stream's window; ignored if it has ended."""
         if number in self._streams:
             self._streams[number].granted(count)
 
-    async def settled(self, timeout_s: float) -> None:
-        """Let the streams there are come to their end, or the time."""
+    async def flushed(self, timeout_s: float) -> None:
+        """Wait until all streams have ended, or the time is over."""
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=timeout_s)
 
@@ -197,7 +197,7 @@ class Streams:
         feeding = asyncio.ensure_future(_feed(stream, stdin, ours, tty=wanted["tty"]))
         try:
             await process.ended()
-            # Something may still hold the pipes; its words no longer belong to this program.
+            # Another process may still hold the pipes; its output is not this program's.
             await stream.passed_on(tasks)
             return Exit.of_status(process.status.result()).code
         finally:
@@ -230,7 +230,7 @@ class Streams:
         output.listeners.add(listener)
         try:
             await output.ended.wait()
-            # How the program ended is the pod's to tell; to kubectl run any other end is an attach that failed.
+            # The exit status is reported with the pod; `kubectl run` takes any other end for a failed attach.
             return 0
         finally:
             output.listeners.discard(listener)
@@ -274,7 +274,7 @@ class Streams:
 
 
 async def _feed(stream: Stream, stdin: int | None, ours: set[int], *, tty: bool) -> None:
-    """Give a program what comes; `ours` are the descriptors that are open, each to be closed once."""
+    """Copy input to a program; `ours` are the open descriptors, each to be closed once."""
     while True:
         data = await stream.receive()
         if data.channel == Of.RESIZE and tty and stdin is not None:
@@ -284,7 +284,7 @@ async def _feed(stream: Stream, stdin: int | None, ours: set[int], *, tty: bool)
                 with suppress(OSError):
                     await outputs.feed(stdin, data.body)
             elif tty:
-                # What a user does who ends his input (termios(3), VEOF).
+                # What a terminal sends at the end of input (termios(3), VEOF).
                 with suppress(OSError):
                     await outputs.feed(stdin, b"\x04")
             else:

@@ -1,1 +1,1 @@
-"""Namespaces, processes and Apptainer: what a container is to the kernel."""
+"""Linux namespaces, processes and Apptainer sandboxes."""

@@ -1,4 +1,4 @@
-"""What the kernel has counted for a process's control group, of version 1 and 2."""
+"""Memory events of a process's control group, of version 1 and 2."""
 
 from __future__ import annotations
 
@@ -55,3 +55,23 @@ def oom_kills(folder: Path | None) -> int:
                 if key == "oom_kill":
                     return int(value)
     return 0
+
+
+class OomKills:
+    """Processes that the kernel kills in a folder from now on.
+
+    Args:
+        folder: with the memory figures; None where they cannot be seen.
+
+    Attributes:
+        total: how many there were at the last look.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder, self._before = folder, oom_kills(folder)
+        self.total = 0
+
+    def more(self) -> int:
+        """Look again, and return how many were killed since the last look."""
+        known, self.total = self.total, max(oom_kills(self._folder) - self._before, self.total)
+        return self.total - known

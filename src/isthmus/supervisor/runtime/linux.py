@@ -185,7 +185,7 @@ def die_with_parent() -> None:
 
 
 def hide() -> None:
-    """Keep other processes, whoever they are here, out of this one's memory and /proc entry until it executes one.
+    """Keep other processes of any uid out of this one's memory and /proc entry until it executes one.
 
     Also those that have CAP_SYS_PTRACE in the namespaces it joins: its memory belongs to where it was executed.
     """

@@ -1,11 +1,11 @@
 """The namespaces of a pod, and the process that holds them.
 
-One user namespace for all containers: the job's user is root in it, and his subordinate ids are 1 to 65535. Beside it
+One user namespace for all containers: the job's user is root in it, and its subordinate ids are 1 to 65535. Beside it
 the pod has namespaces of its own for mounts, IPC, its host name and processes. The network stays the job's.
 
-The holder is process 1 in there. It reaps what is nobody's child, and it waits at a pipe whose other end only the
-supervisor has: however the supervisor ends, the holder then ends too, the kernel kills everything in its process
-namespace, and the pod's folder on the node goes.
+The holder is process 1 of the PID namespace. It reaps orphans and waits at a pipe whose other end only the
+supervisor has: however the supervisor ends, the holder then ends too, the kernel kills everything in its PID
+namespace, and the pod's folder on the node is removed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST_IDS = 65535
 
 @dataclass(frozen=True)
 class PodNamespaces:
-    """What the holder holds.
+    """The namespaces of the holder.
 
     Attributes:
         pid: the holder.
@@ -60,7 +60,7 @@ class PodNamespaces:
         return Path(f"/proc/{self.pid}/root{path}")
 
     def end(self) -> None:
-        """End all that runs in there."""
+        """Kill everything in the namespaces."""
         os.close(self.lifeline)
         with suppress(ProcessLookupError):
             # Files are gone before the supervisor is; the reaper may be the one to see it end.
@@ -93,33 +93,33 @@ def hold(base: Path) -> PodNamespaces:
         StartError: the kernel does not allow it.
     """
     linux.become_subreaper()
-    told, tell = os.pipe()
+    reader, writer = os.pipe()
     go, let_go = os.pipe()
     lifeline, own_end = os.pipe()
     between = os.fork()
     if not between:
         os.close(own_end)
         os.close(let_go)
-        _become_holder(base, tell, go, lifeline)
-    for descriptor in (tell, go, lifeline):
+        _become_holder(base, writer, go, lifeline)
+    for descriptor in (writer, go, lifeline):
         os.close(descriptor)
-    _expect(told, b"user")
+    _expect(reader, b"user")
     many_ids = _map_ids(between)
     os.write(let_go, b"+")
     os.close(let_go)
     # Two processes say these, whichever is first.
-    pid = _expect(told, b"pid", b"ready") + _expect(told, b"pid", b"ready")
+    pid = _expect(reader, b"pid", b"ready") + _expect(reader, b"pid", b"ready")
     os.waitpid(between, 0)
-    os.close(told)
+    os.close(reader)
     return PodNamespaces(int(pid), own_end, many_ids, base)
 
 
-def _expect(told: int, *words: bytes) -> bytes:
+def _expect(reader: int, *words: bytes) -> bytes:
     """Read one line that begins with one of the words; return its rest."""
     # A byte at a time: the next line may already be there.
     line = b""
     while not line.endswith(b"\n"):
-        byte = os.read(told, 1)
+        byte = os.read(reader, 1)
         if not byte:
             break
         line += byte
@@ -129,25 +129,25 @@ def _expect(told: int, *words: bytes) -> bytes:
     return rest
 
 
-def _become_holder(base: Path, tell: int, go: int, lifeline: int) -> None:
+def _become_holder(base: Path, writer: int, go: int, lifeline: int) -> None:
     try:
         linux.unshare(linux.NEWUSER)
-        os.write(tell, b"user\n")
+        os.write(writer, b"user\n")
         os.read(go, 1)
         linux.unshare(linux.NEWNS | linux.NEWPID | linux.NEWIPC | linux.NEWUTS)
         linux.mount("none", "/", "", linux.MS_REC | linux.MS_PRIVATE)
         pid = os.fork()
         if pid:
-            os.write(tell, b"pid %d\n" % pid)
+            os.write(writer, b"pid %d\n" % pid)
             os._exit(0)
         os.setsid()
         linux.name_process("pause")
         linux.mount_proc()
-        os.write(tell, b"ready\n")
-        os.close(tell)
+        os.write(writer, b"ready\n")
+        os.close(writer)
         _hold_on(base, lifeline)
     except OSError as error:
-        os.write(tell, str(error).encode())
+        os.write(writer, str(error).encode())
     os._exit(1)
 
 
@@ -183,7 +183,7 @@ def _reap() -> None:
 
 
 def _map_ids(pid: int) -> bool:
-    """Give the user namespace its ids; tell whether there are more than one."""
+    """Write the id maps of the user namespace; return whether it has more than one id."""
     ranges = _subordinate("/etc/subuid"), _subordinate("/etc/subgid")
     tools = shutil.which("newuidmap"), shutil.which("newgidmap")
     own = os.getuid(), os.getgid()
@@ -228,7 +228,7 @@ def parent(pid: int) -> int:
     """Return a process's parent, 0 if it is gone."""
     with suppress(OSError):
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
-        # The name may hold anything; figures begin after its last parenthesis (proc_pid_stat(5)).
+        # The name may contain anything; the numbers follow its last parenthesis (proc_pid_stat(5)).
         return int(stat.rpartition(")")[2].split()[1])
     return 0
 

@@ -1,9 +1,9 @@
-"""Processes in other namespaces: started exactly, waited for exactly.
+"""Starts processes in other namespaces and waits for them.
 
-A process begins as a fork of this one that joins the namespaces and forks again, since a PID namespace holds only for
-children; the one between ends at once, and this program, as subreaper, is the parent of what it started. So exit
-statuses are the kernel's own, a program that cannot start is told from one that fails, and a variable of any name
-reaches it without standing on a command line.
+A process starts as a fork of this one that joins the namespaces and forks again, since a PID namespace applies only to
+children; the intermediate process ends at once, and this program, as subreaper, becomes the parent. So exit
+statuses are the kernel's own, a program that cannot start is distinguished from one that fails, and a variable of any
+name reaches it without appearing on a command line.
 
 Until it executes its program such a process is a copy of this one, with the plan and all Secrets in its memory, among
 processes that may be hostile. So before it joins anything it hides (`linux.hide`) and closes every descriptor but its
@@ -34,7 +34,7 @@ from isthmus.supervisor.volumes import paths
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-# An image may bring any PATH; each try is a moment in which a copy of this program is in the container.
+# An image may set any PATH; during each lookup a copy of this process is in the container.
 _PATH_FOLDERS = 64
 
 
@@ -44,7 +44,7 @@ class StartError(Exception):
 
 @dataclass(frozen=True)
 class Identity:
-    """Whom a process runs as, which capabilities root has (names without CAP_), whether execve(2) may give more.
+    """User, groups and capabilities (names without CAP_) of a process, and whether execve(2) may add privileges.
 
     `calls` is the filter of its system calls, from `seccomp`; empty for none.
     """
@@ -124,19 +124,19 @@ def start(program: Program, place: Place, streams: tuple[int, int, int]) -> tupl
     Raises:
         StartError: the namespaces cannot be joined.
     """
-    pids, tell_pid = os.pipe()
-    reasons, tell_reason = os.pipe()
+    pids, pid_writer = os.pipe()
+    reasons, reason_writer = os.pipe()
     between = os.fork()
     if not between:
-        _guarded(tell_reason, lambda: _fork_inside(program, place, streams, tell_pid, tell_reason))
-    os.close(tell_pid)
-    os.close(tell_reason)
-    told = os.read(pids, 32)
+        _guarded(reason_writer, lambda: _fork_inside(program, place, streams, pid_writer, reason_writer))
+    os.close(pid_writer)
+    os.close(reason_writer)
+    text = os.read(pids, 32)
     os.close(pids)
     os.waitpid(between, 0)
-    if not told:
+    if not text:
         raise StartError(reason(reasons) or "the process between was killed")
-    return int(told), reasons
+    return int(text), reasons
 
 
 def reason(descriptor: int) -> str:
@@ -156,27 +156,27 @@ def call(action: Callable[[], Any], place: Place, kept: tuple[int, ...] = ()) ->
     Returns:
         Its pid, and a descriptor that gives a JSON object with `result` or `error`.
     """
-    results, tell = os.pipe()
+    results, writer = os.pipe()
     pid = os.fork()
     if not pid:
         try:
             null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-            join(place, (null, null, null), (tell, *kept))
-            told = {"result": action()}
+            join(place, (null, null, null), (writer, *kept))
+            answer = {"result": action()}
         except Exception as error:
-            told = {"error": str(error) or type(error).__name__}
-        with os.fdopen(tell, "w") as file:
-            file.write(json.dumps(told))
+            answer = {"error": str(error) or type(error).__name__}
+        with os.fdopen(writer, "w") as file:
+            file.write(json.dumps(answer))
         os._exit(0)
-    os.close(tell)
+    os.close(writer)
     return pid, results
 
 
-def _guarded(tell: int, action: Callable[[], None]) -> NoReturn:
+def _guarded(writer: int, action: Callable[[], None]) -> NoReturn:
     try:
         action()
     except Exception as error:
-        os.write(tell, str(error).encode()[:4000])
+        os.write(writer, str(error).encode()[:4000])
     os._exit(127)
 
 
@@ -202,14 +202,14 @@ def join(place: Place, streams: tuple[int, int, int], kept: tuple[int, ...]) -> 
     linux.close_all([0, 1, 2, *kept])
 
 
-def _fork_inside(program: Program, place: Place, streams: tuple[int, int, int], tell_pid: int, tell: int) -> None:
-    join(place, streams, (tell_pid, tell))
+def _fork_inside(program: Program, place: Place, streams: tuple[int, int, int], pid_writer: int, writer: int) -> None:
+    join(place, streams, (pid_writer, writer))
     pid = os.fork()
     if pid:
-        os.write(tell_pid, str(pid).encode())
+        os.write(pid_writer, str(pid).encode())
         os._exit(0)
-    os.close(tell_pid)
-    _guarded(tell, lambda: _execute(program))
+    os.close(pid_writer)
+    _guarded(writer, lambda: _execute(program))
 
 
 def _execute(program: Program) -> None:
@@ -306,9 +306,9 @@ class Processes:
         """
         pid, results = call(action, place, kept)
         ended = self._expect(pid)
-        told = await read_all(results)
+        text = await read_all(results)
         await ended
-        answer = json.loads(told) if told else {"error": "the process that should do it was killed"}
+        answer = json.loads(text) if text else {"error": "the process that should do it was killed"}
         if "error" in answer:
             raise StartError(answer["error"])
         return answer["result"]
@@ -345,7 +345,7 @@ class Process:
                 os.kill(self.pid, number)
 
     async def ended(self, timeout_s: float | None = None) -> bool:
-        """Wait; tell whether it has ended."""
+        """Wait; return whether it has ended."""
         await asyncio.wait([self.status], timeout=timeout_s)
         return self.status.done()
 
@@ -358,7 +358,7 @@ async def read_all(descriptor: int, limit: int = 1 << 20) -> bytes:
     try:
         while True:
             ready = loop.create_future()
-            loop.add_reader(descriptor, _settle, ready)
+            loop.add_reader(descriptor, _resolve, ready)
             try:
                 await ready
             finally:
@@ -371,12 +371,12 @@ async def read_all(descriptor: int, limit: int = 1 << 20) -> bytes:
         os.close(descriptor)
 
 
-def _settle(future: asyncio.Future[None]) -> None:
+def _resolve(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
 
 
 def say(text: str) -> None:
-    """Write a line to the job's own log; that lies in the home, which may be full or gone."""
+    """Write a line to the job's log, ignoring errors: the home may be full or unreachable."""
     with suppress(OSError):
         os.write(2, f"{text}\n".encode(errors="replace"))

@@ -1,8 +1,8 @@
-"""A rank of the pod's own node: `python -I -m isthmus.supervisor.runtime.rank SOCKET`, started by srun.
+"""An MPI rank on the pod's own node: `python -I -m isthmus.supervisor.runtime.rank SOCKET`, started by srun.
 
 The supervisor answers with a command and the pod's namespaces of users, mounts and processes. The rank joins them, so
 that it sees the pod's volumes; there it is root. Then it makes a namespace of users below, in which it is the user
-himself again, with no right over the pod's mounts: PMIx compares ids, and ranks of all nodes are to have the same.
+again, with no right over the pod's mounts: PMIx compares ids, and ranks of all nodes are to have the same.
 
 This process stays outside and ends as the rank ends. Slurm signals every process of a task, so it passes nothing on.
 """
@@ -51,8 +51,8 @@ def ask(path: str) -> tuple[list[str], list[tuple[int, int]]]:
         message, descriptors, _, _ = socket.recv_fds(connection, 1 << 16, _DESCRIPTORS)
         while part := connection.recv(1 << 16):
             message += part
-    told = json.loads(message)
-    return [str(word) for word in told["argv"]], list(zip(descriptors, map(int, told["kinds"]), strict=True))
+    document = json.loads(message)
+    return [str(word) for word in document["argv"]], list(zip(descriptors, map(int, document["kinds"]), strict=True))
 
 
 def join(argv: list[str], places: list[tuple[int, int]]) -> int:

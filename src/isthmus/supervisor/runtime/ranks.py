@@ -31,7 +31,7 @@ from typing import Any
 
 from isthmus.podproto.plan import Container, Volume
 from isthmus.supervisor.report import Exit
-from isthmus.supervisor.runtime import elf, namespaces, proxy
+from isthmus.supervisor.runtime import inside, namespaces
 from isthmus.supervisor.runtime.processes import Place, Process, Program, StartError
 from isthmus.supervisor.runtime.sandbox import Pod, bind, gpus, ranks_folder
 from isthmus.supervisor.volumes import registry
@@ -150,15 +150,15 @@ class Ranks:
         """Begin to answer.
 
         Raises:
-            StartError: the node's disk is full, or nobody wrote `proxy` for this machine.
+            StartError: the node's disk is full, or has no `proxy`.
         """
-        inside = ranks_folder(self._pod.folders)
+        folder = ranks_folder(self._pod.folders)
         try:
-            inside.mkdir(parents=True, exist_ok=True)
-            inside.chmod(0o755)  # the script's umask
-            elf.write(str(inside / Path(proxy.PROGRAM).name), proxy.program())
-            asking = _listen(inside / proxy.SOCKET, socket.SOCK_SEQPACKET)
-            joining = _listen(inside.parent / _JOIN, socket.SOCK_STREAM)
+            folder.mkdir(parents=True, exist_ok=True)
+            folder.chmod(0o755)  # the script's umask
+            inside.copy(inside.PROXY, folder / Path(inside.START).name)
+            asking = _listen(folder / inside.SOCKET, socket.SOCK_SEQPACKET)
+            joining = _listen(folder.parent / _JOIN, socket.SOCK_STREAM)
         except OSError as error:
             raise StartError(f"ranks cannot be started: {error}") from error
         self._listening = [asking, joining]
@@ -168,7 +168,7 @@ class Ranks:
         """Return the wrapper that starts a program through here; None where there is none."""
         count = self._container.mpi_wrapper
         argv = list(program.argv)
-        return replace(program, argv=[*argv[:count], proxy.PROGRAM, *argv[count:]]) if count else None
+        return replace(program, argv=[*argv[:count], inside.START, *argv[count:]]) if count else None
 
     async def start(self, program: Program, streams: tuple[int, int, int]) -> Process:
         """Start a program; the process is srun.
@@ -224,9 +224,9 @@ class Ranks:
 
     async def _run(self, connection: socket.socket) -> None:
         await _readable(connection)
-        _, streams, _, _ = socket.recv_fds(connection, 1, proxy.STREAMS)
+        _, streams, _, _ = socket.recv_fds(connection, 1, inside.STREAMS)
         try:
-            if len(streams) != proxy.STREAMS:
+            if len(streams) != inside.STREAMS:
                 return
             srun = await self.start(_asked(connection), (streams[0], streams[1], streams[2]))
         except StartError as error:
@@ -250,10 +250,10 @@ class Ranks:
         """Hand on the signals that the proxy gets; returns when that has ended."""
         while True:
             await _readable(connection)
-            told = connection.recv(_NUMBER.size)
-            if len(told) != _NUMBER.size:
+            message = connection.recv(_NUMBER.size)
+            if len(message) != _NUMBER.size:
                 return
-            if (number := _NUMBER.unpack(told)[0]) in _PASSED:
+            if (number := _NUMBER.unpack(message)[0]) in _PASSED:
                 srun.kill(number)
 
 
@@ -265,7 +265,7 @@ def _asked(connection: socket.socket) -> Program:
     variables = (each.partition("=") for each in os.fsdecode((proc / "environ").read_bytes()).split("\0"))
     env = {name: value for name, equals, value in variables if name and equals}
     if not words:
-        raise StartError(f"{proxy.PROGRAM} was given no program to start")
+        raise StartError(f"{inside.START} was given no program to start")
     return Program(words, env, os.readlink(proc / "cwd"))
 
 
@@ -286,13 +286,13 @@ def _listen(path: Path, kind: socket.SocketKind) -> socket.socket:
 async def _readable(connection: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(connection, _settle, ready)
+    loop.add_reader(connection, _resolve, ready)
     try:
         await ready
     finally:
         loop.remove_reader(connection)
 
 
-def _settle(future: asyncio.Future[None]) -> None:
+def _resolve(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)

@@ -1,4 +1,4 @@
-"""One container as Apptainer makes it: its root, mounts and processes' namespace, held open by `pause`.
+"""A container's sandbox, created by Apptainer: root, mounts and PID namespace, kept alive by `pause`.
 
 Apptainer runs as the root of the pod's user namespace, so it needs neither a setuid starter nor a user namespace per
 container. What the pod wants to run in it is then started beside `pause` by `processes`: the program, the words of
@@ -26,7 +26,7 @@ from typing import cast
 
 from isthmus.podproto.plan import Container, Plan, Propagation, User
 from isthmus.supervisor.containers import outputs, sharing
-from isthmus.supervisor.runtime import linux, namespaces, pause, proxy
+from isthmus.supervisor.runtime import inside, linux, namespaces
 from isthmus.supervisor.runtime.namespaces import PodNamespaces
 from isthmus.supervisor.runtime.processes import (
     PATH,
@@ -73,14 +73,30 @@ USUAL = frozenset(
 
 @dataclass(frozen=True)
 class Pod:
-    """What all containers of a pod share; `processes_of` is the process namespace of those that share one."""
+    """What all containers of a pod share.
+
+    Attributes:
+        plan: of the pod.
+        spaces: its namespaces.
+        folders: where its files lie.
+        processes: starts programs.
+        facts: pod_ip, pod_ips, host_ip, host_ips.
+        reachable: done when programs may start, as the cluster's Services are reachable; None for at once.
+        processes_of: the process namespace of containers that share one.
+    """
 
     plan: Plan
     spaces: PodNamespaces
     folders: Folders
     processes: Processes
     facts: dict[str, str]
+    reachable: asyncio.Future[None] | None = None
     processes_of: int | None = None
+
+    async def reached(self) -> None:
+        """Wait until programs may start."""
+        if self.reachable is not None:
+            await asyncio.wait([self.reachable])
 
     async def inside(self, action: Callable[[], object], kept: tuple[int, ...] = ()) -> object:
         """Run a function among the pod's files, as its root, with the descriptors it needs.
@@ -164,7 +180,7 @@ def bind(source: str, target: str, *, read_only: bool, part: str = "") -> str:
 
 
 def is_mounted(container: Container, place: str) -> bool:
-    """Tell whether a volume of the container's own lies exactly there."""
+    """Return whether a volume of the container's own lies exactly there."""
     return any(os.path.normpath(mount.path) == place for mount in container.mounts)
 
 
@@ -180,9 +196,9 @@ def command(container: Container, folders: Folders, root: str, mounts: list[str]
     message = container.termination_path
     usual = {"/dev/shm": folders.shm, "/etc/hosts": folders.hosts}  # noqa: S108
     own = [bind(str(path), place, read_only=False) for place, path in usual.items() if not is_mounted(container, place)]
-    own.append(bind(str(folders.pause), PAUSE, read_only=True))
+    own.append(bind(str(inside.FOLDER / inside.HOLD), PAUSE, read_only=True))
     if container.mpi_wrapper:
-        own.append(bind(str(ranks_folder(folders)), proxy.FOLDER, read_only=True))
+        own.append(bind(str(ranks_folder(folders)), inside.RANKS, read_only=True))
     # Who is privileged has the devices that a user has, too.
     if "ALL" in container.capabilities.add and os.path.exists(FUSE) and not is_mounted(container, FUSE):
         own.append(bind(FUSE, FUSE, read_only=False))
@@ -231,7 +247,7 @@ async def open_sandbox(pod: Pod, container: Container, target: Sandbox | None = 
     root, mounts, shared_volumes = await _prepare(pod, container)
     argv = command(container, pod.folders, root, mounts)
     pipes = outputs.pipes(stdin=False)
-    _, told, errors = pipes.ours
+    _, ready_pipe, errors = pipes.ours
     place = pod.spaces.place()
     try:
         holder = await pod.processes.start(Program(argv, environment(pod.folders)), place, pipes.theirs)
@@ -241,7 +257,7 @@ async def open_sandbox(pod: Pod, container: Container, target: Sandbox | None = 
     complaint = asyncio.ensure_future(read_all(errors or 0))
     sandbox = None
     try:
-        await asyncio.wait_for(_ready(told), START_S)
+        await asyncio.wait_for(_ready(ready_pipe), START_S)
         pid = _find_pause(holder.pid)
         keepers = frozenset((pid, namespaces.parent(pid)))
         sandbox = Sandbox(holder, namespaces.opened(pid, root=True), complaint, keepers)
@@ -254,7 +270,7 @@ async def open_sandbox(pod: Pod, container: Container, target: Sandbox | None = 
         why = await _refusal(holder, sandbox, complaint) or str(error) or "Apptainer did not answer"
         raise StartError(why) from error
     finally:
-        os.close(told)
+        os.close(ready_pipe)
     return sandbox
 
 
@@ -330,15 +346,16 @@ def _beginning(path: str, limit: int) -> str:
     return paths.beginning(path, limit).decode(errors="replace")
 
 
-async def _ready(told: int) -> None:
+async def _ready(ready_pipe: int) -> None:
     loop = asyncio.get_running_loop()
     first: asyncio.Future[None] = loop.create_future()
-    loop.add_reader(told, first.set_result, None)
+    loop.add_reader(ready_pipe, first.set_result, None)
     try:
         await first
     finally:
-        loop.remove_reader(told)
-    if os.read(told, 1) != pause.READY:
+        loop.remove_reader(ready_pipe)
+    # It says its process id.
+    if not os.read(ready_pipe, 32).strip().isdigit():
         raise StartError("")
 
 

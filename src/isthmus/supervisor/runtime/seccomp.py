@@ -162,9 +162,9 @@ def _rules(arguments: list[dict[str, Any]]) -> list[list[_Comparison]]:
     return [[one] for one in made] if len(set(indexes)) < len(indexes) else [made]
 
 
-def _comparison(told: dict[str, Any]) -> _Comparison:
-    kind = _COMPARISONS[told["op"]]
-    return _Comparison(told["index"], kind, told["value"], told.get("valueTwo") or 0)
+def _comparison(document: dict[str, Any]) -> _Comparison:
+    kind = _COMPARISONS[document["op"]]
+    return _Comparison(document["index"], kind, document["value"], document.get("valueTwo") or 0)
 
 
 def _exported(library: ctypes.CDLL, context: ctypes.c_void_p) -> bytes:

@@ -1,4 +1,4 @@
-"""The end of a memory step: `python -I -m isthmus.supervisor.runtime.step <socket>`, started by srun with its limit.
+"""The remote side of a Slurm step that limits a container's memory: `... step <socket>`, started by srun.
 
 What this process starts is in the step's control group, so the step's memory is the container's. The supervisor
 hands it programs, the container's own and those of `kubectl exec`, probes and hooks, each with a number and all
@@ -29,7 +29,7 @@ _MOST_DESCRIPTORS = 16
 def packed(number: int, program: Program, place: Place) -> bytes:
     """Return what the supervisor sends, beside the descriptors: streams, namespaces, root."""
     identity = program.identity or Identity()
-    told = {
+    document = {
         "number": number,
         "argv": list(program.argv),
         "env": dict(program.env),
@@ -40,19 +40,19 @@ def packed(number: int, program: Program, place: Place) -> bytes:
         "calls": base64.b64encode(identity.calls).decode(),
         "kinds": [kind for _, kind in place.namespaces],
     }
-    return json.dumps(told).encode() + b"\n"
+    return json.dumps(document).encode() + b"\n"
 
 
 def unpacked(line: bytes, descriptors: list[int]) -> tuple[int, Program, Place, tuple[int, int, int]]:
     """Read what `packed` has made."""
-    told = json.loads(line)
-    uid, gid, groups, capabilities = told["identity"]
-    calls = base64.b64decode(told["calls"])
-    identity = Identity(uid, gid, tuple(groups), frozenset(capabilities), told["escalates"], calls)
+    document = json.loads(line)
+    uid, gid, groups, capabilities = document["identity"]
+    calls = base64.b64decode(document["calls"])
+    identity = Identity(uid, gid, tuple(groups), frozenset(capabilities), document["escalates"], calls)
     stdin, stdout, stderr, *spaces, root = descriptors
-    place = Place(tuple(zip(spaces, told["kinds"], strict=True)), root)
-    program = Program(told["argv"], told["env"], told["cwd"], identity, told["terminal"])
-    return told["number"], program, place, (stdin, stdout, stderr)
+    place = Place(tuple(zip(spaces, document["kinds"], strict=True)), root)
+    program = Program(document["argv"], document["env"], document["cwd"], identity, document["terminal"])
+    return document["number"], program, place, (stdin, stdout, stderr)
 
 
 class Server:
@@ -69,7 +69,7 @@ class Server:
         self._running: dict[int, tuple[int, int]] = {}
 
     def serve(self) -> None:
-        """Answer and tell of ends; when the supervisor has gone, end what still runs."""
+        """Answer and report exits; when the supervisor has disconnected, kill the remaining programs."""
         is_open = True
         while is_open:
             for descriptor, _ in self._poll.poll():
@@ -112,10 +112,10 @@ class Server:
         os.close(child)
         self._say({"number": number, "status": os.waitpid(pid, 0)[1]})
 
-    def _say(self, told: dict[str, Any]) -> bool:
-        # Whoever has gone is seen to have by the next look.
+    def _say(self, document: dict[str, Any]) -> bool:
+        # A process that has ended is noticed by the next poll.
         with suppress(OSError):
-            self._connection.sendall(json.dumps(told).encode() + b"\n")
+            self._connection.sendall(json.dumps(document).encode() + b"\n")
         return True
 
 

@@ -22,11 +22,12 @@ from isthmus.supervisor.containers.outputs import Pipes
 from isthmus.supervisor.runtime import step
 from isthmus.supervisor.runtime.processes import Place, Process, Processes, Program, StartError
 from isthmus.supervisor.runtime.sandbox import Pod
+from isthmus.support.backoff import Backoff
 
 CONNECT_S = 60.0
 # Slurm refuses steps while it is busy, as with a burst of jobs; a limit it can never give is refused as fast.
 TRIES = 3
-PAUSE_S = 1.0
+PAUSE_S, LONGEST_S = 2.0, 4.0
 
 
 def step_command(name: str, memory_mib: int, node: str, path: str) -> list[str]:
@@ -101,12 +102,12 @@ class Step:
                 await self._send(step.packed(number, program, place), descriptors)
             except OSError:
                 self._lose()
-            told = await answer
+            reply = await answer
             del self._answers[number]
-        if "error" in told:
+        if "error" in reply:
             self._statuses.pop(number, None)
-            raise StartError(str(told["error"]))
-        return Process(int(str(told["pid"])), status)
+            raise StartError(str(reply["error"]))
+        return Process(int(str(reply["pid"])), status)
 
     async def close(self) -> None:
         """Let the step end."""
@@ -132,30 +133,31 @@ class Step:
         try:
             with suppress(OSError, ValueError):
                 while line := await reader.readline():
-                    told = dict(json.loads(line))
-                    number = int(told["number"])
-                    if "status" in told:
-                        _tell(self._statuses.pop(number, None), int(told["status"]))
+                    reply = dict(json.loads(line))
+                    number = int(reply["number"])
+                    if "status" in reply:
+                        _resolve(self._statuses.pop(number, None), int(reply["status"]))
                     else:
-                        _tell(self._answers.get(number), told)
+                        _resolve(self._answers.get(number), reply)
         finally:
             self._lose()
 
     def _lose(self) -> None:
         for answer in self._answers.values():
-            _tell(answer, {"error": "the step ended before the program did"})
+            _resolve(answer, {"error": "the step ended before the program did"})
         for status in self._statuses.values():
-            _tell(status, signal.SIGKILL)
+            _resolve(status, signal.SIGKILL)
 
     async def _connection(self, server: socket.socket, path: Path) -> socket.socket:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + CONNECT_S
+        backoff = Backoff(PAUSE_S, LONGEST_S)
         for tried in range(1, TRIES + 1):
             self._srun = await self._run_srun(self._pod.processes, path)
             if (found := await self._accept(server, self._srun, deadline - loop.time())) is not None:
                 return found
             if tried < TRIES:
-                await asyncio.sleep(PAUSE_S * tried)
+                await asyncio.sleep(backoff.next_s())
         raise StartError(refusal(self._container.memory_mib or 0))
 
     async def _run_srun(self, processes: Processes, path: Path) -> Process:
@@ -179,7 +181,7 @@ class Step:
         return None
 
 
-def _tell(future: asyncio.Future[Any] | None, value: object) -> None:
+def _resolve(future: asyncio.Future[Any] | None, value: object) -> None:
     if future is not None and not future.done():
         future.set_result(value)
 
@@ -187,7 +189,7 @@ def _tell(future: asyncio.Future[Any] | None, value: object) -> None:
 async def _writable(connection: socket.socket) -> None:
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
-    loop.add_writer(connection, _tell, ready, None)
+    loop.add_writer(connection, _resolve, ready, None)
     try:
         await ready
     finally:

@@ -41,7 +41,7 @@ class Files(Kind):
 
 
 def _switch(folders: Folders, volume: Volume) -> None:
-    """Write all files anew beside the old ones, then switch; take away what the new content lacks.
+    """Write all files beside the old ones, then switch atomically; remove files that the new content lacks.
 
     A container that may mount can make its view of the volume writable, so what is found in it is not trusted.
     """
@@ -75,7 +75,7 @@ def _write(folder: Path, file: File, gid: int | None) -> None:
         raise VolumeError(f"{file.path!r} is no path inside a volume")
     path = folder.joinpath(*parts)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Whoever the container runs as may pass: sbatch hands on the control plane's umask, 077.
+    # Any user of the container may pass: sbatch propagates the control plane's umask, 077.
     for parent in path.relative_to(folder).parents[:-1]:
         set_mode(folder / parent, 0o755, gid)
     path.write_bytes(file.data)

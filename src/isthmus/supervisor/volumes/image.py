@@ -67,7 +67,7 @@ async def _run(pod: Pod, argv: list[str]) -> tuple[int, str]:
         pipes.close_theirs()
     if not await process.ended(START_S):
         process.kill(signal.SIGKILL)
-    # Whoever it leaves in the background keeps no stream of it.
+    # A process that it leaves in the background keeps no stream of it.
     await asyncio.wait([complaint], timeout=STOP_S)
     said = complaint.result() if complaint.done() else b""
     complaint.cancel()

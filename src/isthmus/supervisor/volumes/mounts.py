@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from isthmus.podproto.plan import Mount, Volume
-from isthmus.supervisor.runtime import linux, pause
+from isthmus.supervisor.runtime import inside, linux
 from isthmus.supervisor.volumes import paths, propagation, registry
 from isthmus.supervisor.volumes.kind import VolumeError
 
@@ -35,6 +35,25 @@ for word; do
     set -- "$@" "$word"
 done
 """
+# Apptainer has fuse-overlayfs lay a writable root over an image that FUSE serves, as old kernels could not. Linux 5.11
+# and later can, for half of what a small pod's root costs. An image decides about its own root alone: below it is no
+# layer that its attributes `user.overlay.*` could lead into. Where the kernel refuses, it is as Apptainer wants it.
+_KERNEL_OVERLAY = """\
+for word; do
+    [ "$before" != -o ] || options=$word
+    before=$word
+done
+kept=userxattr
+set -f
+IFS=,
+for option in $options; do
+    case $option in lowerdir=* | upperdir=* | workdir=*) kept=$kept,$option ;; esac
+done
+unset IFS
+if {mount} --no-mtab --types overlay --options "$kept" overlay "$before" 2>/dev/null; then
+    exec {findmnt} --poll=umount --first-only --noheadings --mountpoint "$before" >/dev/null
+fi
+"""
 
 
 class Folders:
@@ -48,7 +67,6 @@ class Folders:
         self.images = base / "images"
         self.tmp = base / "tmp"
         self.shm = base / "shm"
-        self.pause = self.memory / "pause"
         self.shields = self.memory / "shields"
         self.parts = self.memory / "parts"
         self.shared = self.memory / "shared"
@@ -78,8 +96,8 @@ def prepare(folders: Folders, hosts: str, resolv: str) -> None:
     folders.termination("").mkdir()
     for folder in (folders.parts, folders.staging):
         folder.mkdir(mode=0o700)
-    pause.write(str(folders.pause))
-    _shield(folders.shields)
+    inside.find(inside.HOLD)
+    _shield(folders.shields, folders.roots)
     folders.hosts.write_text(hosts, encoding="utf-8")
     folders.resolv.write_text(resolv, encoding="utf-8")
     for path in (folders.hosts, folders.resolv):
@@ -184,7 +202,7 @@ def fresh_termination(folders: Folders, container: str) -> str:
     return str(path)
 
 
-def _shield(folder: Path) -> None:
+def _shield(folder: Path, roots: Path) -> None:
     """Stand before the programs that serve a root file system: Slurm's SIGTERM to all processes must not end them.
 
     An ignored signal stays ignored through execve(2), and libfuse leaves it so. Files of an image are whose the image
@@ -194,10 +212,26 @@ def _shield(folder: Path) -> None:
     for name in _SERVERS:
         found = shutil.which(name)
         if found:
-            owners = _OWNERS if name in IMAGE_SERVERS else ""
+            first = _OWNERS if name in IMAGE_SERVERS else ""
+            if name == "fuse-overlayfs":
+                first = _kernel_overlay(roots)
             script = folder / name
-            script.write_text(f"#!/bin/sh\ntrap '' TERM INT HUP\n{owners}exec {found} \"$@\"\n", encoding="utf-8")
+            script.write_text(f"#!/bin/sh\ntrap '' TERM INT HUP\n{first}exec {found} \"$@\"\n", encoding="utf-8")
             script.chmod(0o755)
+
+
+def _kernel_overlay(roots: Path) -> str:
+    """Return shell that mounts by the kernel and stays until the mount has gone; nothing where that is not for sure.
+
+    What is removed and made again is marked by an attribute, which a tmpfs before Linux 6.6 cannot hold.
+    """
+    mount, findmnt = shutil.which("mount"), shutil.which("findmnt")
+    try:
+        os.setxattr(roots, "user.isthmus", b"")
+        os.removexattr(roots, "user.isthmus")
+    except OSError:
+        return ""
+    return _KERNEL_OVERLAY.format(mount=mount, findmnt=findmnt) if mount and findmnt else ""
 
 
 def _make_named(folders: Folders, volume: Volume) -> None:

@@ -90,7 +90,7 @@ def _why(error: OSError) -> str:
 
 
 def _is_inside() -> bool:
-    """Tell whether the current folder can be reached from the root."""
+    """Return whether the current folder can be reached from the root."""
     try:
         return os.getcwd().startswith("/")
     except FileNotFoundError:
@@ -122,6 +122,6 @@ def _made(folder: int, path: str, rule: int, mode: int) -> int:
 
 
 def _make(name: str, mode: int, above: int) -> None:
-    # Somebody else was faster, or it is a link to nothing: the next look tells.
+    # Somebody else was faster, or it is a link to nothing: the next attempt shows.
     with suppress(FileExistsError):
         os.mkdir(name, mode, dir_fd=above)

@@ -2,7 +2,7 @@
 
 The kernel passes mounts on among those of one peer group (mount_namespaces(7)). So a volume that some container wants
 like this is mounted once more, shared, where only the pod's own mounts have it, and not in its first place: there the
-supervisor reads and writes files, and shall not meet what a container has mounted. Apptainer makes a container's mounts
+supervisor reads and writes files, and must not meet a container's mounts. Apptainer makes a container's mounts
 as always, for the order and for the mount points; then a copy of the shared one is laid over each that propagates: as
 it is (Bidirectional), or as one that only receives (HostToContainer). What does not propagate becomes private.
 
@@ -38,7 +38,7 @@ def shown(whole: Path, shared: Path, mount: Mount) -> Path:
 
 
 def is_shared(shared: Path) -> bool:
-    """Tell whether a volume was shared."""
+    """Return whether a volume was shared."""
     return os.path.ismount(shared)
 
 
@@ -59,7 +59,7 @@ def _share(whole: Path, shared: Path) -> None:
 
 
 def lay(mounts: int, root: int, wanted: Iterable[tuple[str, str, str]]) -> None:
-    """Have a container's mounts propagate as they shall; this process stays in the container.
+    """Set the propagation of a container's mounts; this process stays in the container.
 
     Args:
         mounts: the descriptor of its mount namespace.

@@ -1,4 +1,4 @@
-"""Apptainer: where its package comes from, and ranges of subordinate ids that are one's own."""
+"""Apptainer: the source of its package, and ranges of subordinate ids that do not overlap."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from isthmus.filters.validate.site import Site
 from isthmus.model.images import REGISTRY
 from isthmus.model.subids import END_ID, Range, overlaps
 
-# Below are the ids of ordinary users.
+# Ids below belong to ordinary users.
 FIRST_ID = 65_536
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _MIRRORS = "apptainer_registry_mirrors"

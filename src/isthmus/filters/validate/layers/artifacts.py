@@ -1,4 +1,4 @@
-"""Third-party programs: names and ways that are none, and a mirror that has nothing."""
+"""Third-party programs: unknown names and ways, and an empty mirror."""
 
 from __future__ import annotations
 

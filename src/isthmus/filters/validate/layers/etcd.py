@@ -1,4 +1,4 @@
-"""etcd: members that can agree, users that can be told apart, sizes and ports that can be."""
+"""etcd: number of members, unique users, valid sizes and ports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isthmus.filters.validate.site import Site
 GROUP, USERS = "etcd", "etcd_users"
 PORTS = ("etcd_client_port", "etcd_peer_port", "etcd_metrics_port")
 RIGHTS = ("read", "write", "readwrite")
-# etcd's own advice: 8 GiB and no more.
+# etcd recommends at most 8 GiB.
 QUOTA_MIB = (64, 8192)
 _NAME = re.compile(r"[a-z]([a-z0-9_-]{0,62}[a-z0-9])?")
 _PREFIX = re.compile(r"([a-z0-9][a-z0-9._-]*/)+")
@@ -23,7 +23,7 @@ _PREFIX = re.compile(r"([a-z0-9][a-z0-9._-]*/)+")
 def etcd_problems(site: Site) -> Iterator[str]:
     """Yield what is wrong with the members, users and settings of etcd."""
     yield from _members(site)
-    yield from _ports(site)
+    yield from site.port_problems(PORTS)
     yield from _numbers(site)
     yield from _users(site)
 
@@ -43,20 +43,6 @@ def _members(site: Site) -> Iterator[str]:
                 "put it into controller, login or compute too, or into base",
                 GROUP,
                 member,
-            )
-
-
-def _ports(site: Site) -> Iterator[str]:
-    owners: dict[int, str] = {}
-    for variable in PORTS:
-        port = site.shared(variable)
-        if port is None:
-            continue
-        if not isinstance(port, int) or not 1 <= port <= 65535:
-            yield site.problem(f"{variable} is {port!r}, no port", "write a number from 1 to 65535", variable)
-        elif owners.setdefault(port, variable) != variable:
-            yield site.problem(
-                f"{variable} and {owners[port]} are both {port}", "give each a port of its own", variable
             )
 
 

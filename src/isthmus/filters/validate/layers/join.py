@@ -1,4 +1,4 @@
-"""Nodes that join by themselves: what their image and manifest cannot have."""
+"""Nodes that join by themselves: settings that their image and manifest do not support."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def join_problems(site: Site) -> Iterator[str]:
     """Yield what is wrong with the service that lets nodes join."""
     port = site.shared(PORT)
     if port is not None and not 1024 <= port <= 65535:
-        # An unprivileged user listens there.
+        # The service runs as an unprivileged user.
         yield site.problem_of(InputError(f"{PORT} is {port}", "use a port from 1024 to 65535"), PORT)
     if not site.shared(SERVICE):
         return

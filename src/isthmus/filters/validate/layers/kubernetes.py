@@ -7,6 +7,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueE
 from pathlib import PurePosixPath
 from typing import Any
 
+from isthmus.filters.drivers.registry import declared, of_site
 from isthmus.filters.errors import InputError
 from isthmus.filters.slurm.time_limits import time_minutes
 from isthmus.filters.suggest import unknown
@@ -26,7 +27,7 @@ JOIN_PORT = "join_port"
 PREFIX_MIN, PREFIX_MAX = 12, 28
 # The four programs and the kubelet, idle.
 MEMORY_MIN = 768
-# Less than that, and the programs may not have ended in order before Slurm ends them.
+# With less, Slurm may kill the programs before their orderly end.
 HANDOVER_MIN = 60
 # A snapshot is the whole database.
 SNAPSHOT_MIN = 5
@@ -51,7 +52,7 @@ def kubernetes_problems(site: Site) -> Iterator[str]:
 
 
 def _ports(site: Site) -> Iterator[str]:
-    """An unprivileged user listens there; 0 is no port for figures."""
+    """Yield invalid ports: an unprivileged user listens there; 0 disables the metrics port."""
     declared = {name: site.shared(name) for name in (*PORTS, JOIN_PORT)}
     for name in PORTS:
         port = declared[name]
@@ -64,18 +65,17 @@ def _ports(site: Site) -> Iterator[str]:
 
 
 def _range(site: Site) -> Iterator[str]:
-    declared = site.shared(RANGE)
-    if declared is None:
+    given = site.shared(RANGE)
+    if given is None:
         return
-    services = _network(declared)
+    services = _network(given)
     if services is None or not PREFIX_MIN <= services.prefixlen <= PREFIX_MAX:
         remedy = f"write it as 10.96.0.0/16, with a prefix from {PREFIX_MIN} to {PREFIX_MAX}"
-        yield site.problem(f"{RANGE} {declared} is no range for Services", remedy, RANGE)
+        yield site.problem(f"{RANGE} {given} is no range for Services", remedy, RANGE)
         return
-    has_flannel = "flannel" in (site.shared("network_drivers") or ())
-    usual = site.role_specs["network"]["argument_specs"]["main"]["options"]
-    for variable in ("network_pod_range", *(["network_flannel_range"] if has_flannel else [])):
-        pods = _network(site.shared(variable) or usual[variable]["default"])
+    ranges = [each for driver in of_site(site).values() for each in driver.ranges]
+    for variable in ("network_pod_range", *ranges):
+        pods = _network(declared(site, variable))
         if pods is not None and pods.overlaps(services):
             yield site.problem(f"{RANGE} {services} overlaps {variable} {pods}", "choose one apart from it", RANGE)
     for host in site.hosts:
@@ -107,7 +107,7 @@ def _data_dir(site: Site) -> Iterator[str]:
 
 
 def _time(site: Site, partition: Mapping[str, Any]) -> Iterator[str]:
-    """Slurm takes a job that is too long for its partition, and never starts it."""
+    """Yield a time limit above the partition's: Slurm accepts such a job, and never starts it."""
     wanted, most = site.shared(TIME), partition.get("max_time")
     if not wanted or most is None:
         return

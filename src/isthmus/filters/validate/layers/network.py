@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 
+from isthmus.filters.drivers.registry import DRIVERS, chosen, of_site
 from isthmus.filters.errors import InputError
 from isthmus.filters.suggest import unknown
-from isthmus.filters.validate.layers.flannel import drivers, flannel_problems
 from isthmus.filters.validate.site import Site
 from isthmus.model.network import Driver, label
 
 RANGE = "network_pod_range"
+DEFAULT = "network_default_driver"
 BLOCK = "network_block_prefix"
-# RFC 791: what every host must take in one piece; RFC 7348 adds 50 bytes to each packet of a pod.
+# RFC 791: the size that every host must accept unfragmented; RFC 7348 adds 50 bytes to each packet of a pod.
 MTU_MIN = 576
 MTU_MAX = 65_485
-# The smallest block: two pods, two legs, and what IPv4 keeps for itself.
+# The smallest block: two pods, two legs, network and broadcast address.
 BLOCK_MAX = 29
 VNI_MAX = 2**24 - 1
 
@@ -28,7 +29,8 @@ def network_problems(site: Site) -> Iterator[str]:
     yield from _mtu(site)
     yield from _labels(site)
     yield from _drivers(site)
-    yield from flannel_problems(site)
+    for definition in of_site(site).values():
+        yield from definition.problems(site)
     yield from _egress(site)
     yield from _addresses(site)
 
@@ -104,11 +106,11 @@ def _mtu(site: Site) -> Iterator[str]:
 
 
 def _labels(site: Site) -> Iterator[str]:
-    """Two users of one label would share the names of their pods."""
+    """Yield users with equal DNS labels, who would share the names of their pods."""
     users = _users(site)
     for shared in dict.fromkeys(found for found in map(label, users) if list(map(label, users)).count(found) > 1):
         names = [name for name in users if label(name) == shared]
-        # The same name twice is told of elsewhere.
+        # Duplicate names are refused elsewhere.
         if len(set(names)) > 1:
             yield site.problem(
                 f"users {' and '.join(names)} would both be {shared} in DNS, where their pods' names are",
@@ -120,7 +122,13 @@ def _labels(site: Site) -> Iterator[str]:
 
 
 def _drivers(site: Site) -> Iterator[str]:
-    known_drivers = [str(Driver.NONE), *drivers(site)]
+    present = chosen(site)
+    known_drivers = [str(Driver.NONE), *present]
+    if Driver.PRIVATE not in present:
+        yield site.problem(f"{DRIVERS} lacks {Driver.PRIVATE}", f"add it; {DEFAULT}: none gives it to nobody", DRIVERS)
+    usual = site.shared(DEFAULT)
+    if usual is not None and usual not in known_drivers:
+        yield site.problem_of(unknown(f"driver in {DEFAULT}", str(usual), known_drivers), DEFAULT)
     partitions = [str(each.get("name")) for each in site.shared_list("slurm_partitions")]
     for variable, known, kind in (
         ("network_partition_drivers", partitions, "partition"),

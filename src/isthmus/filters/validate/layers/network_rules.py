@@ -1,4 +1,4 @@
-"""Pod networks: values that no type tells apart, and ranges that overlap with what is elsewhere."""
+"""Pod networks: values that types do not restrict, and ranges that overlap with other networks."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ RANGE = "network_pod_range"
 _NOBODYS = tuple(map(IPv4Network, ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3")))
 _DOMAIN = re.compile(r"(?!.*\.$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.|$))+")
 _PORTS = re.compile(r"(\d+)(?:-(\d+))?")
-# What pods must not reach on hosts, for it believes the host that asks, or is the cluster's own.
-_FILE_SERVER = "gives files to whoever asks from a host of the cluster"
+# What pods must not reach on hosts, as they trust the client's host, or is the cluster's own.
+_FILE_SERVER = "serves files to every host of the cluster"
 _FORBIDDEN = {
-    111: "tells where file servers listen",
-    513: "believes the host that asks",
-    514: "believes the host that asks",
-    515: "believes the host that asks",
+    111: "publishes where file servers listen",
+    513: "trusts the client's host",
+    514: "trusts the client's host",
+    515: "trusts the client's host",
     988: f"is Lustre's, which {_FILE_SERVER}",
     2049: f"is NFS's, which {_FILE_SERVER}",
     2379: "is etcd's",
@@ -36,12 +36,15 @@ _BOUNDS = {
     "network_conntrack_max": 1024,
     "network_dns_rate": 100,
 }
-# RFC 5382, REQ-5: a connection that says nothing for two hours and four minutes is still one.
+# RFC 5382, REQ-5: a connection that is idle for two hours and four minutes must be kept.
 _ESTABLISHED_MIN_S = 7440
 # The plugin's own limit (src/spank/settings.c).
 _START_MAX_S = 600
 # Variables that are a range of ports, and an example.
-_RANGES = {"network_srun_ports": "60001-63000", "network_slurm_ports": "6817-6819"}
+_LOGIN_PORTS = "network_login_ports"
+_RANGES = {"network_srun_ports": "60001-63000", "network_slurm_ports": "6817-6819", _LOGIN_PORTS: "20000-59999"}
+# An srun listens on some, and the pod's other connections start from the rest; the kernel needs two at least.
+_LOGIN_EACH_MIN = 16
 
 
 def network_rule_problems(site: Site) -> Iterator[str]:
@@ -52,6 +55,7 @@ def network_rule_problems(site: Site) -> Iterator[str]:
     yield from _bounds(site)
     yield from _domains(site)
     yield from _times(site)
+    yield from _logins(site)
 
 
 def _overlaps(site: Site) -> Iterator[str]:
@@ -89,6 +93,7 @@ def _ports(site: Site) -> Iterator[str]:
     ]
     for rule in site.shared_list("network_egress"):
         given += [("network_egress", port) for port in rule.get("ports") or ()]
+    given += [("network_login_host_ports", port) for port in site.shared("network_login_host_ports") or ()]
     given += [(name, site.shared(name)) for name in _RANGES if site.shared(name)]
     for variable, declared in given:
         found = _PORTS.fullmatch(str(declared))
@@ -140,3 +145,38 @@ def _network(declared: object) -> IPv4Network | None:
         return IPv4Network(str(declared))
     except ValueError:
         return None
+
+
+def _logins(site: Site) -> Iterator[str]:
+    if not site.shared("network_login_pods"):
+        return
+    if site.shared("network_srun_ports") or "SrunPortRange" in (site.shared("slurm_conf_extra") or {}):
+        yield site.problem(
+            "network_login_pods is set, and Slurm has an SrunPortRange: Slurm could not call srun in a login pod",
+            f"leave out network_srun_ports and SrunPortRange; srun's ports are those of {_LOGIN_PORTS}",
+            "network_login_pods",
+        )
+    first, last = _span(site.shared(_LOGIN_PORTS)) or (20000, 59999)
+    slurm = _span(site.shared("network_slurm_ports")) or (6817, 6819)
+    if first < 1024 or (first <= slurm[1] and slurm[0] <= last):
+        yield site.problem(
+            f"{_LOGIN_PORTS} {first}-{last} has ports that daemons listen on",
+            "choose ports above 1023 that nothing else has",
+            _LOGIN_PORTS,
+        )
+    bounds = {
+        "network_login_ports_each": (_LOGIN_EACH_MIN, last - first + 1),
+        "network_login_tmp_mib": (1, 2**20),
+        "network_login_linger_s": (0, 86400),
+        "network_login_memory_mib": (0, 2**31),
+        "network_login_tasks_max": (0, 2**31),
+    }
+    for variable, (least, most) in bounds.items():
+        declared = site.shared(variable)
+        if declared is not None and not least <= int(declared) <= most:
+            yield site.problem(f"{variable} is {declared}", f"write {least} to {most}", variable)
+
+
+def _span(declared: object) -> tuple[int, int] | None:
+    found = _PORTS.fullmatch(str(declared))
+    return (int(found[1]), int(found[2] or found[1])) if found else None

@@ -1,20 +1,20 @@
-"""Settings of the provider openstack that no cloud would take; what a cloud has is asked by playbooks/create.yml."""
+"""Settings of provider openstack that no cloud accepts; playbooks/create.yml checks them against the cloud's offer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from isthmus.filters.drivers.registry import definitions
 from isthmus.filters.errors import InputError
 from isthmus.filters.provider.openstack import read
 from isthmus.filters.validate.site import Site
 
 ROLE = "provider_openstack"
-RANGES = ("network_pod_range", "network_flannel_range")
 
 
 def openstack_problems(site: Site) -> Iterator[str]:
-    """Yield the first thing that is wrong, where OpenStack makes the nodes."""
+    """Yield the first problem, where OpenStack makes the nodes."""
     if not site.group(ROLE):
         return
     main = (site.role_specs.get(ROLE, {}).get("argument_specs") or {}).get("main") or {}
@@ -30,8 +30,16 @@ def openstack_problems(site: Site) -> Iterator[str]:
             ROLE,
         )
         return
-    ranges = [one for one in map(site.shared, RANGES) if one]
+    variables = ("network_pod_range", *(name for driver in definitions().values() for name in driver.ranges))
+    ranges = [one for one in map(site.shared, variables) if one]
     more = {"cluster": site.shared("cluster_name"), "nodes": nodes, "pod_ranges": ranges}
+    if site.shared("slurm_cloud_nodes") and not given.get("power_clouds"):
+        yield site.problem(
+            "nodes come and go with jobs, and the controller has no credentials",
+            "set power_clouds (provider_openstack_power_clouds) to a clouds.yaml for it",
+            "power_clouds",
+            ROLE,
+        )
     try:
         read({**given, **more, "spread": [], "image_digest": "", "public_key": ""})
     except InputError as error:

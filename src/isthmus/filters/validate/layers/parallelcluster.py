@@ -1,4 +1,4 @@
-"""A site on ParallelCluster: what its variables alone tell, before ParallelCluster is there to be asked."""
+"""A site on ParallelCluster: checks of its variables alone, before ParallelCluster is installed."""
 
 from __future__ import annotations
 

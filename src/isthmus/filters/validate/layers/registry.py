@@ -1,4 +1,4 @@
-"""The registry: an address that is none, images without a recipe, quotas of nobody, names that are the site's."""
+"""The registry: invalid addresses, images without a recipe, quotas of unknown users, reserved names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _images(site: Site) -> Iterator[str]:
     if not isinstance(wanted, list):
         yield site.problem(f"{IMAGES} is no list", "list names of build/images", IMAGES)
         return
-    # By default a registry has every recipe there is.
+    # By default a registry has the images of all recipes.
     known = site.role_specs["registry"]["argument_specs"]["main"]["options"][IMAGES]["default"]
     for name in wanted:
         if name not in known:

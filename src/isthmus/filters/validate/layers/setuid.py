@@ -1,4 +1,4 @@
-"""Apptainer with setuid: networks that are none, and rights for users and networks that nobody knows."""
+"""Apptainer with setuid: invalid networks, and rights of unknown users and networks."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
 from typing import Any
 
+from isthmus.filters.drivers.registry import of_site
 from isthmus.filters.suggest import unknown
-from isthmus.filters.validate.layers.flannel import drivers
 from isthmus.filters.validate.site import Site
-from isthmus.model.network import Driver
 
 SETUID, NETWORKS = "apptainer_setuid", "apptainer_networks"
 USERS, ALLOWED = "apptainer_net_users", "apptainer_net_networks"
-# Apptainer knows these itself: none has no interface, fakeroot would be open to every user with subordinate ids.
+# Reserved by Apptainer: none has no interface, fakeroot would be open to every user with subordinate ids.
 _RESERVED = ("none", "fakeroot")
-# A name is a file's name, and one of a list in apptainer.conf.
+# A name is also a file name, and an item of a list in apptainer.conf.
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
-# apptainer.conf has them from the variables above.
+# Set in apptainer.conf from the variables above.
 _RULED = ("allow setuid", "allow net users", "allow net networks", "cni configuration path")
 
 
@@ -29,7 +28,7 @@ def setuid_problems(site: Site) -> Iterator[str]:
         yield from _network(site, str(name), plugins)
     for name in site.shared(ALLOWED) or ():
         networks = given or site.role_specs["apptainer"]["argument_specs"]["main"]["options"][NETWORKS]["default"]
-        there = [*networks, *({Driver.FLANNEL} & set(drivers(site)))]
+        there = [*networks, *(name for name, driver in of_site(site).items() if driver.cni_list)]
         if name not in there:
             yield site.problem_of(unknown(f"network in {ALLOWED}", name, there), ALLOWED)
     users = _users(site)
@@ -41,7 +40,7 @@ def setuid_problems(site: Site) -> Iterator[str]:
 
 
 def _users(site: Site) -> list[str]:
-    """Users of the site, and those of a directory service that have subordinate ids here."""
+    """Return the site's users, and those of a directory service with subordinate ids here."""
     present = [each for each in site.shared_list("base_users") if each.get("state", "present") == "present"]
     return [str(each["name"]) for each in present + site.shared_list("apptainer_subids")]
 

@@ -1,4 +1,4 @@
-"""Slurm: partitions, times and memory, as far as the inventory alone can tell."""
+"""Slurm: partitions, times and memory, as far as the inventory alone shows."""
 
 from __future__ import annotations
 
@@ -13,24 +13,34 @@ from isthmus.filters.slurm.choices import slurm_health, slurm_priority, slurm_pu
 from isthmus.filters.slurm.gres import slurm_gres
 from isthmus.filters.slurm.nodes import slurm_expand, slurm_hardware
 from isthmus.filters.slurm.partitions import slurm_partitions
+from isthmus.filters.slurm.power import slurm_cloud, slurm_power
+from isthmus.filters.slurm.record import slurm_declared
 from isthmus.filters.slurm.time_limits import time_minutes
 from isthmus.filters.validate.site import Site
 
-# What a job gets without asking; a job of the whole node, or of one CPU, must fit.
+# Defaults of jobs; a job of the whole node, or of one CPU, must fit.
 _MEMORY_KEYS = ("defmempernode", "defmempercpu")
 _TIME_KEYS = ("maxtime", "defaulttime", "maxwall", "grpwall")
-# Right ones, beside which another is examined.
+# Valid values, with which another is checked.
 _HEALTH: Mapping[str, Any] = {"program": "/bin/true", "interval_s": 300}
+_POWER = {
+    "suspend_time_s": 600,
+    "suspend_timeout_s": 120,
+    "resume_timeout_s": 600,
+    "resume_rate": 60,
+    "suspend_rate": 60,
+}
 _LIMITED = ("slurm_accounts", "slurm_qos", "slurm_users")
 
 
 def slurm_problems(site: Site) -> Iterator[str]:
     """Yield what is wrong with nodes, partitions and limits."""
     yield from _choices(site)
+    yield from _power(site)
     yield from _health(site)
     yield from _nodes(site)
     yield from _gres(site)
-    # ParallelCluster's are queues, of nodes that the inventory knows by name alone.
+    # ParallelCluster's partitions are queues, whose nodes the inventory knows by name alone.
     if not site.group("provider_parallelcluster"):
         yield from _partitions(site)
     yield from _default_memory(site)
@@ -64,8 +74,49 @@ def _health(site: Site) -> Iterator[str]:
                 yield site.problem_of(error, f"slurm_health_{name}")
 
 
+def _power(site: Site) -> Iterator[str]:
+    for name, value in _POWER.items():
+        given = site.shared(f"slurm_cloud_{name}")
+        try:
+            slurm_power([], [], "", {name: value if given is None else given})
+        except InputError as error:
+            yield site.problem_of(error, f"slurm_cloud_{name}")
+    try:
+        cloud = slurm_cloud(_items(site), site.groups, site.group("joining"))
+    except InputError as error:
+        yield site.problem_of(error, "slurm_cloud_nodes")
+        return
+    except NodeSetException as error:
+        yield site.problem(
+            f"slurm_cloud_nodes: {error}", "write e.g. burst[1-4], a host or a group", "slurm_cloud_nodes"
+        )
+        return
+    for host in cloud:
+        if not slurm_declared(_declared(site, host)):
+            what = f"host {host} is of slurm_cloud_nodes and nobody can ask it for its hardware"
+            yield site.problem(what, "declare its slurm_node (cpus, memory_mib)", host)
+    if cloud and not site.group("provider_openstack"):
+        what = "slurm_cloud_nodes has nodes, and no provider here starts servers for Slurm"
+        yield site.problem(what, "empty it, or let OpenStack make the nodes", "slurm_cloud_nodes")
+    if cloud and not site.shared("join_service"):
+        what = "slurm_cloud_nodes has nodes, and join_service is off"
+        yield site.problem(what, "set join_service: true, by which they join", "join_service", "slurm_cloud_nodes")
+
+
+def _items(site: Site) -> list[str]:
+    value = site.shared("slurm_cloud_nodes")
+    return [str(item) for item in value] if isinstance(value, list) else []
+
+
+def _cloud(site: Site) -> list[str]:
+    try:
+        return slurm_cloud(_items(site), site.groups, site.group("joining"))
+    except (InputError, NodeSetException):  # _power has it
+        return []
+
+
 def _nodes(site: Site) -> Iterator[str]:
-    for host in site.group("compute"):
+    for host in [*site.group("compute"), *_cloud(site)]:
         declared = _declared(site, host)
         if {"cpus", "memory_mib"} <= set(declared):
             try:
@@ -101,7 +152,8 @@ def _partitions(site: Site) -> Iterator[str]:
 
 def _refusal(site: Site, partitions: list[dict[str, Any]]) -> InputError | None:
     try:
-        slurm_partitions(partitions, site.groups, site.group("compute"))
+        cloud = _cloud(site)
+        slurm_partitions(partitions, site.groups, [*site.group("compute"), *cloud], cloud)
     except InputError as error:
         return error
     except NodeSetException as error:
@@ -156,7 +208,7 @@ def _hosts(site: Site, partition: Mapping[str, Any]) -> Iterator[str]:
         if name in site.groups:
             yield from site.group(name)
         else:
-            with suppress(NodeSetException):  # told by _partitions
+            with suppress(NodeSetException):  # reported by _partitions
                 yield from slurm_expand(str(name))
 
 

@@ -1,4 +1,4 @@
-"""Wanted versions, and what an upgrade runs of the site's own, as far as the inventory alone can tell."""
+"""Desired versions, and the site's own hooks of an upgrade, as far as the inventory alone shows."""
 
 from __future__ import annotations
 

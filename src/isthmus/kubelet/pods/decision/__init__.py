@@ -1,1 +1,1 @@
-"""What is known of a pod and what is to be done for it; pure."""
+"""The observed state of a pod and the actions it calls for; pure functions."""

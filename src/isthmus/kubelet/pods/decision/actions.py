@@ -1,7 +1,7 @@
-"""What a worker can do for its pod. `decide` chooses, `Worker` carries out.
+"""Actions and work of a pod worker: `decide` chooses them, `Executor` and `Background` run them.
 
-An action is done at once, in its turn. Work takes its time beside all else: it is begun when it is wanted first, and
-given up when it is wanted no more. Work that has ended is not begun again while it is still wanted.
+Actions run immediately and in order. Work is concurrent and may take long: it is started when first desired and
+cancelled when no longer desired. Work that has finished is not restarted while it is still desired.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any
 
 from isthmus.podproto.plan import Plan
 
-# A connection to a supervisor: it is compared, and handed back to whoever acts.
+# Identifies a supervisor's connection; `decide` only compares it.
 Peer = Hashable
 
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
-    """Look for a job that the pod has already, from before a crash."""
+    """Look for a job that was submitted before a crash."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Try again what was held."""
+    """Retry after a backoff."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +33,15 @@ class Submit:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Be told of every change of the job."""
+    """Subscribe to changes of the job."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Have Slurm end a job of the pod.
+    """Cancel a job of the pod.
 
     Attributes:
-        number: which.
+        number: its job id.
     """
 
     number: str
@@ -49,7 +49,7 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Send a supervisor away that is none of the pod's job.
+    """Disconnect a supervisor of another job than the pod's.
 
     Attributes:
         peer: the supervisor.
@@ -60,7 +60,7 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Attach:
-    """Take a supervisor as the pod's.
+    """Accept a supervisor as the pod's.
 
     Attributes:
         peer: the supervisor.
@@ -71,11 +71,11 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class SendPlan:
-    """Tell the supervisor what to run.
+    """Send the plan to the supervisor.
 
     Attributes:
         peer: the supervisor.
-        plan: of the pod, as it is now.
+        plan: of the pod's current version.
     """
 
     peer: Peer
@@ -84,11 +84,11 @@ class SendPlan:
 
 @dataclass(frozen=True, slots=True)
 class RefuseContainer:
-    """Say why an ephemeral container cannot be.
+    """Refuse an ephemeral container.
 
     Attributes:
         name: the container's.
-        problems: what is wrong.
+        problems: the reasons.
     """
 
     name: str
@@ -97,17 +97,17 @@ class RefuseContainer:
 
 @dataclass(frozen=True, slots=True)
 class BeginStop:
-    """Begin to bring the job to its end."""
+    """Start the termination of the pod."""
 
 
 @dataclass(frozen=True, slots=True)
-class TellStop:
-    """Tell the supervisor to stop.
+class SendStop:
+    """Ask the supervisor to stop its containers.
 
     Attributes:
         peer: the supervisor.
-        left_s: what is left of the grace period.
-        whole_s: of which this is the rest.
+        left_s: the rest of the grace period.
+        whole_s: the whole grace period.
     """
 
     peer: Peer
@@ -117,12 +117,12 @@ class TellStop:
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Read what an ended job left, and take its key away."""
+    """Read the last report of an ended job, and delete its key."""
 
 
 @dataclass(frozen=True, slots=True)
 class GiveBack:
-    """Forget a job that ended before its containers began; the pod gets another one."""
+    """Forget a job that ended before its containers started; another one is submitted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +141,8 @@ class Remove:
     """Remove the pod's files, then its object."""
 
 
-# What is said to a supervisor: to the one that it was decided of, though another may have come meanwhile.
-OfSupervisor = Reject | Attach | SendPlan | TellStop
+# Addressed to the connection that was observed; another may have replaced it meanwhile.
+OfSupervisor = Reject | Attach | SendPlan | SendStop
 Action = (
     OfSupervisor
     | Adopt
@@ -161,7 +161,7 @@ Action = (
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """Find all that the pod names: images, objects, claims.
+    """Resolve the pod's references: images, objects, claims.
 
     Attributes:
         node: where the job runs; None before it is submitted.
@@ -172,17 +172,17 @@ class Prepare:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Wait until the pods that start together may be submitted."""
+    """Wait until the gang may be submitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """Wait until each of them has its nodes."""
+    """Wait until each job of the gang has its nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Greet:
-    """Wait until a supervisor has been told the Services.
+    """Wait until the supervisor has the cluster's Services.
 
     Attributes:
         peer: the supervisor.
@@ -193,7 +193,7 @@ class Greet:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Tell the supervisor of an ephemeral container, as soon as its image is there.
+    """Send an ephemeral container to the supervisor once its image is pulled.
 
     Attributes:
         peer: the supervisor.
@@ -206,12 +206,12 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Tell the supervisor of a container's other image, as soon as it is there.
+    """Send a container's new image to the supervisor once it is pulled.
 
     Attributes:
         peer: the supervisor.
         name: the container's.
-        image: what the pod says now.
+        image: of the current pod spec.
     """
 
     peer: Peer
@@ -224,12 +224,12 @@ Work = Prepare | Turn | Together | Greet | Join | Replace
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do now.
+    """The result of a decision.
 
     Attributes:
-        actions: in this order.
-        work: all that is to go on meanwhile; other work is given up.
-        look_in_s: when to look again though nothing has happened.
+        actions: to run, in order.
+        work: desired concurrent work; any other is cancelled.
+        look_in_s: when to decide again without an event.
     """
 
     actions: tuple[Action, ...] = ()

@@ -1,9 +1,9 @@
-"""What is to be done for a pod: from its state to actions. Pure; the same state always gives the same.
+"""Decides the next actions of a pod from its observed state. Pure and deterministic.
 
     not adopted -> adopt -> no job: prepare, submit -> job: attach, plan, show, stop -> ended: finish -> deleted: remove
 
-It rests on the state alone and not on how it came about, so a kubelet that was killed goes on where it is. Only the job
-that is written down gets a plan: a second job of the same pod, which a crash at the wrong moment might leave, runs
+Decisions are level-triggered: they depend on the state, not on its history, so a restarted kubelet resumes. Only the
+job that is recorded gets a plan: a second job of the same pod, which a crash during submission might leave, runs
 nothing and is cancelled.
 """
 
@@ -20,15 +20,15 @@ from isthmus.kubelet.pods.decision.state import FINAL, Link, PodState
 from isthmus.kubelet.pods.decision.stopping import given_s, grace_s
 from isthmus.kubelet.status import pod as status
 
-# How soon to look again at a pod that is being stopped.
+# Between two decisions for a pod that is being stopped.
 _LOOK_S = 1.0
 _IDLE_S = 60.0
-# Between two tries to end a job that is given back.
+# Between two attempts to cancel a job of a withdrawn gang.
 _AGAIN_S = 5.0
 
 
 def decide(state: PodState) -> Decision:
-    """Return what to do for a pod."""
+    """Return the actions and work for a pod."""
     if state.is_removed:
         return Decision()
     if not state.is_adopted:
@@ -41,7 +41,7 @@ def decide(state: PodState) -> Decision:
 
 
 def publish(state: PodState, shown: Mapping[str, Any]) -> Iterator[Action]:
-    """Give the writing of a status, where it differs from what the API server has."""
+    """Yield the publication of a status that differs from the published one."""
     old = state.pod.get("status") or {}
     if not (state.is_gone or shown == state.published or all(old.get(key) == value for key, value in shown.items())):
         yield actions.Publish(shown)
@@ -65,7 +65,7 @@ def _without_job(state: PodState) -> Decision:
 
 
 def _withdrawn(state: PodState, number: str) -> Decision:
-    """End a job whose containers have not begun, and begin anew: another pod of the gang got no nodes."""
+    """Cancel a job whose containers have not started, and start over: another pod of the gang got no nodes."""
     if state.has_ended:
         return Decision((actions.GiveBack(),))
     return Decision((*(() if state.is_watched else (actions.Watch(),)), actions.Cancel(number)), look_in_s=_AGAIN_S)
@@ -79,7 +79,7 @@ def _held(state: PodState, left_s: float) -> Decision:
 
 
 def _with_job(state: PodState) -> Decision:
-    """Attach the supervisor and tell it what to run, stop the pod if it shall stop, and show how it is."""
+    """Attach the supervisor, send it the plan, stop a pod that is deleted or overdue, and publish the status."""
     taken = [
         *(() if state.is_watched else (actions.Watch(),)),
         *map(actions.Cancel, state.others),
@@ -105,7 +105,7 @@ def _with_job(state: PodState) -> Decision:
 
 
 def _ended(state: PodState) -> Decision:
-    """Read what the job left, show it, and remove the pod when it is deleted."""
+    """Read the last report, publish the final status, and remove a deleted pod."""
     if not state.is_finished:
         return Decision((*map(actions.Cancel, state.others), actions.Finish()))
     last = (actions.Remove(),) if state.is_deleted else ()
@@ -118,7 +118,7 @@ def shown(state: PodState) -> Mapping[str, Any]:
 
 
 def _planning(state: PodState, link: Link) -> Iterator[Action | Work]:
-    """Give what a supervisor without a plan needs; one that is to stop needs none."""
+    """Return the work for a supervisor without a plan; a pod that stops needs none."""
     if link.has_plan or state.is_deleted:
         return
     if state.is_in_gang and not state.is_together:
@@ -137,7 +137,7 @@ def _planning(state: PodState, link: Link) -> Iterator[Action | Work]:
 
 
 def _containers(state: PodState, link: Link) -> Iterator[Action | Work]:
-    """Give the containers that a running pod gets later: other images, ephemeral ones."""
+    """Return the work for containers that change in a running pod: new images, ephemeral containers."""
     if not state.report:
         return
     for name, image in replacing.changed(state.pod, state.report).items():
@@ -152,10 +152,10 @@ def _containers(state: PodState, link: Link) -> Iterator[Action | Work]:
 
 
 def _stopping(state: PodState) -> tuple[list[Action], float]:
-    """Return the next step to the end of a pod that shall stop, and when to look again.
+    """Return the next step of a pod's termination, and when to decide again.
 
-    Its supervisor runs hooks, sends SIGTERM and waits for the grace period. Where no supervisor is, or the time is
-    over, Slurm ends the job. A shorter grace period (`kubectl delete --now` after a patient one) is passed on.
+    Its supervisor runs preStop hooks, sends SIGTERM and waits for the grace period. Without a supervisor, or when the
+    time is over, the job is cancelled. A grace period that was shortened (`kubectl delete --now`) is passed on.
     """
     late = state.job is not None and verdict.overdue(state.pod, state.job, state.now) is not None
     if not (state.is_deleted or late) or state.number is None:
@@ -163,18 +163,22 @@ def _stopping(state: PodState) -> tuple[list[Action], float]:
     stop = state.stop
     if stop is None:
         return [actions.BeginStop()], _LOOK_S
-    # Nobody can be asked in a job that waits.
+    # A pending job has no supervisor to ask.
     if state.job and state.job.state.waiting:
         is_due = stop.cancelled_s is None or state.now_s - stop.cancelled_s >= _LOOK_S
         return [actions.Cancel(state.number)] if is_due else [], _LOOK_S
     link, whole_s = state.link, 0 if state.is_gone else given_s(state.pod)
-    if link and link.is_attached and (stop.told is None or stop.told[0] != link.peer or whole_s < stop.told[1]):
+    if (
+        link
+        and link.is_attached
+        and (stop.notified is None or stop.notified[0] != link.peer or whole_s < stop.notified[1])
+    ):
         left_s = 0 if state.is_gone else grace_s(state.pod, state.now)
-        return [actions.TellStop(link.peer, left_s, whole_s)], _LOOK_S
+        return [actions.SendStop(link.peer, left_s, whole_s)], _LOOK_S
     due_s = stop.cancel_at_s - state.now_s
     if due_s <= 0:
         return [actions.Cancel(state.number)], _LOOK_S
-    return [], min(due_s, _LOOK_S) if stop.told else due_s
+    return [], min(due_s, _LOOK_S) if stop.notified else due_s
 
 
 def _overdue_in_s(state: PodState) -> float:

@@ -1,4 +1,4 @@
-"""What is known of one pod at one moment: all that `decide` has to go by.
+"""The observed state of one pod at one moment: the only input of `decide`.
 
 Only the worker makes such states, from what it observes: the API's object, Slurm's job, the supervisor's report, the
 images, what the pod names, and what the kubelet itself has done so far.
@@ -13,7 +13,7 @@ from typing import Any
 
 from isthmus.kubelet.gangs import groups
 from isthmus.kubelet.pods.decision.actions import Peer, Work
-from isthmus.model.pod_inputs import ImageState, Object, Settings
+from isthmus.model.pod_inputs import ImageState, Object, PodSettings
 from isthmus.model.pod_job import SlurmJob
 from isthmus.podproto.plan import Plan
 
@@ -27,10 +27,11 @@ class Pauses:
     Attributes:
         retry: the first and longest pause before what failed is tried again.
         refused: the same after Slurm refused a job: an admin may have to act.
-        connect: for the supervisor of a pod that shall stop to come back, before its job is cancelled.
+        connect: for the supervisor of a pod that must stop to reconnect, before its job is cancelled.
         margin: beyond the grace period, for the job to end.
         pull: for images, before the pod says that it pulls them.
         gang: for the nodes of all jobs that were submitted together.
+        refresh: the longest delay until changed ConfigMaps, Secrets and tokens reach a running pod.
     """
 
     retry: tuple[float, float] = (1.0, 20.0)
@@ -39,11 +40,12 @@ class Pauses:
     margin: float = 15.0
     pull: float = 1.0
     gang: float = 15.0
+    refresh: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """All that is needed to submit a pod and to tell its supervisor.
+    """All that is needed to submit a pod and to send its plan.
 
     Attributes:
         plan: None while a claim gets its volume only when the job has a node.
@@ -79,7 +81,7 @@ class Link:
         node: where that is.
         has_plan: it knows what to run.
         is_attached: it is known to be the pod's.
-        is_greeted: it has been told the cluster's Services, or was waited for long enough.
+        is_greeted: it has the cluster's Services, or the wait for them timed out.
     """
 
     peer: Peer
@@ -96,12 +98,12 @@ class Stop:
 
     Attributes:
         cancel_at_s: when Slurm is to end it.
-        told: the supervisor that was told to stop, and the whole grace period it was told.
+        notified: the supervisor that was asked to stop, and the whole grace period it was given.
         cancelled_s: when Slurm was asked last to end it.
     """
 
     cancel_at_s: float
-    told: tuple[Peer, int] | None = None
+    notified: tuple[Peer, int] | None = None
     cancelled_s: float | None = None
 
 
@@ -119,7 +121,7 @@ class PodState:
         number: its job.
         job: what Slurm last said of that; None before its first word.
         others: jobs of the pod that live beside it.
-        is_watched: changes of the job are told.
+        is_watched: the worker is subscribed to the job.
         is_finished: the job has ended, and what it left was read.
         is_removed: nothing is left of the pod.
         has_turn: the pods that start together with it may be submitted.
@@ -139,7 +141,7 @@ class PodState:
     """
 
     pod: dict[str, Any]
-    settings: Settings
+    settings: PodSettings
     now: datetime
     now_s: float
     is_gone: bool = False
@@ -167,7 +169,7 @@ class PodState:
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the pod shall go."""
+        """Whether the pod must stop."""
         return self.is_gone or bool(self.pod["metadata"].get("deletionTimestamp"))
 
     @property

@@ -1,4 +1,4 @@
-"""How long a pod that is to stop may take."""
+"""Grace periods of pods that are being stopped."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _DEFAULT_S = 30
 
 
 def given_s(pod: Object) -> int:
-    """Return how many seconds a pod was given."""
+    """Return the whole grace period, seconds."""
     own = pod["spec"].get("terminationGracePeriodSeconds", _DEFAULT_S)
     return int(pod["metadata"].get("deletionGracePeriodSeconds", own))
 
 
 def grace_s(pod: Object, now: datetime) -> int:
-    """Return how many seconds a pod has; of a deletion that has begun, what is left."""
+    """Return the grace period, seconds; the rest of it if the deletion has begun."""
     ends = pod["metadata"].get("deletionTimestamp")
     if not ends:
         return given_s(pod)

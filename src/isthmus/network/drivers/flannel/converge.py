@@ -1,4 +1,4 @@
-"""Makes this node's pods of Flannel's network as etcd's state wants them, and tells the others their addresses.
+"""Reconciles this node's pods of Flannel's network with etcd's state, and publishes their addresses.
 
 A pass looks at what there is, takes away what is not wanted, connects what is missing or half made, and writes to etcd
 the address of each pod that etcd does not know. It has a lock of its own: plugins take tens of milliseconds, and

@@ -8,8 +8,8 @@ from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
+from isthmus.model.flannel import PORT
 from isthmus.model.network import Driver
-from isthmus.model.node_network import FLANNEL_PORT
 from isthmus.network.drivers.contract import Definition
 from isthmus.network.drivers.flannel.rules import Backend, Flannel
 from isthmus.network.state import ipam
@@ -44,5 +44,11 @@ def read(raw: Mapping[str, Any]) -> FlannelSettings:
 
 
 DEFINITION = Definition(
-    Driver.FLANNEL, ipam.note, has_addresses=False, is_traced=False, tunnel_ports=(FLANNEL_PORT,), read=read
+    Driver.FLANNEL,
+    ipam.note,
+    has_addresses=False,
+    is_traced=False,
+    tunnel_ports=(PORT,),
+    units=("isthmus-flanneld",),
+    read=read,
 )

@@ -7,8 +7,9 @@ from typing import Any
 
 from isthmus.clients.cni.attachments import Attachments
 from isthmus.clients.cni.plugins import Plugins, parse_list
+from isthmus.model.flannel import BRIDGE
 from isthmus.model.network import Attachment, Driver
-from isthmus.model.node_network import FLANNEL_BRIDGE, SharedPod
+from isthmus.model.node_network import SharedPod
 from isthmus.network.api.messages import ErrorCode
 from isthmus.network.api.protocol import RequestError
 from isthmus.network.dns.names import NodeNames
@@ -72,7 +73,7 @@ class FlannelNetwork:
             return None
         if guarded.plan.shared.get(job) != pod:
             return None
-        return description(pod.namespace, FLANNEL_BRIDGE, pod.address, self._names, job)
+        return description(pod.namespace, BRIDGE, pod.address, self._names, job)
 
     def owners(self) -> Iterable[int]:
         """See Network."""

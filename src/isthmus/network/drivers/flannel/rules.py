@@ -15,8 +15,9 @@ from enum import StrEnum
 from ipaddress import IPv4Network
 from typing import ClassVar
 
+from isthmus.model.flannel import BRIDGE, PORT, VXLAN
 from isthmus.model.network import Driver
-from isthmus.model.node_network import FLANNEL_BRIDGE, FLANNEL_PORT, FLANNEL_VXLAN, LEG, SharedPod
+from isthmus.model.node_network import LEG, SharedPod
 from isthmus.network.node.nat import masquerade
 
 
@@ -39,7 +40,7 @@ class Flannel:
     range: IPv4Network
     backend: Backend = Backend.VXLAN
     driver: ClassVar[Driver] = Driver.FLANNEL
-    bridge: ClassVar[str] = FLANNEL_BRIDGE
+    bridge: ClassVar[str] = BRIDGE
 
     def user_set(self, uid: int) -> str:
         """See SharedNetwork."""
@@ -111,20 +112,20 @@ def _forwarded(network: Flannel, private: IPv4Network, outside: list[str]) -> di
     }
 
 
-_BRIDGE = f'"{FLANNEL_BRIDGE}"'
+_BRIDGE = f'"{BRIDGE}"'
 
 
 class _Vxlan:
-    members_only = (f"udp dport {FLANNEL_PORT} ip saddr != @peers drop",)
-    none_forwarded = (f"udp dport {FLANNEL_PORT} ip daddr @peers drop",)
+    members_only = (f"udp dport {PORT} ip saddr != @peers drop",)
+    none_forwarded = (f"udp dport {PORT} ip daddr @peers drop",)
 
     @staticmethod
     def members(ours: IPv4Network) -> tuple[str, ...]:
-        return (f'iifname "{FLANNEL_VXLAN}" ip saddr {ours}',)
+        return (f'iifname "{VXLAN}" ip saddr {ours}',)
 
     @staticmethod
     def to_others(ours: IPv4Network) -> tuple[str, ...]:
-        return (f'ip daddr {ours} oifname "{FLANNEL_VXLAN}" accept', f"ip daddr {ours} drop")
+        return (f'ip daddr {ours} oifname "{VXLAN}" accept', f"ip daddr {ours} drop")
 
 
 class _HostGateway:

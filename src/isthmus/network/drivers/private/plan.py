@@ -1,4 +1,4 @@
-"""What one node's kernel should hold of private networks: a function of etcd's state and the node's name.
+"""The desired kernel state of private networks on one node: a pure function of etcd's state and the node's name.
 
 A user has a leg here while a pod of theirs is here or they hold a lease here; a node with neither wants nothing at all.
 The leg's VXLAN device knows the way to each of the user's pods and legs on other nodes, and floods to the nodes that

@@ -1,4 +1,4 @@
-"""`isthmus images mirror`: where images of a registry are looked for first."""
+"""`isthmus images mirror`: mirrors of a registry, which are tried first."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from isthmus.images import mirrors
 from isthmus.images.mirrors import MirrorsError
 
 SCHEMA = 1
-DESCRIPTION = """Look for images of a registry, or of a part of one, elsewhere first; without arguments, show where.
+DESCRIPTION = """Try mirrors first for images of a registry, or of a part of one; without arguments, list the mirrors.
 
-It holds for `isthmus pull`, for your pods and for skopeo, from the next pull on. What no mirror has comes from the
-registry itself. Where the site names mirrors of the same prefix, yours take their place."""
+This applies to `isthmus pull`, to your pods and to skopeo, from the next pull on. Images that no mirror has come from
+the registry itself. Your mirrors of a prefix replace the site's."""
 EPILOG = """examples:
   isthmus images mirror                                     the site's mirrors and yours
   isthmus images mirror docker.io/library ctl:5000/isthmus  `image: busybox` comes from the cluster's registry
@@ -29,14 +29,14 @@ def register(verbs: Any) -> None:
     """Add the verb."""
     verb = verbs.add_parser(
         "mirror",
-        help="have images of a registry looked for elsewhere first",
+        help="set mirrors of a registry",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verb.add_argument("prefix", nargs="?", metavar="REGISTRY", help="host[:port][/path], as images of it begin")
-    verb.add_argument("locations", nargs="*", metavar="MIRROR", help="host[:port][/path] that takes its place")
-    verb.add_argument("--remove", action="store_true", help="forget your mirrors of the registry")
+    verb.add_argument("prefix", nargs="?", metavar="REGISTRY", help="host[:port][/path], the prefix of image names")
+    verb.add_argument("locations", nargs="*", metavar="MIRROR", help="host[:port][/path] of a mirror")
+    verb.add_argument("--remove", action="store_true", help="remove your mirrors of the registry")
     verb.add_argument("--json", action="store_true", help="one JSON object, for scripts")
     verb.set_defaults(run=_run)
 
@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace) -> None:
 def _changed(own: dict[str, list[str]], options: argparse.Namespace) -> dict[str, list[str]]:
     prefix, locations = options.prefix, options.locations
     if options.remove == bool(locations):
-        what = "says both --remove and mirrors" if locations else "names no mirror, and says not --remove"
+        what = "has both --remove and mirrors" if locations else "has no mirror, and no --remove"
         raise CommandError(f"the command {what}; see `isthmus images mirror --help`")
     if not options.remove:
         return own | {prefix: locations}

@@ -1,4 +1,4 @@
-"""`isthmus images access` and `isthmus images list --registry`: what the user has in the cluster's registry."""
+"""`isthmus images access` and `isthmus images list --registry`: the user's images in the cluster's registry."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from isthmus.clients import registry
 from isthmus.clients.registry import Login, RegistryError
 from isthmus.model.registry import PRIVATE, Access, Overview, Readers, Repository, is_repository, write_overview
 
-DESCRIPTION = """Say who may pull an image of yours from the cluster's registry; without a choice, show who may.
+DESCRIPTION = """Set who may pull an image of yours from the cluster's registry; without an option, show who may.
 
-What you push is private until you say otherwise. The choice holds for all tags of the image, and stays when you push
-again; who was let in before can pull for six minutes more. Nobody but you can push to your names or delete them."""
+Images are private by default. The setting applies to all tags of the image, and to later pushes; revoked users can pull
+for six minutes more. Only you can push to your names or delete them."""
 EPILOG = """examples:
-  isthmus images access tool --users bob,carol  these may pull ctl:5000/you/tool, too
+  isthmus images access tool --users bob,carol  bob and carol may pull ctl:5000/you/tool, too
   isthmus images access tool --site             everybody with an account may
-  isthmus images access tool --private          nobody else may, as in the beginning
+  isthmus images access tool --private          only you may, the default
   isthmus images access tool                    who may now
-  isthmus images access                         of all your images
+  isthmus images access                         the same for all your images
 
 exit status: 0 done, 1 it could not be done (standard error says why), 2 wrong usage"""
 _AUTHFILE = ".apptainer/docker-config.json"
@@ -34,12 +34,12 @@ def register(verbs: Any) -> None:
     """Add the verb."""
     verb = verbs.add_parser(
         "access",
-        help="say who may pull your images from the cluster's registry",
+        help="set who may pull your images from the cluster's registry",
         description=DESCRIPTION,
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verb.add_argument("name", nargs="?", metavar="NAME", help="of an image in the registry: tool is ctl:5000/you/tool")
+    verb.add_argument("name", nargs="?", metavar="NAME", help="an image in the registry: tool is ctl:5000/you/tool")
     choice = verb.add_mutually_exclusive_group()
     choice.add_argument("--private", action="store_true", help="nobody but you")
     choice.add_argument("--site", action="store_true", help="every user of the site")
@@ -49,10 +49,10 @@ def register(verbs: Any) -> None:
 
 
 def show(options: argparse.Namespace) -> None:
-    """Show what the user has there.
+    """List the user's images in the registry.
 
     Raises:
-        CommandError: the registry does not say.
+        CommandError: the registry did not answer.
     """
     try:
         found = registry.overview(_login())
@@ -67,7 +67,7 @@ def show(options: argparse.Namespace) -> None:
 def _access(options: argparse.Namespace) -> None:
     wanted = _wanted(options)
     if wanted and not options.name:
-        raise CommandError("of which image? see `isthmus images list --registry`", 2)
+        raise CommandError("the image is missing; see `isthmus images list --registry`", 2)
     try:
         login = _login()
         found = registry.overview(login)
@@ -88,7 +88,7 @@ def _access(options: argparse.Namespace) -> None:
     for each, access in said.items():
         print(f"{login.address}/{each}: {access.words()}")
     if not said:
-        print(f"nothing there; push one: `skopeo copy IMAGE docker://{login.address}/{found.user}/NAME`")
+        print(f"no images; push one: `skopeo copy IMAGE docker://{login.address}/{found.user}/NAME`")
 
 
 def _wanted(options: argparse.Namespace) -> Access | None:
@@ -100,19 +100,19 @@ def _wanted(options: argparse.Namespace) -> Access | None:
         return None
     users = frozenset(filter(None, options.users.split(",")))
     if not users:
-        raise CommandError("--users names nobody; say --private", 2)
+        raise CommandError("--users is empty; use --private", 2)
     return Access(Readers.USERS, users)
 
 
 def _name(word: str, user: str, address: str) -> str:
-    """Return the repository that a user means: `tool`, `alice/tool`, or with the registry in front and a tag behind."""
+    """Return the repository of a name: `tool`, `alice/tool`, also with the registry before it and a tag after it."""
     name = word.removeprefix("docker://").removeprefix(f"{address}/").partition("@")[0]
     head, slash, tail = name.rpartition("/")
     name = f"{head}{slash}{tail.partition(':')[0]}"
     if name.partition("/")[0] != user:
         name = f"{user}/{name}"
     if not is_repository(name):
-        raise CommandError(f"{word!r} is no name of an image; use a-z, 0-9, and . _ - between them")
+        raise CommandError(f"{word!r} is no name of an image; use a-z and 0-9, separated by . _ or -")
     return name
 
 

@@ -1,4 +1,4 @@
-"""Layer network, Flannel: what flanneld reads in etcd, and the list of CNI plugins for jobs and for Apptainer."""
+"""Layer network, Flannel: flanneld's configuration in etcd, and the list of CNI plugins for jobs and for Apptainer."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from isthmus.filters.network.layer import host_interfaces, interface_overlap
-from isthmus.model.node_network import FLANNEL_BRIDGE, FLANNEL_PORT, FLANNEL_VXLAN
+from isthmus.model.flannel import BRIDGE, PORT, VXLAN
 
-# The newest that the plugin `flannel` speaks; the first with CHECK.
+# The newest that the plugin `flannel` supports; the first with CHECK.
 CNI_VERSION = "0.4.0"
-# What plugins remember ends with the machine, as what they made does.
+# The plugins' state must end with a boot, as their interfaces do.
 FOLDER = "/run/isthmus/cni"
 SUBNET_FILE = "/run/flannel/subnet.env"
 
 
 def network_flannel_config(pods: str, prefix: int, backend: str) -> dict[str, Any]:
-    """Return what flanneld reads in etcd (flannel-io/flannel, Documentation/configuration.md).
+    """Return flanneld's configuration in etcd (flannel-io/flannel, Documentation/configuration.md).
 
     Args:
         pods: the range of the whole network, CIDR.
-        prefix: length of the part that a node gets.
+        prefix: length of a node's subnet.
         backend: vxlan or host-gw.
     """
-    ways: dict[str, dict[str, Any]] = {"vxlan": {"VNI": 1, "Port": FLANNEL_PORT}, "host-gw": {}}
-    # With nftables it does not look for iptables; of either it makes no rule, for ours are the only ones.
+    ways: dict[str, dict[str, Any]] = {"vxlan": {"VNI": 1, "Port": PORT}, "host-gw": {}}
+    # flanneld writes no rules of either kind: the node daemon's are the only ones.
     return {
         "Network": str(IPv4Network(pods)),
         "SubnetLen": prefix,
@@ -35,11 +35,11 @@ def network_flannel_config(pods: str, prefix: int, backend: str) -> dict[str, An
 
 
 def network_flannel_list(folder: str = FOLDER, subnet_file: str = SUBNET_FILE) -> dict[str, Any]:
-    """Return the list of plugins: Flannel's hands on to `bridge` and `host-local` with the node's own subnet.
+    """Return the list of plugins: Flannel's delegates to `bridge` and `host-local` with the node's subnet.
 
     Args:
-        folder: where plugins keep what they remember.
-        subnet_file: what flanneld writes.
+        folder: of the plugins' state.
+        subnet_file: written by flanneld.
     """
     plugin = {
         "type": "flannel",
@@ -48,12 +48,12 @@ def network_flannel_list(folder: str = FOLDER, subnet_file: str = SUBNET_FILE) -
         "ipam": {"type": "host-local", "dataDir": f"{folder}/networks"},
         "delegate": {
             "type": "bridge",
-            "bridge": FLANNEL_BRIDGE,
+            "bridge": BRIDGE,
             "isDefaultGateway": True,
-            # A node that came back with another subnet.
+            # For a node that comes back with another subnet.
             "forceAddress": True,
             "hairpinMode": True,
-            # Who is hidden behind the node's address is the daemon's to say, with all other rules.
+            # Masquerading is decided by the node daemon, as all other rules are.
             "ipMasq": False,
         },
     }
@@ -72,7 +72,7 @@ def network_flannel_problems(
         linked: addresses that must be on the same link; those of all members with host-gw.
     """
     found = host_interfaces(facts)
-    others = [each for each in found if each.get("device") not in (FLANNEL_BRIDGE, FLANNEL_VXLAN)]
+    others = [each for each in found if each.get("device") not in (BRIDGE, VXLAN)]
     problems = [interface_overlap(each, IPv4Network(pods), "network_flannel_range") for each in others]
     links = [each["ipv4"] for each in found if (each.get("ipv4") or {}).get("address") == address]
     link = [IPv4Network(f"{address}/{each.get('prefix', 32)}", strict=False) for each in links]

@@ -1,8 +1,9 @@
-"""What is looked at on a node: one list for `isthmus node check` and for `isthmus-node-health`, which slurmd runs.
+"""What is looked at on a node: one list for three programs.
 
-Of the list slurmd's program uses those that take a node out of service: faults of this node alone, under which jobs
-fail. The others are for an admin: what will be a fault, and what Slurm sees by itself. A look that cannot be made is a
-problem too. Words that change at each look would change the reason of a drain each time.
+`isthmus node check` shows all of it, `isthmus-exporter` makes figures of it, and slurmd runs `isthmus-node-health`.
+Of the list that one uses those that take a node out of service: faults of this node alone, under which jobs fail. The
+others are for an admin: what will be a fault, and what Slurm sees by itself. A look that cannot be made is a problem
+too. Words that change at each look would change the reason of a drain each time.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from isthmus.clients.process import ProcessError, run
 from isthmus.network.api.client import ROOT_SOCKET, ask
 from isthmus.network.api.messages import Status
 from isthmus.network.api.protocol import RequestError
+from isthmus.network.drivers import registry as drivers
 from isthmus.network.node.plugin import Plugin
 
 HOME = Path("/home")
@@ -29,8 +31,13 @@ MOUNTS_WANTED = Path("/etc/fstab")
 MOUNTS = Path("/proc/self/mounts")
 NETWORK = Path("/etc/isthmus/network.json")
 CERTIFICATES = Path("/etc/isthmus/tls")
+CONTAINER = Path("/run/systemd/container")
 DISKS = (Path("/tmp"), Path("/var"))  # noqa: S108
-UNITS = ("munge", "slurmd", "sackd", "slurmctld", "slurmdbd", "isthmus-networkd", "isthmus-dns", "isthmus-etcd")
+UNITS = (
+    *("munge", "slurmd", "sackd", "slurmctld", "slurmdbd", "mariadb"),
+    *("isthmus-networkd", "isthmus-dns", "isthmus-etcd", *drivers.units(), "isthmus-jobsd", "isthmus-joind"),
+    *("docker-registry", "isthmus-registry", "isthmus-tokend"),
+)
 HOME_S = 10.0
 # A daemon that restarts is back within this.
 NETWORK_S = 20.0
@@ -51,6 +58,7 @@ class Check:
         remedy: what an admin does about it.
         drains: such a problem takes the node out of service.
         warns: such a problem breaks nothing yet.
+        slow: it costs more than moments, and is not made every few seconds.
     """
 
     name: str
@@ -58,6 +66,7 @@ class Check:
     remedy: str
     drains: bool = False
     warns: bool = False
+    slow: bool = False
 
 
 def missing_mounts(wanted: str, mounted: str) -> list[str]:
@@ -114,14 +123,39 @@ def fuse_is_open() -> bool:
     return stat.S_ISCHR(mode) and mode & 0o666 == 0o666
 
 
-def stopped_units(shown: str) -> list[str]:
-    """Units that are enabled and do not run, of what `systemctl show` prints."""
+def enabled_units(shown: str) -> dict[str, bool]:
+    """Whether units that are enabled run, of what `systemctl show` prints."""
     blocks = (dict(line.partition("=")[::2] for line in block.splitlines()) for block in shown.split("\n\n"))
-    return [
-        str(block["Id"]).removesuffix(".service")
+    return {
+        str(block["Id"]).removesuffix(".service"): block["ActiveState"] in ("active", "reloading")
         for block in blocks
-        if block.get("UnitFileState") == "enabled" and block["ActiveState"] not in ("active", "reloading")
-    ]
+        if block.get("UnitFileState") == "enabled"
+    }
+
+
+def daemons() -> dict[str, bool]:
+    """Return the cluster's daemons that are enabled here, and whether each runs.
+
+    Raises:
+        ProcessError: systemd did not answer.
+    """
+    properties = "--property=Id,UnitFileState,ActiveState"
+    return enabled_units(
+        run(["systemctl", "show", properties, *UNITS], timeout_s=COMMAND_S, environment=ENVIRONMENT).stdout
+    )
+
+
+def certificate_ends() -> dict[Path, datetime]:
+    """Return when each certificate of this host ends.
+
+    Raises:
+        OSError: one cannot be read.
+        ValueError: one is none.
+    """
+    from cryptography import x509  # 50 ms that slurmd's program does without
+
+    files = sorted(CERTIFICATES.glob("*.crt"))
+    return {file: x509.load_pem_x509_certificate(file.read_bytes()).not_valid_after_utc for file in files}
 
 
 def _mounts() -> Iterator[str]:
@@ -154,22 +188,20 @@ def _plugin() -> Iterator[str]:
 
 
 def _units() -> Iterator[str]:
-    properties = "--property=Id,UnitFileState,ActiveState"
-    shown = run(["systemctl", "show", properties, *UNITS], timeout_s=COMMAND_S, environment=ENVIRONMENT).stdout
-    yield from (f"{unit} does not run" for unit in stopped_units(shown))
+    yield from (f"{unit} does not run" for unit, is_up in daemons().items() if not is_up)
 
 
 def _clock() -> Iterator[str]:
+    if CONTAINER.exists():  # it has its machine's
+        return
     command = ["timedatectl", "show", "--property=NTPSynchronized", "--value"]
     if run(command, timeout_s=COMMAND_S, environment=ENVIRONMENT).stdout.strip() == "no":
         yield "the clock is not synchronized"
 
 
 def _certificates() -> Iterator[str]:
-    from cryptography import x509  # 50 ms that slurmd's program does without
-
-    for file in sorted(CERTIFICATES.glob("*.crt")):
-        left = x509.load_pem_x509_certificate(file.read_bytes()).not_valid_after_utc - datetime.now(UTC)
+    for file, end in certificate_ends().items():
+        left = end - datetime.now(UTC)
         if left.days < DAYS_LEAST:
             yield f"{file} ends in {left.days} days" if left.days >= 0 else f"{file} has ended"
 
@@ -188,9 +220,9 @@ CHECKS = (
     Check("network", _network, "see `journalctl -u isthmus-networkd`", drains=True),
     Check("plugin", _plugin, "restart slurmd, and look for plugstack in its log"),
     Check("daemons", _units, "see `systemctl status` and `journalctl -u` of it"),
-    Check("gpus", _gpus, "see `dmesg`, and nvidia-smi"),
+    Check("gpus", _gpus, "see `dmesg`, and nvidia-smi", slow=True),
     Check("certificates", _certificates, "run playbooks/renew_certificates.yml", warns=True),
-    Check("clock", _clock, "see `systemctl status chrony`", warns=True),
+    Check("clock", _clock, "see `systemctl status chrony`", warns=True, slow=True),
 )
 
 

@@ -1,0 +1,1 @@
+"""What isthmus-exporter asks: a module for each source, pure where it reads an answer."""
