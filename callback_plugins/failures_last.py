@@ -33,7 +33,7 @@ class CallbackModule(CallbackBase):
         self._keep(result)
 
     def v2_playbook_on_stats(self, stats: AggregateStats) -> None:
-        """Tell."""
+        """Write the failures."""
         failed = {*stats.failures, *stats.dark}
         for host, (task, result) in self._last.items():
             if host in failed:

@@ -1,8 +1,8 @@
-"""Filters of `isthmus.filters.network.layer` for Ansible."""
+"""Filters of `isthmus.filters.network.layer` and of the drivers for Ansible."""
 
 from collections.abc import Callable
 
-from isthmus.filters.network import flannel as network_flannel
+from isthmus.filters.drivers import filters as drivers
 from isthmus.filters.network import layer as network
 
 
@@ -11,4 +11,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., object]]:
         """Return the filters by name."""
-        return network.FILTERS | network_flannel.FILTERS
+        return network.FILTERS | drivers.FILTERS

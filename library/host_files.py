@@ -1,7 +1,7 @@
 """The module `host_files`: several files, folders and links of a host in one go.
 
 `ansible.builtin.copy` and `file` go to the host once or twice for each of them; a role has a dozen. They are root's
-where nothing else is said; with an empty owner and group they are left to whoever runs the task.
+where nothing else is said; an empty owner and group mean the user who runs the task.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def link(path: Path, target: str) -> None:
 
 
 def is_right(path: Path, state: str, wanted: dict[str, Any]) -> bool:
-    """Tell whether an entry is as it shall be, its owner and mode apart.
+    """Return whether an entry is as desired, but for owner and mode.
 
     Raises:
         BlockedError: a folder is where a file or link belongs, or the other way round.

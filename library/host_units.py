@@ -78,19 +78,19 @@ def read(paths: Sequence[str]) -> Files:
 
 
 def others(files: Sequence[str]) -> list[str]:
-    """Units whose own files these are: a timer's service, which systemd reads again only when told to."""
+    """Units whose own files these are: a timer's service, which systemd reads again only on daemon-reload."""
     return [Path(file).name for file in files if Path(file).parent == UNITS]
 
 
 def restart_is_due(unit: Unit, record: Record, files: Files) -> bool:
-    """Tell whether a unit's process began with other contents than there are now."""
+    """Return whether a unit's process began with other contents than there are now."""
     if unit.invocation == record.invocation:
         return record.files != files.digest
     return files.changed > unit.began
 
 
 def reload_is_due(unit: Unit, record: Record, files: Files) -> bool:
-    """Tell whether a unit, or those that it hands its settings on to, were last made to read other contents."""
+    """Return whether a unit, or those that it hands its settings on to, were last made to read other contents."""
     if record.reloaded:
         return record.reloaded != files.digest
     return not unit.runs or files.changed > unit.began

@@ -8,24 +8,17 @@ from __future__ import annotations
 
 import json
 import re
-import urllib.request
 from collections.abc import Callable, Iterable
 from functools import cmp_to_key
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.dpkg import question, slurm_programs
+from ansible.module_utils.urls import open_url
 
 PROC = Path("/proc")
 DAEMONS = ("slurmctld", "slurmdbd", "slurmd", "sackd")
-SOURCE = "slurm-wlm"
-# Libraries of an older Slurm stay beside the newer one's: each has its number in its name.
-LIBRARY = re.compile(r"lib\S*[0-9](t64)?")
-QUESTION = [
-    "dpkg-query",
-    "--show",
-    "--showformat=${source:Package} ${Package} ${Version} ${db:Status-Want} ${db:Status-Status}\\n",
-]
 # What `slurmdbd -u` ends with.
 CONVERTED, DUE = 0, 1
 WIDENED = "# Widened for an upgrade."
@@ -34,13 +27,6 @@ ETCD_VERSION = re.compile(r'^etcd_server_version\{server_version="([^"]+)"\} 1',
 GONE = " (deleted)"
 # Debian's newer packages choose between two builds of a daemon by a link; this is the one for real clusters.
 BUILD = "-wlm"
-
-
-def packages(told: str) -> list[tuple[str, str, bool]]:
-    """Name, version and whether it is held, of each package of Slurm that is installed."""
-    lines = (line.split() for line in told.splitlines() if line.startswith(f"{SOURCE} "))
-    installed = [(name, version, want == "hold") for _, name, version, want, status in lines if status == "installed"]
-    return [package for package in installed if not LIBRARY.fullmatch(package[0])]
 
 
 def current(proc: Path) -> list[str]:
@@ -58,7 +44,7 @@ def current(proc: Path) -> list[str]:
 
 
 def nodes(shown: str) -> dict[str, dict[str, str]]:
-    """Version and reason of each node, as `scontrol --oneliner show nodes` tells."""
+    """Version and reason of each node, as in `scontrol --oneliner show nodes`."""
     found = {}
     for line in shown.splitlines():
         if name := NODE.match(line):
@@ -86,10 +72,8 @@ def etcd(url: str) -> str:
     """Version of the member that runs here, "" for none or one that does not answer."""
     if not url:
         return ""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(url, timeout=5) as answer:
-            found = ETCD_VERSION.search(answer.read().decode())
+        found = ETCD_VERSION.search(open_url(url, use_proxy=False, timeout=5).read().decode())
     except OSError:
         return ""
     return found[1] if found else ""
@@ -116,19 +100,19 @@ class Asker:
         return {CONVERTED: "current", DUE: "due"}.get(code, "unreadable")
 
     def is_newer(self, one: str, other: str) -> bool:
-        """Tell whether a Debian version is newer than another."""
+        """Return whether a Debian version is newer than another."""
         code, _, _ = self.module.run_command(["dpkg", "--compare-versions", one, "gt", other])
         return code == 0
 
     def slurm(self) -> dict[str, Any]:
         """Its packages: the oldest version among them, the newest, and whether apt may move none."""
-        found = packages(self.answer(*QUESTION))
-        ordered = ordered_versions({version for _, version, _ in found}, self.is_newer)
+        found = slurm_programs(self.answer(*question()))
+        ordered = ordered_versions({package.version for package in found.values()}, self.is_newer)
         return {
             "oldest": ordered[0] if ordered else "",
             "newest": ordered[-1] if ordered else "",
-            "held": all(held for _, _, held in found),
-            "packages": {name: version for name, version, _ in found},
+            "held": all(package.held for package in found.values()),
+            "packages": {name: package.version for name, package in found.items()},
         }
 
     def state(self, etcd_url: str, is_controller: bool) -> dict[str, Any]:

@@ -32,11 +32,11 @@ def flags(shown: str) -> set[str]:
 
 
 def is_back(shown: str, version: str) -> bool:
-    """Tell whether slurmctld hears a node's slurmd, in a version if one is named; a Debian one has a revision."""
+    """Return whether slurmctld hears a node's slurmd, in a version if one is named; a Debian one has a revision."""
     found = VERSION.search(shown)
-    told = found[1] if found else ""
-    right = not version or version == told or version.startswith((f"{told}-", f"{told}+"))
-    return bool(told) and right and not flags(shown) & AWAY
+    version_shown = found[1] if found else ""
+    right = not version or version == version_shown or version.startswith((f"{version_shown}-", f"{version_shown}+"))
+    return bool(version_shown) and right and not flags(shown) & AWAY
 
 
 class Node:

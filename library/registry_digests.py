@@ -11,7 +11,7 @@ IMAGE = {"name": {"type": "str", "required": True}, "tag": {"type": "str", "requ
 
 
 def main() -> None:
-    """Tell the digest of each image, "" where the registry has none; fail where it does not say."""
+    """Return the digest of each image, "" where the registry has none; fail where it does not answer."""
     options = {
         "repository": {"type": "str", "required": True},
         "authfile": {"type": "path", "required": True},

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.dpkg import installed, question
 
 PROGRAM = Path("/usr/bin/apptainer")
 SUBIDS = ("/etc/subuid", "/etc/subgid")
-VERSION = ["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Version}", "apptainer"]
 TARGETS = ["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI) $(COMPONENT)", "Created-By: Packages"]
 
 
@@ -51,21 +51,22 @@ def component_of(index: Any) -> str:
 
 
 def main() -> None:
-    """Tell it."""
+    """Return the state."""
     options = {
         "networks": {"type": "path", "required": True},
         "sid": {"type": "list", "elements": "path", "default": []},
     }
     module = AnsibleModule(options, supports_check_mode=True)
     folder = Path(module.params["networks"])
-    _, version, _ = module.run_command(VERSION)
+    _, output, _ = module.run_command(question(["apptainer"]))
+    package = installed(output).get("apptainer")
     defaults = ""
     if PROGRAM.exists():
         _, defaults, _ = module.run_command([str(PROGRAM), "confgen", "/dev/stdout"], check_rc=True)
     module.exit_json(
         changed=False,
         installed=PROGRAM.exists(),
-        version=version,
+        version=package.version if package else "",
         targets=indexes(module),
         defaults=defaults,
         sid=[text(Path(file)) for file in module.params["sid"]],

@@ -1,7 +1,7 @@
 """The module `accounts`: groups and users of a host, all in one go, by shadow-utils.
 
 `ansible.builtin.user` and `group` go to the host once for each of them; a site has hundreds of users. What differs is
-found by `base_state`; here each of those is made what it shall be. Homes are another module's.
+found by `base_state`; here each of those is reconciled. Homes are another module's.
 """
 
 from __future__ import annotations
@@ -11,23 +11,8 @@ import pwd
 from collections.abc import Mapping
 from typing import Any
 
+from ansible.module_utils.account_options import OPTIONS
 from ansible.module_utils.basic import AnsibleModule
-
-TEXT = {"type": "str", "required": True}
-GROUP = {"name": TEXT, "gid": {"type": "int"}}
-USER = {
-    "name": TEXT,
-    "uid": {"type": "int", "required": True},
-    "groups": {"type": "list", "elements": "str", "required": True},
-    "password": {"type": "str", "required": True, "no_log": True},
-    "shell": TEXT,
-    "comment": {"type": "str", "default": ""},
-}
-ARGUMENTS = {
-    "groups": {"type": "list", "elements": "dict", "options": GROUP, "default": []},
-    "users": {"type": "list", "elements": "dict", "options": USER, "default": []},
-    "absent": {"type": "list", "elements": "str", "default": []},
-}
 
 
 def group_command(wanted: Mapping[str, Any], *, exists: bool) -> list[str]:
@@ -39,7 +24,7 @@ def group_command(wanted: Mapping[str, Any], *, exists: bool) -> list[str]:
 
 
 def user_command(wanted: Mapping[str, Any], *, exists: bool) -> list[str]:
-    """Return what makes an account, or makes it what it shall be: in these groups and in no other."""
+    """Return the command that creates or changes an account: in these groups and in no other."""
     name = wanted["name"]
     fields = {
         "--uid": str(wanted["uid"]),
@@ -53,7 +38,7 @@ def user_command(wanted: Mapping[str, Any], *, exists: bool) -> list[str]:
 
 
 def is_known(find: Any, name: str) -> bool:
-    """Tell whether a database has a name."""
+    """Return whether a database has a name."""
     try:
         return bool(find(name))
     except KeyError:
@@ -98,7 +83,7 @@ class Accounts:
 
 def main() -> None:
     """Bring all of them about."""
-    module = AnsibleModule(ARGUMENTS, supports_check_mode=True)
+    module = AnsibleModule(OPTIONS, supports_check_mode=True)
     accounts = Accounts(module)
     accounts.bring(module.params)
     lines = "".join(f"{line}\n" for line in accounts.done)

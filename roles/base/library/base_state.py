@@ -1,7 +1,7 @@
 """The module `base_state`: all that role base must know of a host before it changes anything; it changes nothing.
 
-Of accounts it names those that are not as wanted, so that no password's hash goes to the deployer. Where it cannot
-tell, it says that something differs: the module that makes accounts then looks for itself.
+It names the accounts that are not as desired, so that no password's hash is sent to the deployer. Where it cannot
+compare, it reports a difference: the module that creates accounts then compares itself.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.account_options import OPTIONS
 from ansible.module_utils.basic import AnsibleModule
 
 CLUSTER = Path("/etc/isthmus/cluster.json")
@@ -21,22 +22,7 @@ HOSTNAME = Path("/etc/hostname")
 LOGINS = Path("/etc/pam.d/sshd")
 SHADOW = Path("/etc/shadow")
 FUSE = Path("/dev/fuse")
-TEXT = {"type": "str", "required": True}
-GROUP = {"name": TEXT, "gid": {"type": "int"}}
-USER = {
-    "name": TEXT,
-    "uid": {"type": "int", "required": True},
-    "groups": {"type": "list", "elements": "str", "required": True},
-    "password": {"type": "str", "required": True, "no_log": True},
-    "shell": TEXT,
-    "comment": {"type": "str", "default": ""},
-}
-ARGUMENTS = {
-    "groups": {"type": "list", "elements": "dict", "options": GROUP, "default": []},
-    "users": {"type": "list", "elements": "dict", "options": USER, "default": []},
-    "absent": {"type": "list", "elements": "str", "default": []},
-    "program": {"type": "path", "default": ""},
-}
+ARGUMENTS = {**OPTIONS, "program": {"type": "path", "default": ""}}
 
 
 def text(path: Path) -> str:
@@ -51,7 +37,7 @@ def passwords() -> dict[str, str]:
 
 
 def group_is_right(wanted: Mapping[str, Any]) -> bool:
-    """Tell whether a group is there, with its number if it has one."""
+    """Return whether a group is there, with its number if it has one."""
     try:
         found = grp.getgrnam(wanted["name"])
     except KeyError:
@@ -60,7 +46,7 @@ def group_is_right(wanted: Mapping[str, Any]) -> bool:
 
 
 def user_is_right(wanted: Mapping[str, Any], hashes: Mapping[str, str]) -> bool:
-    """Tell whether an account is all that it shall be: in these groups and in no other."""
+    """Return whether an account is as desired: in these groups and in no other."""
     name = wanted["name"]
     try:
         found, primary = pwd.getpwnam(name), grp.getgrnam(name)
@@ -76,7 +62,7 @@ def user_is_right(wanted: Mapping[str, Any], hashes: Mapping[str, str]) -> bool:
 
 
 def is_known(name: str) -> bool:
-    """Tell whether there is an account of a name."""
+    """Return whether there is an account of a name."""
     try:
         return bool(pwd.getpwnam(name))
     except KeyError:
@@ -84,7 +70,7 @@ def is_known(name: str) -> bool:
 
 
 def fuse_is_open() -> bool:
-    """Tell whether /dev/fuse is the device, for everybody."""
+    """Return whether /dev/fuse is the device, for everybody."""
     try:
         found = FUSE.stat()
     except OSError:

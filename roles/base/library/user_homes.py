@@ -110,7 +110,7 @@ def read(folder: int, name: str) -> str | None:
 
 
 def is_closed(folder: int, name: str) -> bool:
-    """Tell whether nobody else can read a file."""
+    """Return whether nobody else can read a file."""
     return not os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode & 0o077
 
 
@@ -175,7 +175,7 @@ def own_key(folder: int) -> str:
 
 
 class Served:
-    """What was done for one user, told to the parent."""
+    """What was done for one user, as reported to the parent."""
 
     def __init__(self, dry: bool) -> None:
         self.dry = dry
@@ -193,7 +193,7 @@ class Served:
             self.problems.append(f"{what} is not usable ({error.strerror}); look at its owner, mode and file system")
 
     def change(self, action: Callable[[], None]) -> None:
-        """Do something that a check run only tells."""
+        """Do something that a check run only reports."""
         self.changed = True
         if not self.dry:
             action()
@@ -248,7 +248,7 @@ def keep_keys(folder: int, shown: str, user: dict[str, Any], served: Served) -> 
 
 
 def exists(folder: int, name: str, only: Callable[[int], bool] = bool) -> bool:
-    """Tell whether there is anything of a name, or something of a kind; a link counts as itself."""
+    """Return whether there is anything of a name, or something of a kind; a link counts as itself."""
     try:
         return only(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
     except FileNotFoundError:
@@ -292,11 +292,11 @@ def become(account: pwd.struct_passwd) -> None:
     os.environ.update(HOME=account.pw_dir, LC_ALL="C")
 
 
-def as_user(account: pwd.struct_passwd, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Let a child that is the user do something; return what it tells.
+def as_user(account: pwd.struct_passwd, work: Callable[[], dict[str, Any]], patience_s: float) -> dict[str, Any]:
+    """Run work in a child process as the user; return its report.
 
     Raises:
-        UnusableError: it told nothing in time.
+        UnusableError: it reported nothing in time.
     """
     reads, writes = os.pipe()
     pid = os.fork()
@@ -311,7 +311,7 @@ def as_user(account: pwd.struct_passwd, work: Callable[[], dict[str, Any]]) -> d
     os.close(writes)
     try:
         # All of it is written at once, and is less than a pipe holds.
-        in_time, _, _ = select.select([reads], [], [], PATIENCE_S)
+        in_time, _, _ = select.select([reads], [], [], patience_s)
         answer = json.loads(os.read(reads, 1 << 16) or b"null") if in_time else None
     finally:
         os.close(reads)
@@ -324,7 +324,9 @@ def as_user(account: pwd.struct_passwd, work: Callable[[], dict[str, Any]]) -> d
     return answer
 
 
-def bring(user: dict[str, Any], account: pwd.struct_passwd, *, dry: bool) -> tuple[bool, list[str]]:
+def bring(
+    user: dict[str, Any], account: pwd.struct_passwd, *, dry: bool, patience_s: float = PATIENCE_S
+) -> tuple[bool, list[str]]:
     """Serve one user; return whether something changed, and what could not be used."""
     served, is_new = Served(dry), False
     with served.at(account.pw_dir):
@@ -338,7 +340,7 @@ def bring(user: dict[str, Any], account: pwd.struct_passwd, *, dry: bool) -> tup
             serve(account.pw_dir, user, served, is_new=is_new)
             return {"changed": served.changed, "problems": served.problems}
 
-        output = as_user(account, work)
+        output = as_user(account, work, patience_s)
         return bool(output["changed"]), [str(problem) for problem in output["problems"]]
     return False, served.problems
 

@@ -60,7 +60,7 @@ def public_half(key: Any) -> str:
 
 
 def is_kept(path: Path, owner: str, group: str, mode: int) -> bool:
-    """Tell whether a file or folder is there, its owner's, with this mode."""
+    """Return whether a file or folder is there, its owner's, with this mode."""
     try:
         found = path.stat()
         ids = (pwd.getpwnam(owner).pw_uid, grp.getgrnam(group).gr_gid)

@@ -1,4 +1,4 @@
-"""The module `ca_state`: whom a host believes; nothing is changed."""
+"""The module `ca_state`: which authority a host trusts; nothing is changed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 AUTHORITY = Path("/etc/isthmus/ca.crt")
 # What the system's programs read, made by update-ca-certificates as its last step.
-BELIEVED = Path("/etc/ssl/certs/ca-certificates.crt")
+TRUSTED = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 def text(path: Path) -> str:
@@ -17,11 +17,11 @@ def text(path: Path) -> str:
 
 
 def main() -> None:
-    """Tell it."""
+    """Return the state."""
     module = AnsibleModule({}, supports_check_mode=True)
-    authority, believed = text(AUTHORITY), text(BELIEVED)
-    is_believed = bool(authority.strip()) and authority.strip() in believed
-    module.exit_json(changed=False, authority=authority, believed=is_believed)
+    authority, trusted = text(AUTHORITY), text(TRUSTED)
+    is_trusted = bool(authority.strip()) and authority.strip() in trusted
+    module.exit_json(changed=False, authority=authority, trusted=is_trusted)
 
 
 if __name__ == "__main__":

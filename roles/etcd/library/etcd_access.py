@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+from ansible.module_utils.etcd_options import OPTIONS
 
 try:
     from isthmus.clients.etcd.access import ROOT, Account, Permission, Right, apply
@@ -20,10 +21,7 @@ else:
     MISSING = ""
 
 ARGUMENTS = {
-    "endpoints": {"type": "list", "elements": "str", "required": True},
-    "ca": {"type": "path", "required": True},
-    "certificate": {"type": "path", "required": True},
-    "key": {"type": "path", "required": True, "no_log": False},
+    **OPTIONS,
     "accounts": {
         "type": "list",
         "elements": "dict",

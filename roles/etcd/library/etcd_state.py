@@ -17,7 +17,7 @@ def text(path: Path) -> str:
 
 
 def is_user(name: str) -> bool:
-    """Tell whether the host knows a user."""
+    """Return whether the host knows a user."""
     try:
         pwd.getpwnam(name)
     except KeyError:

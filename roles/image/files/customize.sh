@@ -22,7 +22,8 @@ if [ -e "$root/usr/bin/cloud-init" ]; then
 fi
 
 # Of all kinds of nodes there is one image: a node's roles start what it is for, once that is configured.
-for unit in docker-registry mariadb munge nginx sackd slurmctld slurmd slurmdbd; do
+for unit in docker-registry mariadb munge nginx prometheus prometheus-alertmanager prometheus-node-exporter sackd \
+    slurmctld slurmd slurmdbd; do
     [ ! -e "$root/usr/lib/systemd/system/$unit.service" ] || systemctl --quiet --root "$root" disable "$unit"
 done
 # What packages made up for this host alone: the cluster has a key of its own, the deployer makes each node's host key.

@@ -9,6 +9,7 @@ import traceback
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule, missing_required_lib
+from ansible.module_utils.etcd_options import OPTIONS
 
 try:
     from isthmus.clients.etcd.flannel import USER, RefusedError, apply
@@ -19,10 +20,7 @@ else:
     MISSING = ""
 
 ARGUMENTS = {
-    "endpoints": {"type": "list", "elements": "str", "required": True},
-    "ca": {"type": "path", "required": True},
-    "certificate": {"type": "path", "required": True},
-    "key": {"type": "path", "required": True, "no_log": False},
+    **OPTIONS,
     "password": {"type": "str", "required": True, "no_log": True},
     "prefix": {"type": "str", "required": True},
     "owner": {"type": "str", "required": True},

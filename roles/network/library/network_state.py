@@ -27,9 +27,10 @@ ARGUMENTS = {
     "asks_slurm": {"type": "bool", "default": False},
     "server": {"type": "str", "default": ""},
     "openmpi": {"type": "path", "required": True},
-    "flannel": {"type": "path", "required": True},
+    "drivers": {"type": "dict", "default": {}},
     "sysctl": {"type": "path", "required": True},
     "user": {"type": "str", "required": True},
+    "pam": {"type": "path", "required": True},
     "folders": {"type": "list", "elements": "dict", "options": FOLDER, "required": True},
 }
 
@@ -45,7 +46,7 @@ def link(path: Path) -> str:
 
 
 def is_known(name: str) -> bool:
-    """Tell whether there is an account of a name."""
+    """Return whether there is an account of a name."""
     try:
         return bool(pwd.getpwnam(name))
     except KeyError:
@@ -53,7 +54,7 @@ def is_known(name: str) -> bool:
 
 
 def folder_is_right(wanted: Mapping[str, str]) -> bool:
-    """Tell whether a folder is there, root's, with its group and mode."""
+    """Return whether a folder is there, root's, with its group and mode."""
     try:
         found, group = Path(wanted["path"]).lstat(), grp.getgrnam(wanted["group"])
     except (OSError, KeyError):
@@ -63,12 +64,12 @@ def folder_is_right(wanted: Mapping[str, str]) -> bool:
 
 
 def folders_are_right(folders: Iterable[Mapping[str, str]]) -> bool:
-    """Tell whether all of them are."""
+    """Return whether all of them are."""
     return all(folder_is_right(folder) for folder in folders)
 
 
 def forwards(sysctl: Path) -> bool:
-    """Tell whether packets are handed on, now and after a boot."""
+    """Return whether packets are handed on, now and after a boot."""
     return text(FORWARD).strip() == "1" and "net.ipv4.ip_forward=1" in text(sysctl).splitlines()
 
 
@@ -86,7 +87,7 @@ class Asker:
         return "" if code else str(out).strip()
 
     def addresses(self, server: str) -> str:
-        """What getent tells of a name; one that cannot be resolved ends the task."""
+        """Return getent's answer for a name; one that cannot be resolved ends the task."""
         output = self.answer("getent", "ahosts", server) if server else ""
         if server and not output:
             self.module.fail_json(
@@ -105,9 +106,10 @@ class Asker:
             "servers": self.addresses(asked["server"]),
             "resolv_conf": link(RESOLV_CONF),
             "openmpi": text(Path(asked["openmpi"])),
-            "flannel": Path(asked["flannel"]).exists(),
+            "drivers": sorted(driver for driver, mark in asked["drivers"].items() if Path(mark).exists()),
             "forwards": forwards(Path(asked["sysctl"])),
             "has_user": is_known(asked["user"]),
+            "pam": text(Path(asked["pam"])),
             "folders": folders_are_right(asked["folders"]),
         }
 

@@ -6,19 +6,14 @@ import re
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.dpkg import offered
 
 PACKAGE = "libslurm-dev"
 
 
-def versions(told: str) -> list[str]:
-    """Versions that `apt-cache madison` names, the newest first."""
-    fields = ([field.strip() for field in line.split("|")] for line in told.splitlines())
-    return [each[1] for each in fields if len(each) > 1]
-
-
-def choose(found: list[str], wanted: str) -> str:
-    """The newest Debian version of an upstream version, "" for none."""
-    return next((each for each in found if re.split(r"[-+]", each)[0] == wanted), "")
+def choose(found: list[tuple[str, str]], wanted: str) -> str:
+    """The newest Debian version of an upstream version among names and versions, "" for none."""
+    return next((each for _, each in found if re.split(r"[-+]", each)[0] == wanted), "")
 
 
 def main() -> None:
@@ -26,8 +21,8 @@ def main() -> None:
     text = {"type": "str", "required": True}
     module = AnsibleModule({"version": text, "folder": {"type": "path", "required": True}}, supports_check_mode=False)
     wanted, folder = module.params["version"], Path(module.params["folder"])
-    _, told, _ = module.run_command(["apt-cache", "madison", PACKAGE])
-    version = choose(versions(told), wanted)
+    _, output, _ = module.run_command(["apt-cache", "madison", PACKAGE])
+    version = choose(offered(output), wanted)
     if not version:
         module.fail_json(
             msg=f"no source of this host has {PACKAGE} {wanted}, with which the plugin for it is built; bring the"

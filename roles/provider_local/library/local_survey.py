@@ -27,11 +27,11 @@ KEY_MODE = 0o600
 
 
 def is_whole(mode: int, comment: str, public: str, derived: str) -> bool:
-    """Tell whether a key and its public half are as the role makes them.
+    """Return whether a key and its public half are as the role makes them.
 
     Args:
         mode: of the private key.
-        comment: what the public half shall end with.
+        comment: of the public key.
         public: the public half's file.
         derived: what `ssh-keygen -y` makes of the private key.
     """
@@ -43,7 +43,7 @@ def is_whole(mode: int, comment: str, public: str, derived: str) -> bool:
 
 
 def cgroups(containers: Sequence[dict[str, Any]], proc: Path = Path("/proc")) -> str:
-    """The control groups of the processes that podman believes in, as far as there are any."""
+    """The control groups of the processes in podman's records that exist."""
     found = []
     for container in containers:
         try:
@@ -78,11 +78,11 @@ class Survey:
             self.module.fail_json(msg=f"{argv[0]} cannot be run: {error}; run without --check once, which installs it")
 
     def exists(self, kind: str, name: str) -> bool:
-        """Tell whether podman has a network or a volume."""
+        """Return whether podman has a network or a volume."""
         return self.module.run_command(["podman", kind, "exists", name])[0] == 0
 
     def lacks(self, key: Path, comment: str) -> bool:
-        """Tell whether a key has to be made, or made whole."""
+        """Return whether a key has to be made, or made whole."""
         public = key.with_name(f"{key.name}.pub")
         if not key.is_file() or not public.is_file():
             return True

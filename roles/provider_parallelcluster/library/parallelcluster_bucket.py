@@ -1,7 +1,7 @@
 """The module `parallelcluster_bucket`: what nodes begin with is brought to the site's bucket.
 
 An archive lies under its own sha256, and one small object, `current`, says which counts: nodes that boot meanwhile get
-the old or the new one, never a half. Nothing in the bucket is secret: whoever gets onto a node may read it with the
+the old or the new one, never a half. Nothing in the bucket is secret: any user of a node may read it with the
 node's role. Archives but the newest two are removed.
 
 Subnets, the bucket and secrets are asked for here, since ParallelCluster's validators miss some that are not there.

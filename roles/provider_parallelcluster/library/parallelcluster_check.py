@@ -102,19 +102,19 @@ def resources(root: Any) -> Iterator[Any]:
 
 
 def unasked(message: str) -> bool:
-    """Tell whether a message only says that AWS was not there."""
+    """Return whether a message only says that AWS was not there."""
     return NO_AWS in message or NO_CREDENTIALS in message
 
 
 def is_silence(error: BaseException | None) -> bool:
-    """Tell whether an error comes of the stand-in for AWS."""
+    """Return whether an error comes of the stand-in for AWS."""
     return error is not None and (unasked(f"{error} {error!r}") or is_silence(error.__cause__ or error.__context__))
 
 
 def asked(resource: Any, context: Any) -> Iterator[Any]:
     """Results of the validators of one resource that need no AWS; those of the others are left out."""
     resource._validators.clear()
-    # Some register none behind the first whose arguments AWS has to tell.
+    # Some register none behind the first whose arguments come from AWS.
     try:
         resource._register_validators(context)
     except Exception as error:
@@ -153,11 +153,11 @@ class Live:
         self.name, self._running = name, running
 
     def has_running_capacity(self, updated_value: bool = False) -> bool:
-        """Tell whether compute nodes run."""
+        """Return whether compute nodes run."""
         return self._running
 
     def has_running_login_nodes(self, updated_value: bool = False) -> bool:
-        """Tell whether login nodes run."""
+        """Return whether login nodes run."""
         return self._running
 
     def get_running_capacity(self) -> int:
@@ -171,7 +171,7 @@ def changes(name: str, live: Mapping[str, Any], config: Mapping[str, Any], runni
 
     _, rows = ConfigPatch(cluster=Live(name, running), base_config=live, target_config=config).check()
     head, *rest = rows
-    told = [dict(zip(head, row, strict=True)) for row in rest]
+    sections = [dict(zip(head, row, strict=True)) for row in rest]
     return [
         {
             "path": ".".join([*map(str, row["param_path"]), str(row["parameter"])]),
@@ -182,7 +182,7 @@ def changes(name: str, live: Mapping[str, Any], config: Mapping[str, Any], runni
             "remedy": str(row["action_needed"] or ""),
             "policy": str(row["update_policy"] or ""),
         }
-        for row in told
+        for row in sections
     ]
 
 

@@ -58,7 +58,7 @@ def record(api: Api, described: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 class Cluster:
-    """What is done to one cluster; `changed` tells whether anything was."""
+    """Changes of one cluster; `changed` is set once there was one."""
 
     def __init__(self, api: Api, params: Mapping[str, Any], check: bool) -> None:
         self.api, self.params, self.check = api, params, check
@@ -67,49 +67,49 @@ class Cluster:
 
     def described(self) -> dict[str, Any] | None:
         """What there is; one that is not ours is refused."""
-        told = self.api.describe()
-        if told is None:
+        cluster = self.api.describe()
+        if cluster is None:
             return None
-        tags = {each["key"]: each["value"] for each in told.get("tags") or []}
+        tags = {each["key"]: each["value"] for each in cluster.get("tags") or []}
         if tags.get(self.params["owner_tag"]) != self.api.name:
             raise ClusterError(
                 f"{self.api.name} is a cluster of {self.api.region} that Isthmus did not make (it has no tag"
                 f" {self.params['owner_tag']}); choose another cluster_name"
             )
-        return told
+        return cluster
 
-    def settled(self) -> dict[str, Any] | None:
+    def stable(self) -> dict[str, Any] | None:
         """What there is, once nothing is under way."""
         while True:
-            told = self.described()
-            if told is None or not str(told["clusterStatus"]).endswith(BUSY):
-                return told
+            cluster = self.described()
+            if cluster is None or not str(cluster["clusterStatus"]).endswith(BUSY):
+                return cluster
             if time.monotonic() > self._end:
                 raise ClusterError(
-                    f"{self.api.name} is {told['clusterStatus']} after {self.params['wait_s']} s; run again, which goes"
-                    " on waiting, or see its stack in CloudFormation"
+                    f"{self.api.name} is {cluster['clusterStatus']} after {self.params['wait_s']} s; run again, which"
+                    " goes on waiting, or see its stack in CloudFormation"
                 )
             time.sleep(self.params["poll_s"])
 
     def present(self) -> None:
-        """Make it, or make it as it shall be."""
-        told = self.settled()
+        """Create or update it."""
+        cluster = self.stable()
         config = self.params["config"]
-        if told is not None and not str(told["clusterStatus"]).endswith(ENDED):
+        if cluster is not None and not str(cluster["clusterStatus"]).endswith(ENDED):
             raise ClusterError(
-                f"{self.api.name} is {told['clusterStatus']}: {'; '.join(self.api.events()[:3])}; see"
+                f"{self.api.name} is {cluster['clusterStatus']}: {'; '.join(self.api.events()[:3])}; see"
                 " /var/log/cfn-init.log of the head node, then run playbooks/teardown.yml, and begin again"
             )
-        if told is not None and self.api.live_config(told) == config:
-            self._refuse_protected(told)
+        if cluster is not None and self.api.live_config(cluster) == config:
+            self._refuse_protected(cluster)
             return
-        self.api.try_out(config, there=told is not None)
+        self.api.try_out(config, there=cluster is not None)
         self.changed = True
         if self.check:
             return
-        stopped = told is not None and self._stop()
-        self.api.submit(config, there=told is not None)
-        made = self.settled()
+        stopped = cluster is not None and self._stop()
+        self.api.submit(config, there=cluster is not None)
+        made = self.stable()
         if made is None or not str(made["clusterStatus"]).endswith(ENDED):
             status = made["clusterStatus"] if made else "gone"
             raise ClusterError(f"{self.api.name} is {status}: {'; '.join(self.api.events()[:3])}; see its log group")
@@ -127,8 +127,8 @@ class Cluster:
             time.sleep(self.params["poll_s"])
         return True
 
-    def _refuse_protected(self, told: Mapping[str, Any]) -> None:
-        if told.get("computeFleetStatus") == PROTECTED:
+    def _refuse_protected(self, cluster: Mapping[str, Any]) -> None:
+        if cluster.get("computeFleetStatus") == PROTECTED:
             raise ClusterError(
                 f"the fleet of {self.api.name} is PROTECTED: nodes failed ten times to come up, and their queues are"
                 " closed; see bootstrap_error_msg in the cluster's log group, mend it, then `pcluster"
@@ -137,15 +137,15 @@ class Cluster:
 
     def absent(self) -> None:
         """Delete it, and what a deletion leaves."""
-        told = self.described()
-        if told is None:
+        cluster = self.described()
+        if cluster is None:
             return
         self.changed = True
         if self.check:
             return
-        if not str(told["clusterStatus"]).startswith("DELETE"):
+        if not str(cluster["clusterStatus"]).startswith("DELETE"):
             self.api.delete()
-        left = self.settled()
+        left = self.stable()
         if left is not None:
             raise ClusterError(
                 f"{self.api.name} is {left['clusterStatus']}: {'; '.join(self.api.events()[:3])}; run again"

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+
+from ansible.module_utils.urls import open_url
 
 DRY = "Request would have succeeded, but DryRun flag is set."
 SAME = "No changes found in your cluster configuration."
@@ -34,10 +35,10 @@ def plain(answer: Any) -> dict[str, Any]:
     from pcluster.api.encoder import JSONEncoder
 
     # Of what a call has begun there is nothing to say.
-    told = {} if answer is None else json.loads(json.dumps(answer, cls=JSONEncoder))
-    if not isinstance(told, dict):
-        raise ClusterError(f"ParallelCluster answered {str(told)[:200]}, no object; use the pinned version")
-    return told
+    document = {} if answer is None else json.loads(json.dumps(answer, cls=JSONEncoder))
+    if not isinstance(document, dict):
+        raise ClusterError(f"ParallelCluster answered {str(document)[:200]}, no object; use the pinned version")
+    return document
 
 
 def reasons(content: Mapping[str, Any]) -> Iterator[str]:
@@ -75,14 +76,14 @@ class Api:
             return plain(call(**arguments, region=self.region))
         except Exception as error:
             content = getattr(error, "content", None)
-            told = plain(content) if content is not None else {"message": str(error) or repr(error)}
-            raise self._refused(told, error) from error
+            answered = plain(content) if content is not None else {"message": str(error) or repr(error)}
+            raise self._refused(answered, error) from error
 
-    def _refused(self, told: Mapping[str, Any], error: BaseException) -> ClusterError:
-        message = str(told.get("message") or repr(error))
+    def _refused(self, answered: Mapping[str, Any], error: BaseException) -> ClusterError:
+        message = str(answered.get("message") or repr(error))
         if any(word in f"{error!r} {error.__cause__!r} {message}" for word in CREDENTIALS):
             message = f"AWS takes no credentials of this environment ({message}); renew them, or set AWS_PROFILE"
-        return ClusterError(message, list(reasons(told)))
+        return ClusterError(message, list(reasons(answered)))
 
     def describe(self) -> dict[str, Any] | None:
         """What there is, None for nothing."""
@@ -101,11 +102,10 @@ class Api:
         if not url.startswith(("https://", "http://")):
             return None
         try:
-            with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310 - one of the two schemes
-                told = yaml.safe_load(answer.read(CONFIG_BYTES))
+            config = yaml.safe_load(open_url(url, timeout=30).read(CONFIG_BYTES))
         except (OSError, ValueError, yaml.YAMLError) as error:
             raise ClusterError(f"{self.name}'s configuration cannot be read: {error}; {RIGHTS}") from error
-        return told if isinstance(told, dict) else None
+        return config if isinstance(config, dict) else None
 
     def try_out(self, config: Mapping[str, Any], *, there: bool) -> None:
         """Let ParallelCluster validate with AWS's answers; nothing is made.
@@ -156,16 +156,16 @@ class Api:
         token = None
         while True:
             more = {"next_token": token} if token else {}
-            told = self._ask(self._library.describe_cluster_instances, cluster_name=self.name, **more)
-            found += told.get("instances") or []
-            token = told.get("nextToken")
+            response = self._ask(self._library.describe_cluster_instances, cluster_name=self.name, **more)
+            found += response.get("instances") or []
+            token = response.get("nextToken")
             if not token:
                 return found
 
     def fleet(self) -> str:
         """State of the compute fleet."""
-        told = self._ask(self._library.describe_compute_fleet, cluster_name=self.name)
-        return str(told.get("status", "UNKNOWN"))
+        response = self._ask(self._library.describe_compute_fleet, cluster_name=self.name)
+        return str(response.get("status", "UNKNOWN"))
 
     def set_fleet(self, status: str) -> None:
         """Ask for another state of the compute fleet."""
@@ -187,6 +187,8 @@ class Api:
 
     def events(self) -> list[str]:
         """Why CloudFormation gave up: its failed resources, the first in front."""
-        told = self._ask(self._library.get_cluster_stack_events, cluster_name=self.name)
-        failed = [each for each in told.get("events") or [] if str(each.get("resourceStatus", "")).endswith("_FAILED")]
+        response = self._ask(self._library.get_cluster_stack_events, cluster_name=self.name)
+        failed = [
+            each for each in response.get("events") or [] if str(each.get("resourceStatus", "")).endswith("_FAILED")
+        ]
         return [f"{each.get('logicalResourceId')}: {each.get('resourceStatusReason')}" for each in reversed(failed)]

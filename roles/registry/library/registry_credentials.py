@@ -41,8 +41,8 @@ def become(account: pwd.struct_passwd) -> None:
         os.setresuid(account.pw_uid, account.pw_uid, account.pw_uid)
 
 
-def as_user(account: pwd.struct_passwd, work: Callable[[], bool]) -> bool:
-    """Let a child that is the user do something; return what it returns.
+def as_user(account: pwd.struct_passwd, work: Callable[[], bool], patience_s: float = PATIENCE_S) -> bool:
+    """Run work in a child process as the user; return its result.
 
     Raises:
         UnusableError: it could not, or did not in time.
@@ -60,7 +60,7 @@ def as_user(account: pwd.struct_passwd, work: Callable[[], bool]) -> bool:
     os.close(writes)
     try:
         # All of it is written at once, and is less than a pipe holds.
-        in_time, _, _ = select.select([reads], [], [], PATIENCE_S)
+        in_time, _, _ = select.select([reads], [], [], patience_s)
         answer = json.loads(os.read(reads, 1 << 16) or b"{}") if in_time else {}
     finally:
         os.close(reads)
@@ -115,7 +115,7 @@ def write(path: Path, content: str) -> None:
 
 
 def closed(path: Path) -> bool:
-    """Tell whether nobody else can read the file."""
+    """Return whether nobody else can read the file."""
     return path.exists() and not (path.stat().st_mode & 0o077 or path.parent.stat().st_mode & 0o077)
 
 
@@ -144,7 +144,7 @@ def accounts(module: AnsibleModule) -> dict[str, pwd.struct_passwd]:
 
 
 def main() -> None:
-    """Serve every user; a file that cannot be kept is told and left alone."""
+    """Serve every user; a file that cannot be kept is reported and left alone."""
     options = {
         "address": {"type": "str", "required": True},
         "passwords": {"type": "dict", "required": True, "no_log": True},

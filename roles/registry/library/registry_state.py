@@ -14,7 +14,7 @@ NGINX_UNIT = Path("/etc/systemd/system/nginx.service")
 
 
 def is_there(account: str) -> bool:
-    """Tell whether an account exists."""
+    """Return whether an account exists."""
     try:
         pwd.getpwnam(account)
     except KeyError:
@@ -23,14 +23,14 @@ def is_there(account: str) -> bool:
 
 
 def is_idle(runs: Path, unit: Path) -> bool:
-    """Tell whether nobody uses the package's own nginx.service: it is masked, or neither runs nor was changed."""
+    """Return whether nobody uses the package's own nginx.service: it is masked, or neither runs nor was changed."""
     if os.path.lexists(unit):
         return unit.is_symlink() and str(unit.readlink()) == "/dev/null"
     return not runs.exists()
 
 
 def main() -> None:
-    """Tell which accounts lack, whether the programs are there too, and nginx.service is idle; nothing is changed."""
+    """Return which accounts are missing, whether the programs are installed, and nginx.service is idle."""
     options = {"accounts": {"type": "list", "elements": "str", "required": True}}
     module = AnsibleModule(options, supports_check_mode=True)
     lacking = [name for name in module.params["accounts"] if not is_there(name)]

@@ -17,7 +17,7 @@ BUILD = "-wlm"
 
 
 def is_current(proc: Path, name: str) -> bool:
-    """Tell whether a daemon runs, and all its processes run of the file that is there."""
+    """Return whether a daemon runs, and all its processes run of the file that is there."""
     states = []
     for process in proc.iterdir():
         try:

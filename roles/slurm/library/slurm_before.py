@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.dpkg import installed, question
 
 END = b"-- Dump completed"
 CONF = Path("/etc/slurm")
@@ -25,7 +26,7 @@ class KeepError(Exception):
     """Something cannot be kept."""
 
 
-def settle(temporary: Path, path: Path) -> None:
+def publish(temporary: Path, path: Path) -> None:
     """Give a whole file its name."""
     with temporary.open("rb") as file:
         os.fsync(file.fileno())
@@ -51,7 +52,7 @@ def dump(run: Callable[[list[str]], tuple[int, str, str]], database: str, path: 
     with plain.open("rb") as file, gzip.open(packed, "wb", compresslevel=1) as out:
         shutil.copyfileobj(file, out)
     plain.unlink()
-    settle(packed, path)
+    publish(packed, path)
 
 
 def pack(folder: Path, path: Path) -> None:
@@ -67,7 +68,7 @@ def pack(folder: Path, path: Path) -> None:
                 raise
     with tarfile.open(temporary) as archive:
         archive.getnames()
-    settle(temporary, path)
+    publish(temporary, path)
 
 
 def main() -> None:
@@ -82,11 +83,15 @@ def main() -> None:
         "state.tar.gz": lambda file: pack(Path(module.params["state"]), file),
         "conf.tar.gz": lambda file: pack(CONF, file),
     }
-    _, version, _ = module.run_command(["dpkg-query", "--show", "--showformat=${Version}", "slurmctld"], check_rc=True)
+    _, output, _ = module.run_command(question(["slurmctld"]), check_rc=True)
     try:
-        (folder / "slurm.version").write_text(f"{version}\n")
+        (folder / "slurm.version").write_text(f"{installed(output)['slurmctld'].version}\n")
         for name, keep in wanted.items():
             keep(folder / name)
+    except KeyError:
+        module.fail_json(
+            msg="slurmctld is not wholly installed here; finish that (`dpkg --configure -a`), and run again"
+        )
     except (KeepError, OSError, tarfile.TarError) as error:
         module.fail_json(
             msg=f"{folder}: {error}; Slurm is as it was: `systemctl start slurmdbd slurmctld`, and run this again"

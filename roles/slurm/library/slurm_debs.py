@@ -1,4 +1,4 @@
-"""The module `slurm_debs`: the packages of the Slurm that is here and of the one that shall be, side by side on disk.
+"""The module `slurm_debs`: the packages of the present Slurm and of the next one, side by side on disk.
 
 Before anything is switched: an upgrade then needs no mirror, and neither has the way back, whose packages mirrors drop.
 The folder has one folder for each version. Whether apt can install the new ones is tried before they are fetched.
@@ -12,11 +12,8 @@ import shutil
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.dpkg import offered, question, slurm_programs
 
-SOURCE = "slurm-wlm"
-# Libraries of an older Slurm stay beside the newer one's: each has its number in its name.
-LIBRARY = re.compile(r"lib\S*[0-9](t64)?")
-QUESTION = ["dpkg-query", "--show", "--showformat=${source:Package} ${Package} ${Version} ${db:Status-Status}\\n"]
 # One that every host has.
 ANY = "slurm-client"
 ARCHIVES = Path("/var/cache/apt/archives")
@@ -28,21 +25,8 @@ class DebError(Exception):
     """Packages cannot be had."""
 
 
-def installed(told: str) -> dict[str, str]:
-    """Name -> version of the packages of Slurm."""
-    lines = (line.split() for line in told.splitlines() if line.startswith(f"{SOURCE} "))
-    found = {name: version for _, name, version, status in lines if status == "installed"}
-    return {name: version for name, version in found.items() if not LIBRARY.fullmatch(name)}
-
-
-def offered(told: str) -> list[tuple[str, str]]:
-    """Name and version of each line of `apt-cache madison`, the newest first."""
-    fields = ([field.strip() for field in line.split("|")] for line in told.splitlines())
-    return [(each[0], each[1]) for each in fields if len(each) > 1]
-
-
 def fits(version: str, wanted: str) -> bool:
-    """Tell whether a version is the wanted one, which may be cut off between its parts."""
+    """Return whether a version is the wanted one, which may be cut off between its parts."""
     return version == wanted or (version.startswith(wanted) and version[len(wanted)] in ".-+~")
 
 
@@ -159,7 +143,8 @@ def main() -> None:
     store, wanted = Store(module, Path(module.params["folder"])), module.params["version"]
     try:
         store.room()
-        packages = installed(store.run(*QUESTION))
+        there = slurm_programs(store.run(*question()))
+        packages = {name: package.version for name, package in there.items()}
         store.keep(packages)
         version = store.find(wanted) if wanted else ""
         if version and any(each != version for each in packages.values()):

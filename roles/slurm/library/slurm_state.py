@@ -5,33 +5,25 @@ from __future__ import annotations
 import grp
 import json
 import pwd
-import re
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.dpkg import of_slurm, question, slurm_programs
 
 CONF = Path("/etc/slurm")
 ALTERNATIVES = Path("/etc/alternatives")
 PREFERENCES = Path("/etc/apt/preferences.d/isthmus-slurm")
 HARDWARE = Path("/var/lib/isthmus/slurm/hardware.json")
 OPENMPI = Path("/etc/openmpi/openmpi-mca-params.conf")
-# A node that joined by itself has the packages of its image, which is made anew for others.
+# A node that joined by itself has the packages of its image, which is made again for others.
 JOINED = Path("/var/lib/isthmus/node/joined.json")
-SOURCE = "slurm-wlm"
-# Libraries of an older Slurm stay beside the newer one's: each has its number in its name.
-LIBRARY = re.compile(r"lib\S*[0-9](t64)?")
-QUESTION = [
-    "dpkg-query",
-    "--show",
-    "--showformat=${source:Package} ${Package} ${Version} ${db:Status-Want} ${db:Status-Status}\\n",
-]
 
 
 def protected(path: Path) -> str:
-    """Tell a file's owner, group, mode and sha256, "" for none: whether a secret is right, not what it is."""
+    """Return a file's owner, group, mode and sha256, "" for none: whether a secret is right, not what it is."""
     try:
         status, content = path.stat(), path.read_bytes()
     except OSError:
@@ -54,15 +46,12 @@ def text(path: Path) -> str:
     return path.read_text() if path.is_file() else ""
 
 
-def packages(told: str) -> dict[str, Any]:
+def packages(output: str) -> dict[str, Any]:
     """Version of the host's Slurm, "" for none, and those of its packages that apt may move."""
-    lines = (line.split() for line in told.splitlines() if line.startswith(f"{SOURCE} "))
-    installed = {name: (version, want) for _, name, version, want, status in lines if status == "installed"}
+    movable = {} if JOINED.exists() else of_slurm(output)
     return {
-        "version": min(
-            (version for name, (version, _) in installed.items() if not LIBRARY.fullmatch(name)), default=""
-        ),
-        "loose": sorted(name for name, (_, want) in installed.items() if want != "hold" and not JOINED.exists()),
+        "version": min((package.version for package in slurm_programs(output).values()), default=""),
+        "loose": sorted(name for name, package in movable.items() if not package.held),
     }
 
 
@@ -85,10 +74,10 @@ def _name(lookup: Callable[[], str], number: int) -> str:
         return str(number)
 
 
-def state(secrets: Iterable[str], alternatives: Iterable[str], told: str) -> dict[str, Any]:
-    """All of it, by name; `told` is dpkg's answer."""
+def state(secrets: Iterable[str], alternatives: Iterable[str], output: str) -> dict[str, Any]:
+    """All of it, by name; `output` is dpkg's answer."""
     return {
-        **packages(told),
+        **packages(output),
         "pinned": PREFERENCES.exists(),
         "live": (CONF / "slurmdbd.conf").exists(),
         "secrets": {path: protected(Path(path)) for path in secrets},
@@ -102,9 +91,10 @@ def main() -> None:
     """Look."""
     names = {"type": "list", "elements": "str", "default": []}
     module = AnsibleModule({"secrets": names, "alternatives": names}, supports_check_mode=True)
-    _, told, _ = module.run_command(QUESTION) if module.get_bin_path(QUESTION[0]) else (0, "", "")
+    asked = question()
+    _, output, _ = module.run_command(asked) if module.get_bin_path(asked[0]) else (0, "", "")
     try:
-        found = state(module.params["secrets"], module.params["alternatives"], told)
+        found = state(module.params["secrets"], module.params["alternatives"], output)
     except ValueError as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=False, **found)

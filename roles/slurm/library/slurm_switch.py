@@ -11,15 +11,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.dpkg import installed, of_slurm, question
 
 POLICY = Path("/usr/sbin/policy-rc.d")
 NO_DAEMON = "#!/bin/sh\nexit 101\n"
 LATER = ".before-isthmus"
-SOURCE = "slurm-wlm"
 APT = ["apt-get", "--assume-yes", "--no-install-recommends", "--allow-change-held-packages", "--allow-downgrades"]
 OPTIONS = ["-o", "Dpkg::Options::=--force-confdef", "-o", "Dpkg::Options::=--force-confold"]
-FORMAT = "${source:Package} ${Package} ${Version} ${db:Status-Want} ${db:Status-Status}\\n"
-FIELDS = ["Package", "Version"]
 
 
 @contextmanager
@@ -38,17 +36,15 @@ def no_daemons(policy: Path) -> Iterator[None]:
             aside.replace(policy)
 
 
-def lacking(archives: dict[str, tuple[str, str]], told: str) -> list[str]:
+def lacking(archives: dict[str, tuple[str, str]], output: str) -> list[str]:
     """Files whose package is not installed in their version; file -> (name, version)."""
-    rows = (line.split() for line in told.splitlines())
-    there = {(row[-4], row[-3]) for row in rows if row[-1] == "installed"}
+    there = {(name, package.version) for name, package in installed(output).items()}
     return [file for file, package in archives.items() if package not in there]
 
 
-def loose(told: str) -> list[str]:
+def loose(output: str) -> list[str]:
     """Packages of Slurm that are installed and not held."""
-    rows = (line.split() for line in told.splitlines() if line.startswith(f"{SOURCE} "))
-    return [row[1] for row in rows if row[3:] == ["install", "installed"]]
+    return [name for name, package in of_slurm(output).items() if not package.held]
 
 
 class Switch:
@@ -65,7 +61,7 @@ class Switch:
 
     def packages(self) -> str:
         """What dpkg has."""
-        return self.run("dpkg-query", "--show", f"--showformat={FORMAT}")
+        return self.run(*question())
 
     def archives(self, folder: Path) -> dict[str, tuple[str, str]]:
         """File -> name and version of the package in it."""
