@@ -11,6 +11,8 @@ STATE := $(or $(XDG_STATE_HOME),$(HOME)/.local/state)/isthmus/$(NAME)
 # Debian's own Python, whatever a version manager put first on PATH.
 PYTHON ?= /usr/bin/python3
 PYTEST := $(BIN)/python -m pytest
+# Beside others on shared nodes a test may meet their work: it is tried once more, and the summary shows its first failure.
+TWICE := --reruns 1 --max-suite-reruns 5 --rerun-show-tracebacks
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Not a word about other makers of sites.
 export NO_MKDOCS_2_WARNING := 1
@@ -25,7 +27,7 @@ export PIP_NO_INDEX := 1
 export PIP_FIND_LINKS := $(ISTHMUS_BUNDLE)/wheels
 endif
 
-.PHONY: help venv testbed teardown ssh lock format lint unit integration system attack attack-short fuzz molecule site-tests test shares test-full bench bench-papers bench-reference conformance verify artifacts bundle docs
+.PHONY: help venv testbed teardown ssh lock format lint unit integration system attack attack-short fuzz molecule site-tests test shares test-full bench bench-papers bench-reference conformance conformance-mpi verify artifacts bundle docs generate
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,12 +84,12 @@ fuzz: test-packages ## The fuzz tests of `make unit`, a hundred times as long
 	ISTHMUS_FUZZ=long $(PYTEST) tests/fuzz -n 2
 
 integration: test-packages ## Tests against one real dependency at a time
-	$(PYTEST) tests/integration -n 3 --dist loadfile
+	$(PYTEST) tests/integration -n 3 --dist loadfile $(TWICE)
 
 # Several processes at once, each as users of its own; then, alone, what others may feel.
 system: venv ## Tests on the running test bed
-	$(PYTEST) tests/system -m "not full and not disruptive" -n 4 --dist loadfile --no-loadscope-reorder
-	$(PYTEST) tests/system -m "not full and disruptive"
+	$(PYTEST) tests/system -m "not full and not disruptive" -n 4 --dist loadfile --no-loadscope-reorder $(TWICE)
+	$(PYTEST) tests/system -m "not full and disruptive" $(TWICE)
 
 attack: venv ## Try every known attack on the running test bed
 	$(PYTEST) tests/attack
@@ -103,6 +105,9 @@ site-tests: venv ## Second run, day-2 playbooks, faults
 
 test: venv ## All of the above but fuzz and the longer attacks; needs nothing done before
 	@$(BIN)/python -m tests.run artifacts testbed+lint,unit,integration system attack-short molecule+site-tests
+
+generate: venv ## Write the files that repeat others: roles' defaults, choices of drivers, the plugin's list of them
+	$(BIN)/python -m handbook.generate
 
 docs: venv ## Build the documentation as a site in the folder site
 	codespell
@@ -134,6 +139,7 @@ bench: venv ## Take the figures in docs/results (results/*.json)
 	$(BIN)/python -m tests.bench.network_store
 	$(BIN)/python -m tests.bench.network_scale
 	$(BIN)/python -m tests.bench.pod_networks
+	$(BIN)/python -m tests.bench.login_pods
 	$(BIN)/python -m tests.bench.hostile
 	$(BIN)/python -m tests.bench.pod_hpl
 	$(BIN)/python -m tests.bench.pods
@@ -150,8 +156,12 @@ conformance: venv ## Run Kubernetes' own conformance cases on the running test b
 	$(BIN)/ansible-playbook playbooks/conformance.yml
 	$(BIN)/python -m tests.conformance.main $(if $(FOCUS),--focus='$(FOCUS)') $(ARGS)
 
+conformance-mpi: venv ## Run the MPI Operator's own cases on the running test bed (FOCUS=regex, ARGS=--help)
+	$(BIN)/ansible-playbook playbooks/conformance_mpi.yml
+	$(BIN)/python -m tests.conformance.operator $(if $(FOCUS),--focus='$(FOCUS)') $(ARGS)
+
 lock: venv ## Resolve the lock files again
-	for group in 'deployer pyproject.toml --group deployer --group test --group bench --group docs --group lock' 'runtime pyproject.toml --constraint locks/deployer.txt' 'build --group build' 'parallelcluster --group parallelcluster' 'moto --group moto'; do \
+	for group in 'deployer pyproject.toml --group deployer --group test --group bench --group docs --group lock' 'runtime pyproject.toml --constraint locks/deployer.txt' 'build --group build' 'parallelcluster --group parallelcluster' 'intel-mpi --group intel-mpi' 'moto --group moto'; do \
 	  uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
 	    --no-emit-find-links $${group#* } --output-file locks/$${group%% *}.txt; done
 

@@ -107,8 +107,8 @@ def main() -> int:
     """Write the table into the page."""
     if not RESULT.exists():
         raise SystemExit(f"{RESULT} is not there; run make test")
-    told = json.loads(RESULT.read_text())
-    shares = [Share(**stage) for stage in told["stages"]]
+    reported = json.loads(RESULT.read_text())
+    shares = [Share(**stage) for stage in reported["stages"]]
     if failed := [share.stage for share in shares if share.status]:
         raise SystemExit(f"the run of results/shares.json failed in {', '.join(failed)}; run make test again")
     PAGE.write_text(written(PAGE.read_text(), table(shares, budget())))

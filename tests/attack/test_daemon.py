@@ -1,4 +1,4 @@
-"""A user attacks a node's network daemon: its socket, its limits, what it believes of other processes."""
+"""A user attacks a node's network daemon: its socket, its limits, what it trusts of other processes."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def victims_job(login, controller, victim, node):
 def ask(node, user, lines, verb="ask"):
     """Send each line as a user; return the replies."""
     given = [base64.b64encode(zlib.compress(each)).decode() for each in lines]
-    told = []
+    reported = []
     for begin in range(0, len(given), 100):
         some = "\n".join(given[begin : begin + 100])
-        told += node.run_as(user, f"{ATTACK} {verb} <<'END'\n{some}\nEND").splitlines()
-    return told
+        reported += node.run_as(user, f"{ATTACK} {verb} <<'END'\n{some}\nEND").splitlines()
+    return reported
 
 
 def request(op, **fields):
@@ -121,8 +121,8 @@ def test_rights_by_the_socket(way, node, attacker, victim, victims_job):
 @pytest.mark.attack("S5")
 def test_lists_of_the_socket(node, attacker, victims_job):
     """Status and list as another user: the victim's jobs and names in them."""
-    told = " ".join(ask(node, attacker, [request("list"), request("status")]))
-    assert (f'"id":{victims_job}' in told, HIDDEN in told) == (False, False)
+    reported = " ".join(ask(node, attacker, [request("list"), request("status")]))
+    assert (f'"id":{victims_job}' in reported, HIDDEN in reported) == (False, False)
 
 
 @pytest.mark.attack("S5")
@@ -168,9 +168,9 @@ def test_job_start_in_a_flood(login, node, attacker, victim, victims_job, flood)
     """Another user's pod network while one floods the daemon, also by subordinate uids."""
     start = f"time -p srun --pod-network --mem=20 --nodelist={node.name} true"
     node.output(f"su - {attacker} -c '{flood} {victims_job}' >/dev/null 2>&1 &")
-    told = login.run_as(victim, f"sleep 1; {{ {start}; }} 2>&1")
+    reported = login.run_as(victim, f"sleep 1; {{ {start}; }} 2>&1")
     wait(lambda: node.run(f"pgrep -f {PLACE}").rc != 0)
-    assert float(told.split("real ")[1].split()[0]) < 2.5
+    assert float(reported.split("real ")[1].split()[0]) < 2.5
 
 
 @pytest.mark.attack("S6")
@@ -180,12 +180,14 @@ def test_every_subordinate_uid_at_once(login, node, attacker, victim, victims_jo
     before, left = pid(node), "/tmp/isthmus-attack-uids"
     node.output(f"su - {attacker} -c '{IN_NAMESPACE} uids 20 300' > {left} 2>&1 &")
     try:
-        told = login.run_as(victim, f"for n in 1 2 3; do srun --pod-network --mem=20 --nodelist={node.name} true; done")
+        reported = login.run_as(
+            victim, f"for n in 1 2 3; do srun --pod-network --mem=20 --nodelist={node.name} true; done"
+        )
         (reply,) = ask(node, victim, [request("job_get", job=victims_job)])
         used = json.loads(wait(lambda: node.output(f"cat {left}"), timeout_s=600))
     finally:
         node.output(f"rm {left}")
-    assert (told, json.loads(reply)["ok"]) == ("", True)
+    assert (reported, json.loads(reply)["ok"]) == ("", True)
     assert used["uids"] >= SUBORDINATE
     assert min(used["sent"], used["connections"]) > 0
     assert used["answered"] == 0
@@ -211,8 +213,10 @@ def test_process_of_slurmds_name(login, node, attacker, folder):
             place.run_as(
                 attacker, f'd={folder}; mkdir -p "$d"; cp /bin/sleep "$d/slurmd"; "$d/slurmd" 20 >/dev/null 2>&1 &'
             )
-        told = [json.loads(place.output("sleep 4; isthmus network status --json"))["plugin"] for place in (login, node)]
-        assert told == ["no slurmd runs here", "loaded"]
+        reported = [
+            json.loads(place.output("sleep 4; isthmus network status --json"))["plugin"] for place in (login, node)
+        ]
+        assert reported == ["no slurmd runs here", "loaded"]
     finally:
         for place in (login, node):
             place.run_as(attacker, f'd={folder}; rm -r "$d"')

@@ -50,9 +50,9 @@ def sprung(controller, victim):
     try:
         controller.output("; ".join(map(made, TRAPS)))
         before = controller.run(GUARDED).stdout
-        told = user_homes(controller, [*map(account, TRAPS), victim])
+        reported = user_homes(controller, [*map(account, TRAPS), victim])
         held = controller.run("cd /home; for f in trap-*/.ssh/authorized_keys; do test -f $f && grep -H . $f; done")
-        yield told, before, controller.run(GUARDED).stdout, held.stdout
+        yield reported, before, controller.run(GUARDED).stdout, held.stdout
     finally:
         controller.run(removal)
 
@@ -60,11 +60,11 @@ def sprung(controller, victim):
 @pytest.mark.parametrize("name", TRAPS)
 def test_trap_in_a_home(sprung, name):
     """Lead root by a link, pipe, folder or false key in ~/.ssh out of one's home."""
-    told, before, after, held = sprung
+    reported, before, after, held = sprung
     trap, home = TRAPS[name], f"/home/{account(name)}"
     assert after == before
-    assert SECRET not in told
-    assert (f"user{account(name)}:{home}/{trap.named}is" in told) == bool(trap.named)
+    assert SECRET not in reported
+    assert (f"user{account(name)}:{home}/{trap.named}is" in reported) == bool(trap.named)
     assert (f"{account(name)}/.ssh/authorized_keys:{KEY}" in held) == trap.has_keys
 
 

@@ -45,8 +45,8 @@ def left(login, computes, attacker):
     lines = [command.replace("WAY", str(number)) for number, command in enumerate(OUTLIVE.values())]
     # Without their output, so that srun waits for none of them.
     script = "\n".join(["exec 3>&1 >/dev/null 2>&1", *lines, "sleep 0.5; ps -u $USER -o args= >&3"])
-    told = login.run_as(attacker, f"srun --mem=50 --nodelist={node.name} bash -c {shlex.quote(script)}")
-    assert "isthmus-attack-0" in told
+    reported = login.run_as(attacker, f"srun --mem=50 --nodelist={node.name} bash -c {shlex.quote(script)}")
+    assert "isthmus-attack-0" in reported
     try:
         wait(lambda: login.run_as(attacker, "squeue --me --noheader --name=bash") == "", timeout_s=60)
         yield set(asleep(node, attacker).values())

@@ -44,7 +44,7 @@ def pull(login, user, work, way):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_image_writes_outside(way, login, attacker, work):
-    """An image's links lead Apptainer to write into the home of whoever pulls it."""
+    """An image's links lead Apptainer to write into the home of the user who pulls it."""
     before = login.run_as(attacker, STATE.format(work=work))
     done = pull(login, attacker, work, way)
     assert login.run_as(attacker, STATE.format(work=work)) == before
@@ -56,7 +56,7 @@ def test_image_writes_outside(way, login, attacker, work):
 
 @pytest.mark.parametrize("way", ARCHIVES)
 def test_archive_writes_outside(way, login, attacker, work):
-    """An OCI archive's own entries lead skopeo to write into the home of whoever pulls it."""
+    """An OCI archive's own entries lead skopeo to write into the home of the user who pulls it."""
     before = login.run_as(attacker, STATE.format(work=work))
     done = pull(login, attacker, work, f"{way}.tar")
     assert login.run_as(attacker, STATE.format(work=work)) == before
@@ -82,13 +82,13 @@ def test_image_with_the_writers_own_files(login, attacker, work):
 @pytest.mark.parametrize("trap", TRAPS)
 def test_trap_in_the_home(trap, login, attacker, work):
     """The cache, the credentials or the folder to unpack in are not what they seem."""
-    lay, told = TRAPS[trap]
+    lay, reported = TRAPS[trap]
     home = login.run_as(attacker, f"mktemp -d {work}/home.XXXXXX")
     login.run_as(attacker, f"cd {home}; mkdir tmp; {lay}")
     one = f"cd {home}; HOME={home} APPTAINER_TMPDIR={home}/tmp timeout 30 isthmus pull oci:{work}/layouts/honest"
     done = login.try_as(attacker, one)
     assert (done.rc, done.stdout) == (1, "")
-    assert told in done.stderr
+    assert reported in done.stderr
     left = login.run_as(attacker, f"cd {home}; find . -name '*.squashfs' -o -name '*.part' -o -name '.isthmus-pull*'")
     assert left == ""
     login.run_as(attacker, f"chmod -R u+rwx {home}")

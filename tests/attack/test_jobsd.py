@@ -32,15 +32,15 @@ def places(login, two_computes):
 
 @pytest.fixture(scope="module")
 def victims_job(login, controller, victim):
-    """A job of the victim's, who is told of it: the honest way works."""
+    """A job of the victim's, who knows of it: the honest way works."""
     with jobs.running(login, controller, victim, "--mem=50") as job:
         assert job in heard(login, victim)["jobs"]["rows"]
         yield job
 
 
 def heard(node, user, words="hear"):
-    told = node.run_as(user, f"{ATTACK} {words}")
-    return json.loads(told) if told.strip() else {"error": "nothing"}
+    reported = node.run_as(user, f"{ATTACK} {words}")
+    return json.loads(reported) if reported.strip() else {"error": "nothing"}
 
 
 @pytest.mark.attack("slurm")
@@ -52,8 +52,8 @@ def test_jobs_of_another_by_jobsd(login, attacker, victim, victims_job, way):
         return
     if way == "of a user namespace":
         inside = f"unshare --user --map-root-user --map-auto setpriv --reuid=1001 --clear-groups {ATTACK} hear"
-        told = login.try_as(attacker, inside).stdout
-        assert not told or "no account" in json.loads(told)["error"]
+        reported = login.try_as(attacker, inside).stdout
+        assert not reported or "no account" in json.loads(reported)["error"]
         return
     words = {
         "victim's for another question": f"hear {shlex.quote(login.run_as(victim, 'munge --string=x'))}",

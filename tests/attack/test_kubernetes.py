@@ -63,7 +63,7 @@ def pods(victims_cluster, images):
 
 
 @pytest.fixture(scope="module")
-def knocks(victims_cluster, pods, login, controller, victim):
+def answers(victims_cluster, pods, login, controller, victim):
     """Kind -> way -> what the servers did; the victim's control plane and pods run on."""
     server, job = victims_cluster.status()["server"], victims_cluster.job()["id"]
     kubelet = server.rpartition(":")[0] + ":10250"
@@ -78,24 +78,24 @@ def knocks(victims_cluster, pods, login, controller, victim):
 
 @pytest.mark.attack("kube")
 @pytest.mark.parametrize("way", NOTHING)
-def test_nothing_opens_nothing(knocks, way):
+def test_nothing_opens_nothing(answers, way):
     """A control plane, from where its user's packets come, but without a credential."""
-    assert knocks["nothing"][way] in ("401", "403", "closed")
+    assert answers["nothing"][way] in ("401", "403", "closed")
 
 
 @pytest.mark.attack("kube")
 @pytest.mark.parametrize("way", POD)
-def test_credential_of_a_pod_is_its_own_alone(knocks, way):
+def test_credential_of_a_pod_is_its_own_alone(answers, way):
     """A pod's credential: as another pod or job, with frames too long, at the servers."""
     answered = {"report of another shape": "closed after an answer"}
-    assert knocks["pod"][way] in ("401", "403", "closed", answered.get(way))
+    assert answers["pod"][way] in ("401", "403", "closed", answered.get(way))
 
 
 @pytest.mark.attack("kube")
 @pytest.mark.parametrize("way", ACCOUNT)
-def test_service_account_may_nothing_it_was_not_given(knocks, way):
+def test_service_account_may_nothing_it_was_not_given(answers, way):
     """A service account's token at API server and kubelet."""
-    assert knocks["account"][way] in ("401", "403")
+    assert answers["account"][way] in ("401", "403")
 
 
 @pytest.fixture(scope="module")
@@ -117,9 +117,9 @@ def annotated(victims_cluster, victim, controller, images):
         return {one["metadata"]["name"]: one["status"] for one in found if one["metadata"]["name"].startswith("flags-")}
 
     try:
-        told = wait(statuses, lambda seen: all(one["phase"] == "Failed" for one in seen.values()), timeout_s=60)
+        reported = wait(statuses, lambda seen: all(one["phase"] == "Failed" for one in seen.values()), timeout_s=60)
         made = controller.output(f"squeue --noheader --states=all --user={victim} --format=%j").split()
-        yield {way: (told[f"flags-{number}"], f"flags-{number}" in made) for number, way in enumerate(FLAGS)}
+        yield {way: (reported[f"flags-{number}"], f"flags-{number}" in made) for number, way in enumerate(FLAGS)}
     finally:
         victims_cluster.kubectl("delete pods --wait=false " + " ".join(one["metadata"]["name"] for one in items))
 
@@ -139,7 +139,7 @@ def looks(victims_cluster, pods, nodes, login, attacker, victim):
     home = login.output(f"getent passwd {victim} | cut -d: -f6")
     ways = {name: command.replace("VICTIM", home).replace("VUSER", victim) for name, command in FILES.items()}
     place = nodes[victims_cluster.job()["node"]]
-    # Whoever they belong to sees them.
+    # Their owner sees them.
     own = tried(place, victim, {name: ways[name] for name in ("kubeconfig", "environment", "root", "signal")})
     assert all(one.worked for one in own.values()), own
     return {node.name: tried(node, attacker, ways) for node in (login, place)}

@@ -58,8 +58,8 @@ def by_pod(bed):
     return bed.in_pod([*POD, *HOSTS_PORTS, *METADATA, *RIGHTS, *DNS, *PRIVILEGED, *PRIVILEGED_CONTROLS])
 
 
-def blocked(told, way):
-    assert told[way["name"]].startswith("blocked"), told[way["name"]]
+def blocked(reported, way):
+    assert reported[way["name"]].startswith("blocked"), reported[way["name"]]
 
 
 def each(ways):
@@ -69,7 +69,7 @@ def each(ways):
 @pytest.mark.attack("S4")
 @each(PRIVILEGED)
 def test_privileged_source_port(by_pod, way):
-    """A pod asks hosts, who would believe root's ports, from a port below 1024."""
+    """A pod asks hosts, who would trust root's ports, from a port below 1024."""
     blocked(by_pod, way)
     control = PRIVILEGED_CONTROLS[PRIVILEGED.index(way) % len(PRIVILEGED_CONTROLS)]
     assert by_pod[control["name"]].startswith("open"), "the very port is reached from another"
@@ -81,9 +81,9 @@ def test_privileged_source_port_outside(bed, port):
     """A pod asks a machine outside from a port below 1024."""
     with closing(network_bed.Outside()) as outside:
         way = {"name": "out", "kind": "tcp", "address": "{deployer}", "port": outside.port, "source_port": port}
-        told = bed.in_pod([way])
+        reported = bed.in_pod([way])
     assert all(seen >= 1024 for seen in outside.seen), outside.seen
-    assert bool(outside.seen) is told["out"].startswith("open")
+    assert bool(outside.seen) is reported["out"].startswith("open")
 
 
 @pytest.mark.attack("S14")
@@ -98,9 +98,9 @@ def trapped(bed):
     """What the victim's pods got from where the attacker listens."""
     with bed.meanwhile(bed.near, SQUATTER), bed.meanwhile(bed.near, SQUATTER | {"address": "", "port": 23457}):
         begun = time.monotonic()
-        told = {node.name: bed.in_pod(TRAPPED, node, "victim") for node in (bed.near, bed.far)}
+        reported = {node.name: bed.in_pod(TRAPPED, node, "victim") for node in (bed.near, bed.far)}
         assert time.monotonic() - begun < SQUATTERS_S - 1, "the trap was gone before the victim came"
-    return {"near": told[bed.near.name], "far": told[bed.far.name]}
+    return {"near": reported[bed.near.name], "far": reported[bed.far.name]}
 
 
 @pytest.mark.attack("S15")
@@ -240,7 +240,7 @@ def test_flood_of_questions(bed):
         answered = bed.in_pod([ask], role="victim")["ask"]
         flooded = flooding.result()["flood"]
     assert answered == "open: 100 of 100 answered"
-    sent, told = map(int, flooded.removeprefix("open: ").split())
+    sent, reported = map(int, flooded.removeprefix("open: ").split())
     # It asked for more than its share, and got no more than that.
-    assert 2 * told < sent
-    assert 0 < told <= DNS_RATE * (flood["seconds"] + 2)
+    assert 2 * reported < sent
+    assert 0 < reported <= DNS_RATE * (flood["seconds"] + 2)

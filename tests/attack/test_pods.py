@@ -49,8 +49,8 @@ def ask(pods, pod, ways, container="main"):
     """Run the script of each way in a container, all in one exec; return what each wrote."""
     pods.ready(f"pod/{pod}")
     script = "\n".join(f"echo '== {way}'\n( {text}\n) 2>/dev/null\necho" for way, text in ways.items())
-    told = pods.kubectl(f"exec {pod} -c {container} -- bash -c {shlex.quote(f'{script}{chr(10)}true')}")
-    found = re.split(r"^== (.*)\n", f"{told}\n", flags=re.MULTILINE)[1:]
+    reported = pods.kubectl(f"exec {pod} -c {container} -- bash -c {shlex.quote(f'{script}{chr(10)}true')}")
+    found = re.split(r"^== (.*)\n", f"{reported}\n", flags=re.MULTILINE)[1:]
     return dict(zip(found[::2], (text.strip() for text in found[1::2]), strict=True))
 
 
@@ -104,13 +104,16 @@ def test_search_path_holds_up_who_enters(space, images):
     env = [{"name": "PATH", "value": "/none:" * 12000 + "/bin"}]
     pods.apply(manifest("long-path", [{"name": "main", "image": images["debian"], "command": ["true"], "env": env}]))
     pods.ended("long-path")
-    told = pods.container("long-path", "main")["state"]["terminated"]
-    assert (told["reason"], told["message"].partition(";")[0]) == ("StartError", "PATH has 12001 folders, 64 at most")
+    reported = pods.container("long-path", "main")["state"]["terminated"]
+    assert (reported["reason"], reported["message"].partition(";")[0]) == (
+        "StartError",
+        "PATH has 12001 folders, 64 at most",
+    )
 
 
 @pytest.fixture(scope="session")
 def folders(space, images):
-    """Statuses of containers that begin in a descriptor of whoever starts them; a sidecar has a file of its own."""
+    """Statuses of containers that start in a descriptor of the program that starts them; a sidecar has its own file."""
     pods, _ = space
     script = "readlink /proc/self/cwd; cat tmp/mine; pwd -P"
     tried = [
@@ -129,9 +132,9 @@ def folders(space, images):
 @pytest.mark.parametrize("number", NUMBERS)
 def test_working_folder_is_a_descriptor(folders, number):
     """A workingDir of /proc/self/fd/N, to begin in another container's root."""
-    told = folders.container("folders", f"fd{number}")["state"]["terminated"]
-    assert told["reason"] == "StartError", folders.kubectl(f"logs folders -c fd{number}")
-    assert told["message"].startswith("workingDir ")
+    reported = folders.container("folders", f"fd{number}")["state"]["terminated"]
+    assert reported["reason"] == "StartError", folders.kubectl(f"logs folders -c fd{number}")
+    assert reported["message"].startswith("workingDir ")
 
 
 def through_processes(key):

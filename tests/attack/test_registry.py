@@ -1,4 +1,4 @@
-"""The cluster's registry, asked to take, move, remove or tell what it should not."""
+"""The cluster's registry, asked to take, move, remove or show what it should not."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_token_that_was_made_up_opens_nothing(answers, way):
 
 @pytest.mark.attack("image")
 @pytest.mark.parametrize("way", ASKS)
-def test_registry_tells_nothing_it_should_not(answers, way):
+def test_registry_reports_nothing_it_should_not(answers, way):
     """The registry without or with a guessed password, out of its folder, its catalog and its debugging."""
     status, body = answers[way]
     assert status in (0, 301, 400, 401, 403, 404, 405), answers[way]

@@ -23,7 +23,7 @@ __attribute__((constructor)) static void loaded(void)
     if (file) { fprintf(file, "%d\n", geteuid()); fclose(file); }
 }
 """
-# Whoever the task is, it says so.
+# The task prints its uid.
 WHO = "srun --mem=20 --immediate=15"
 AS_ANOTHER = {
     "srun --uid": f"{WHO} --uid=VICTIM id",
@@ -128,7 +128,7 @@ def loaded(login, computes, attacker):
     """Way -> the users whose programs have loaded its library, on any node."""
     numbers = {name: str(number) for number, name in enumerate(PRELOADS)}
     places = [f"/tmp/isthmus-attack-loaded.{number}" for number in numbers.values()]
-    # Everybody may write there, so that whoever loads it says so.
+    # Everybody may write there, so that the process that loads it says so.
     for node in (login, *computes):
         node.output("; ".join(f"install -m 666 /dev/null {place}" for place in places))
     build = "; ".join(

@@ -140,8 +140,8 @@ def main() -> int:
     compared = compare(rounds)
     path = save("containers", rounds=rounds, ways=compared)
     for name, figures in compared.items():
-        told = ", ".join(f"{FIGURES[key]} {one['median']} ({one['ratio']} x)" for key, one in figures.items())
-        print(f"{name}: {told}")
+        reported = ", ".join(f"{FIGURES[key]} {one['median']} ({one['ratio']} x)" for key, one in figures.items())
+        print(f"{name}: {reported}")
     print(path, *(plot(rounds, figure) for figure in FIGURES))
     return 0
 

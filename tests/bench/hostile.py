@@ -3,7 +3,7 @@
 In each round every flood runs for some seconds, as the second user, between a quiet phase and a plain burner that
 wants as much CPU time as the flood itself; the third user works meanwhile: starts jobs with a pod network on the node
 and asks its daemon (`job_get`); then, in a phase of its own, starts pods there, asks a pod's DNS and the API server.
-What stands side by side is compared. The burner tells how much of a ratio is nothing but a busy processor.
+What stands side by side is compared. The burner shows how much of a ratio is nothing but a busy processor.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ class Bench:
         inside = f"nsenter --net=/run/netns/isthmus-{job} su {self.victim} -c"
         asked = self.on_node(f"sleep 0.5; {inside} 'python3 {PLACE} resolve {self.working_s:g} {name}'")
         script = f"{FOLDER}/hostile_victim.py {self.image} {self.node.host} {self.working_s:g}"
-        told = self.login.run(f"sleep 0.5; /opt/isthmus/bin/python {script}")
-        return {**json.loads(told.splitlines()[-1]), "dns": json.loads(asked.communicate()[0])}
+        reported = self.login.run(f"sleep 0.5; /opt/isthmus/bin/python {script}")
+        return {**json.loads(reported.splitlines()[-1]), "dns": json.loads(asked.communicate()[0])}
 
     def on_node(self, command: str) -> subprocess.Popen[str]:
         """Begin a command as root on the node."""
@@ -152,12 +152,12 @@ class Bench:
 STARTS = """
 import json, subprocess, sys, time
 srun = "srun --quiet --pod-network --overcommit --mem=10 --nodelist=NODE true".split()
-until, told = time.monotonic() + float(sys.argv[1]), []
+until, reported = time.monotonic() + float(sys.argv[1]), []
 while time.monotonic() < until:
     begin = time.perf_counter()
     subprocess.run(srun, check=True)
-    told.append(time.perf_counter() - begin)
-print(json.dumps(told))
+    reported.append(time.perf_counter() - begin)
+print(json.dumps(reported))
 """
 
 
@@ -237,22 +237,22 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     """Measure in rounds and write JSON."""
-    told = arguments()
-    rounds, seconds = (1, 4.0) if told.quick else (told.rounds, told.seconds)
-    node, login = TestBed(told.name, told.node, "root"), TestBed(told.name, told.host, told.user)
+    reported = arguments()
+    rounds, seconds = (1, 4.0) if reported.quick else (reported.rounds, reported.seconds)
+    node, login = TestBed(reported.name, reported.node, "root"), TestBed(reported.name, reported.host, reported.user)
     images = json.loads(login.run("cat /etc/isthmus/images.json"))["images"]
-    image = "" if told.without_pods else images["busybox"]["reference"]
-    bench = Bench(node, login, told.attacker, told.user, seconds, image)
-    floods = {name: flood for name, flood in FLOODS.items() if told.only in name}
+    image = "" if reported.without_pods else images["busybox"]["reference"]
+    bench = Bench(node, login, reported.attacker, reported.user, seconds, image)
+    floods = {name: flood for name, flood in FLOODS.items() if reported.only in name}
     prepare(bench)
     try:
         with kubernetes(bench), jobs(bench, login) as known:
             figures = compare(measure(bench, floods, rounds, known), floods)
     finally:
-        node.run(f"rm -f {PLACE}; su - {told.attacker} -c 'isthmus network list --json' > /dev/null")
+        node.run(f"rm -f {PLACE}; su - {reported.attacker} -c 'isthmus network list --json' > /dev/null")
     for name, one in figures.items():
         print(name, one)
-    print(save("hostile", quick=told.quick, rounds=rounds, seconds=seconds, goal=GOAL, figures=figures))
+    print(save("hostile", quick=reported.quick, rounds=rounds, seconds=seconds, goal=GOAL, figures=figures))
     return 0
 
 

@@ -9,9 +9,11 @@ import asyncio
 import json
 import sys
 import time
+from pathlib import Path
 
 from pod_rounds import PODS, Watched, connected, now_s, pod
 
+KUBECONFIG = Path.home() / ".isthmus/kubeconfig"
 # No faster, so that the requests are no load themselves.
 PAUSE_S = 0.05
 # A pod's start, more or less.
@@ -48,7 +50,7 @@ async def ask(watched: Watched, until: float) -> list[float]:
 async def main() -> None:
     """Do both for some seconds."""
     image, node, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
-    kube = await connected()
+    kube = await connected(KUBECONFIG)
     watched = Watched(kube)
     following = asyncio.create_task(watched.run())
     until = time.monotonic() + seconds

@@ -11,14 +11,14 @@ import time
 
 
 def main() -> None:
-    """Run all commands in each round; tell name, seconds and the last line of output."""
-    told = json.load(sys.stdin)
-    names = list(told["commands"])
-    for _ in range(told["rounds"]):
+    """Run all commands in each round; print name, seconds and the last line of output."""
+    reported = json.load(sys.stdin)
+    names = list(reported["commands"])
+    for _ in range(reported["rounds"]):
         random.shuffle(names)
         for name in names:
             begin = time.perf_counter()
-            done = subprocess.run(["bash", "-c", told["commands"][name]], capture_output=True, text=True)
+            done = subprocess.run(["bash", "-c", reported["commands"][name]], capture_output=True, text=True)
             seconds = time.perf_counter() - begin
             if done.returncode:
                 sys.exit(f"{name}: {done.returncode}: {done.stdout[-2000:]}{done.stderr[-2000:]}")

@@ -33,7 +33,7 @@ from tests.support.files import certificates
 from tests.support.servers import munged
 
 FIRST_UID = 20_000
-REPORTS_S, CHANGES_S, SETTLE_S = 2.0, 4.0, 15.0
+REPORTS_S, CHANGES_S, QUIET_S = 2.0, 4.0, 15.0
 # Rows have a tab between their fields; the form says what stands there instead, and the options whose rows.
 SQUEUE = r"""#!/bin/sh
 echo >> {folder}/asked
@@ -89,7 +89,7 @@ class Site:
             await asyncio.sleep(max(0.0, began_s + REPORTS_S - time.monotonic()))
 
     def seen(self, uid: int) -> None:
-        """Note that a kubelet was told of a change."""
+        """Note that a kubelet was notified of a change."""
         if (at_s := self.changed_s.pop(uid, None)) is not None:
             self.late_s.append(time.monotonic() - at_s)
 
@@ -103,7 +103,7 @@ async def measured(site: Site, feeds: dict[int, Feed], seconds: float) -> dict[s
     tasks = [asyncio.create_task(each.run()) for each in jobs.values()]
     tasks += [asyncio.create_task(each.run()) for each in feeds.values()]
     tasks.append(asyncio.create_task(site.live(jobs)))
-    await asyncio.sleep(SETTLE_S)
+    await asyncio.sleep(QUIET_S)
     asked, used, began_s = site.asked(), _used_s(), time.monotonic()
     site.late_s.clear()
     await asyncio.sleep(seconds)

@@ -63,9 +63,9 @@ def pulled(image: str, cache: Path) -> dict[str, float]:
     before, cpu, begin = set(cache.rglob("*")), cpu_s(), time.perf_counter()
     path = subprocess.run(["isthmus", "pull", image], check=True, capture_output=True, text=True).stdout.strip()
     there = time.perf_counter()
-    told = {"pull_s": there - begin, "cpu_s": cpu_s() - cpu, "written_mib": written_bytes(before, cache) / 2**20}
+    reported = {"pull_s": there - begin, "cpu_s": cpu_s() - cpu, "written_mib": written_bytes(before, cache) / 2**20}
     subprocess.run(["apptainer", "--silent", "exec", path, "true"], check=True, stderr=subprocess.DEVNULL)
-    return told | {"start_s": time.perf_counter() - there}
+    return reported | {"start_s": time.perf_counter() - there}
 
 
 def main() -> None:

@@ -32,7 +32,7 @@ MPIS = {"openmpi": "pmix", "mpich": "pmi2"}
 PLACES = {"host": "--pod-network=none", "pod": "--pod-network=private"}
 REASONS_KEPT = 10
 # In a log, which has no progress bar.
-TOLD_EVERY = 50
+REPORT_EVERY = 50
 
 
 def prepare(cluster: testbed.TestBed) -> None:
@@ -74,10 +74,10 @@ def measure(outcomes: Iterable[str], total: int, kind: Kind, progress: Progress)
             clean += 1
         else:
             reasons.append(outcome)
-        told = f"{kind}: {clean} clean, {len(reasons)} failed"
-        progress.update(bar, advance=1, description=told)
-        if not progress.console.is_terminal and (clean + len(reasons)) % TOLD_EVERY == 0:
-            print(told, flush=True)
+        reported = f"{kind}: {clean} clean, {len(reasons)} failed"
+        progress.update(bar, advance=1, description=reported)
+        if not progress.console.is_terminal and (clean + len(reasons)) % REPORT_EVERY == 0:
+            print(reported, flush=True)
     return {
         "runs": clean + len(reasons),
         "clean": clean,
@@ -88,7 +88,7 @@ def measure(outcomes: Iterable[str], total: int, kind: Kind, progress: Progress)
 
 
 def main() -> int:
-    """Measure each kind; the exit status tells whether all starts were clean."""
+    """Measure each kind; the exit status says whether all starts were clean."""
     parser = argparse.ArgumentParser(description="Count failing starts of MPI programs on the test bed.")
     parser.add_argument("--runs", type=int, default=501, help="starts of each kind (default: %(default)s)")
     parser.add_argument("--loops", type=int, default=3, help="loops at once (default: %(default)s)")

@@ -1,7 +1,7 @@
 """From simulated nodes to sites of any size: a model with four numbers, and its plot.
 
 alone(n) = a + b n      a node's own time for a job on n nodes: measured up to 4,000
-etcd(n)  = n (c + d n)  etcd's work to tell n nodes: measured as far as the swarm goes, extrapolated beyond
+etcd(n)  = n (c + d n)  etcd's work to notify n nodes: measured as far as the swarm goes, extrapolated beyond
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ SWARM = (2, 4, 8, 16, 32, 64, 128)
 ALONE = (2, 100, 200, 400, 800, 1600, 2800, 4000)
 USERS = 1000
 UID = 100_000
-# Of all jobs, those that whoever else works on this machine let through best; the model is of these.
+# Of all jobs, those that other load on this machine delayed least; the model is of these.
 UNDISTURBED = 0.1
 Figures = dict[str, float]
 
@@ -120,9 +120,11 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def kept(path: Path) -> dict[str, Any]:
     """Return what was measured earlier."""
-    told = json.loads(path.read_text())
-    tables = {key: {int(size): one for size, one in told[key].items()} for key in ("swarm", "alone", "alone_crowded")}
-    return {**tables, "users": told["users"], "cores": told["machine"]["cores"], "measured": told["date"]}
+    reported = json.loads(path.read_text())
+    tables = {
+        key: {int(size): one for size, one in reported[key].items()} for key in ("swarm", "alone", "alone_crowded")
+    }
+    return {**tables, "users": reported["users"], "cores": reported["machine"]["cores"], "measured": reported["date"]}
 
 
 def main() -> int:
@@ -139,8 +141,8 @@ def main() -> int:
     met = {nodes: round(model.swarm(nodes) / figure["undisturbed_s"], 2) for nodes, figure in found["swarm"].items()}
     print(f"expected on a site: {expected}\nmodel / measured in the swarm: {met}")
     if not arguments.kept:
-        told = {"model": asdict(model), "expected_s": expected, "model_to_measured": met}
-        print(save("network_scale", quick=arguments.quick, **found, **told))
+        reported = {"model": asdict(model), "expected_s": expected, "model_to_measured": met}
+        print(save("network_scale", quick=arguments.quick, **found, **reported))
     name = "network_scale_quick" if arguments.quick else "network_scale"
     plot(RESULTS / f"{name}.svg", model, found["swarm"], found["alone"])
     return 0

@@ -1,6 +1,6 @@
 """What a job's addresses cost in a real etcd that holds a large cluster with many users.
 
-A job on all nodes takes its addresses in one transaction; another client tells when its watch has shown them to it.
+A job on all nodes takes its addresses in one transaction; another client notes when its watch has shown them.
 etcd waits for its disk as on a site, and is one member: of three, the second fastest disk and a round trip count.
 """
 

@@ -40,8 +40,8 @@ def prepare(cluster: testbed.TestBed) -> str:
 @contextmanager
 def allocation(cluster: testbed.TestBed) -> Iterator[str]:
     """Hold two nodes with pods; yield what a step's srun needs to be there."""
-    told = cluster.run(f"salloc --no-shell {POD} {SHAPE} --mem=1000 --time=60 2>&1")
-    job = next(word for word in told.split() if word.isdigit())
+    reported = cluster.run(f"salloc --no-shell {POD} {SHAPE} --mem=1000 --time=60 2>&1")
+    job = next(word for word in reported.split() if word.isdigit())
     try:
         yield f"timeout 120 srun --quiet --overlap --jobid={job} {SHAPE} --mem=800"
     finally:
@@ -79,11 +79,11 @@ def messages(cluster: testbed.TestBed, count: int) -> dict[str, object]:
         ring = f"{step} --mpi=pmix"
         kinds = {"host": f"{IDLE} {ring} {HOST} {FOLDER}/ring", "pod": f"{IDLE} {ring} {FOLDER}/ring"}
         done = rounds.run(cluster, kinds, count, "messages")
-    told = [{name: json.loads(run.line) for name, run in one.items()} for one in done]
+    reported = [{name: json.loads(run.line) for name, run in one.items()} for one in done]
     return {
-        figure: rounds.compare([{name: float(one[name][figure]) for name in one} for one in told], "host")
+        figure: rounds.compare([{name: float(one[name][figure]) for name in one} for one in reported], "host")
         for figure in FIGURES
-    } | {"rounds": told}
+    } | {"rounds": reported}
 
 
 def main() -> int:

@@ -48,16 +48,19 @@ def pod(name: str, image: str, command: list[str]) -> dict[str, Any]:
 
 
 async def connected(config: Path) -> Kube:
-    """Return the API server of a kubeconfig, where pods can be made in the namespace."""
+    """Return the API server of a kubeconfig, where pods can be made in the namespace; one of before ends first."""
     kube = await Kube.connect(config)
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}}
-    with suppress(ConflictError):
-        await kube.create("/api/v1/namespaces", space)
-    while True:
-        with suppress(NotFoundError):
-            await kube.get(f"/api/v1/namespaces/{SPACE}/serviceaccounts/default")
-            return kube
-        await asyncio.sleep(0.2)
+    async with asyncio.timeout(WAIT_S):
+        while True:
+            with suppress(ConflictError):
+                await kube.create("/api/v1/namespaces", space)
+            with suppress(NotFoundError):
+                made = await kube.get(f"/api/v1/namespaces/{SPACE}")
+                await kube.get(f"/api/v1/namespaces/{SPACE}/serviceaccounts/default")
+                if made["status"]["phase"] == "Active":
+                    return kube
+            await asyncio.sleep(0.2)
 
 
 class Watched:

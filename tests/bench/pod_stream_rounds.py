@@ -9,7 +9,6 @@ import asyncio
 import json
 import re
 import socket
-import ssl
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -18,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from kubernetes_asyncio.client import Configuration
-from kubernetes_asyncio.config import load_kube_config
 
 # They lie in one folder there.
 from pod_rounds import PODS, SPACE, Watched, connected, now_s, pod
+from prometheus_client.parser import text_string_to_metric_families
+
+from isthmus.clients.kube import kubeconfig
+from isthmus.clients.kube.kubeconfig import Kubeconfig
 
 KUBECONFIG = Path.home() / ".isthmus/kubeconfig"
 METRICS = "/api/v1/nodes/slurm/proxy/metrics"
@@ -34,20 +35,15 @@ dd if=/dev/null of=/dev/shm/big bs=1M seek={mib} 2>/dev/null; httpd -p {port} -h
 while sleep 0.1; do cut -d ' ' -f 1 /proc/uptime; done
 """
 # From the last change on the kubelet asks Slurm less often.
-SETTLED_S = 30
+STABLE_S = 30
 STDOUT = 1
 
 
 class Server:
-    """The user's API server, for what kubernetes_asyncio has no stream of."""
+    """The user's API server, for streams, of which the kubelet's client has none."""
 
-    def __init__(self, configuration: Configuration) -> None:
-        url, certificate, key = configuration.host, configuration.cert_file, configuration.key_file
-        assert url, "the kubeconfig names no server"
-        assert certificate and key, "the kubeconfig has no client certificate"
-        self.url = url
-        self.tls = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-        self.tls.load_cert_chain(certificate, key)
+    def __init__(self, access: Kubeconfig) -> None:
+        self.url, self.tls = access.server, access.tls()
 
     async def get(self, session: aiohttp.ClientSession, path: str) -> str:
         """Return what is at a path."""
@@ -128,13 +124,15 @@ async def transfers(address: str, count: int, mib: int) -> list[dict[str, float]
 async def metrics(server: Server) -> dict[str, float]:
     """Return the kubelet's own figures."""
     async with aiohttp.ClientSession() as session:
-        told = await server.get(session, METRICS)
-    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in told.splitlines() if line)}
+        reported = await server.get(session, METRICS)
+    return {
+        sample.name: sample.value for family in text_string_to_metric_families(reported) for sample in family.samples
+    }
 
 
 async def idle(server: Server, window_s: float) -> dict[str, float]:
     """Return what the kubelet takes while nothing happens."""
-    await asyncio.sleep(SETTLED_S)
+    await asyncio.sleep(STABLE_S)
     begin_s, before = now_s(), await metrics(server)
     await asyncio.sleep(window_s)
     seconds, after = now_s() - begin_s, await metrics(server)
@@ -162,9 +160,7 @@ async def made(watched: Watched, image: str, count: int, mib: int) -> str:
 
 async def measure(asked: dict[str, Any]) -> dict[str, Any]:
     """Take all figures."""
-    configuration = Configuration()
-    await load_kube_config(str(KUBECONFIG), client_configuration=configuration)
-    server, kube = Server(configuration), await connected()
+    server, kube = Server(kubeconfig.read(KUBECONFIG)), await connected(KUBECONFIG)
     watched = Watched(kube)
     task = asyncio.create_task(watched.run())
     found: dict[str, Any] = {"idle": {"0": await idle(server, asked["window_s"])}}

@@ -35,10 +35,10 @@ def taken(cluster: testbed.TestBed, asked: dict[str, Any]) -> dict[str, Any]:
     try:
         with console.status(f"idle, {asked['pods']} pods, streams"):
             run = shlex.quote(f"/opt/isthmus/bin/python {FOLDER}/{SCRIPTS[-1]}")
-            told = cluster.run(f"bash --login -c {run}", stdin=json.dumps(asked))
+            reported = cluster.run(f"bash --login -c {run}", stdin=json.dumps(asked))
     finally:
         cluster.run("isthmus down")
-    found: dict[str, Any] = json.loads(told.splitlines()[-1])
+    found: dict[str, Any] = json.loads(reported.splitlines()[-1])
     return found
 
 

@@ -1,8 +1,8 @@
 """How long until a pod runs, until its end is seen, and how fast do many short ones go?
 
 The many are compared, in the same run, with as many jobs of the same resources, the same kind of network and the same
-image: jobs in which the same supervisor runs, told by a script instead of a kubelet, and plain ones, in which Apptainer
-starts it.
+image: jobs in which the same supervisor runs, driven by a script instead of a kubelet, and plain ones, in which
+Apptainer starts it.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def supervised(cluster: testbed.TestBed, reference: str, count: int) -> dict[str
     plan = plans.plan(plans.container("main", "", argv=["true"], image=image))
     cluster.run(f"rm -rf {folder} && mkdir -p {folder} && cat > {folder}/plan.json", stdin=json.dumps(plan))
     cluster.run(f"cat > {folder}/rounds.py", stdin=SUPERVISED.read_text())
-    told = cluster.run(
+    reported = cluster.run(
         f"srun --quiet --pod-network --mem=600 /opt/isthmus/bin/python {folder}/rounds.py {folder} {count}"
     )
-    found: dict[str, Any] = json.loads(told.splitlines()[-1])
+    found: dict[str, Any] = json.loads(reported.splitlines()[-1])
     cluster.run(f"rm -rf {folder}")
     return found
 
@@ -62,8 +62,8 @@ def supervised(cluster: testbed.TestBed, reference: str, count: int) -> dict[str
 def pods(cluster: testbed.TestBed, reference: str, count: int, many: int) -> dict[str, Any]:
     """Run the pods; return their figures."""
     cluster.run(f"mkdir -p {FOLDER} && cat > {FOLDER}/pod_rounds.py", stdin=SCRIPT.read_text())
-    told = cluster.run(f"/opt/isthmus/bin/python {FOLDER}/pod_rounds.py {reference} {count} {many}")
-    found: dict[str, Any] = json.loads(told.splitlines()[-1])
+    reported = cluster.run(f"/opt/isthmus/bin/python {FOLDER}/pod_rounds.py {reference} {count} {many}")
+    found: dict[str, Any] = json.loads(reported.splitlines()[-1])
     return found
 
 

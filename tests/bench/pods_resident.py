@@ -48,17 +48,17 @@ def measure(cluster: testbed.TestBed, count: int, rounds: int) -> dict[str, Any]
             cluster.run(f"{KUBECTL} apply -f -", stdin=DEPLOYMENT.format(count=count, image=image))
             cluster.run(f"{KUBECTL} rollout status deployment/resident --timeout=30m")
         command = f"{IN_JOB} /opt/isthmus/bin/python {FOLDER}/step.py {Ports().channel} {count}"
-        told = []
+        reported = []
         for number in range(rounds):
             with console.status(f"death {number + 1} of {rounds}"):
-                told.append(json.loads(cluster.run(command).splitlines()[-1]))
+                reported.append(json.loads(cluster.run(command).splitlines()[-1]))
         left = cluster.run(f"{KUBECTL} get pods --no-headers | grep -c ' Running *0 '").strip()
         with console.status("no pods"):
             cluster.run(f"{KUBECTL} delete deployment/resident --timeout=10m")
             cluster.run(f"{KUBECTL} wait --for=delete pod --all --timeout=10m")
     finally:
         cluster.run("isthmus down")
-    return {"pods": count, "rounds": told, "running_without_restart": int(left)}
+    return {"pods": count, "rounds": reported, "running_without_restart": int(left)}
 
 
 def main() -> int:

@@ -38,7 +38,7 @@ def main() -> None:
     """Print one JSON object."""
     port, count = map(int, sys.argv[1:])
     before = kubelet()
-    told = {
+    reported = {
         "connected": connections(port),
         "peak_mib": memory_mib(before, "VmHWM"),
         "now_mib": memory_mib(before, "VmRSS"),
@@ -47,14 +47,14 @@ def main() -> None:
     os.kill(before, signal.SIGKILL)
     while kubelet() in (0, before):
         time.sleep(0.01)
-    told["restarted_s"] = time.monotonic() - began
+    reported["restarted_s"] = time.monotonic() - began
     while connections(port) < count and time.monotonic() - began < LIMIT_S:
         time.sleep(0.05)
-    told["adopted_s"] = time.monotonic() - began
-    told["adopted"] = connections(port)
+    reported["adopted_s"] = time.monotonic() - began
+    reported["adopted"] = connections(port)
     time.sleep(10)
-    told["restarted_peak_mib"] = memory_mib(kubelet(), "VmHWM")
-    print(json.dumps(told))
+    reported["restarted_peak_mib"] = memory_mib(kubelet(), "VmHWM")
+    print(json.dumps(reported))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,6 @@ from typing import Any
 from rich.console import Console
 
 from isthmus.filters.local.podman import local_engine
-from isthmus.supervisor.runtime import pause
 from tests.bench import testbed
 from tests.bench.results import quantile, save
 from tests.support.clusters.cluster import BIN, ROOT
@@ -67,7 +66,9 @@ def kept_parameters() -> Iterator[None]:
 
 def pause_image(path: Path) -> None:
     """Write an image whose only program does nothing, as each pod of the reference needs one."""
-    layer, program = io.BytesIO(), pause.program()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["make", "-s", "-C", ROOT / "src/spank", "inside", f"OUT={folder}"], check=True)
+        layer, program = io.BytesIO(), Path(folder, "isthmus_hold").read_bytes()
     with tarfile.open(fileobj=layer, mode="w") as files:
         entry = tarfile.TarInfo("pause")
         entry.size, entry.mode = len(program), 0o755
@@ -91,10 +92,10 @@ def pause_image(path: Path) -> None:
 
 def programs(folder: Path) -> dict[str, str]:
     """Obtain the programs; return where each lies."""
-    told = folder / "programs.json"
-    command = [BIN / "ansible-playbook", PROGRAMS, "--extra-vars", f"reference_programs_file={told}"]
+    reported = folder / "programs.json"
+    command = [BIN / "ansible-playbook", PROGRAMS, "--extra-vars", f"reference_programs_file={reported}"]
     subprocess.run([*map(str, command)], cwd=ROOT, check=True)
-    found: dict[str, str] = json.loads(told.read_text())
+    found: dict[str, str] = json.loads(reported.read_text())
     return found
 
 
@@ -162,8 +163,8 @@ class Reference:
 
 def run_client(cluster: testbed.TestBed, image: str, config: str, count: int, many: int) -> dict[str, float]:
     """Run the client; return what the rows show."""
-    told = cluster.run(f"/opt/isthmus/bin/python {FOLDER}/pod_rounds.py {image} {count} {many} {config}")
-    taken = json.loads(told.splitlines()[-1])
+    reported = cluster.run(f"/opt/isthmus/bin/python {FOLDER}/pod_rounds.py {image} {count} {many} {config}")
+    taken = json.loads(reported.splitlines()[-1])
     if taken["burst"]["succeeded"] != many:
         raise SystemExit(f"{taken['burst']['succeeded']} of {many} pods succeeded")
     singles, burst = taken["singles"], taken["burst"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import platform
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+
+from isthmus.bench.about import machine
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 SCHEMA = 1
@@ -26,19 +26,3 @@ def save(name: str, *, quick: bool = False, **figures: object) -> Path:
 def quantile(values: Sequence[float], share: float) -> float:
     """Return the smallest value that at least this share of all values does not exceed."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
-
-
-def machine() -> dict[str, object]:
-    """Describe this machine by what it can do, not by its name."""
-    return {
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "memory_mib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20,
-        "kernel": platform.release(),
-        "load": os.getloadavg()[0],
-    }
-
-
-def _processor() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")

@@ -37,10 +37,10 @@ def run(cluster: TestBed, commands: Mapping[str, str], rounds: int, what: str) -
     lines = cluster.lines("python3 isthmus-bench/interleaved.py < isthmus-bench/asked.json")
     done: list[dict[str, Run]] = [{}]
     for line in track(lines, description=what, total=(rounds + 1) * len(commands)):
-        told = json.loads(line)
+        reported = json.loads(line)
         if len(done[-1]) == len(commands):
             done.append({})
-        done[-1][told["name"]] = Run(told["seconds"], told["line"])
+        done[-1][reported["name"]] = Run(reported["seconds"], reported["line"])
     return list(done[1:])
 
 

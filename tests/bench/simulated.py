@@ -116,12 +116,12 @@ class Simulation:
 
     def _start(self, node: Node) -> Machine:
         here, there = os.pipe()
-        moved, told = os.pipe()
+        moved, reported = os.pipe()
         process = os.fork()
         socket_path = self.folder / f"{node.name}.sock"
         if not process:
             try:
-                _enter(told, here)
+                _enter(reported, here)
                 _be(node, self.etcd, self.folder, socket_path)
             except BaseException:
                 traceback.print_exc()
@@ -130,7 +130,7 @@ class Simulation:
         wire = f"link add v{node.name} up master switch type veth peer name eth0 netns {process}"
         subprocess.run(["ip", *wire.split()], check=True)
         os.write(there, b"1")
-        for each in (here, there, moved, told):
+        for each in (here, there, moved, reported):
             os.close(each)
         return Machine(node, process, socket_path)
 
@@ -208,13 +208,13 @@ def worked_s(process: int) -> float:
     return time.clock_gettime(clock.value) + sum(map(int, programs)) / TICKS_S
 
 
-def _enter(told: int, here: int) -> None:
+def _enter(reported: int, here: int) -> None:
     """Become a node that is plugged in."""
     checked(LIBC.prctl(DIE_WITH_PARENT, signal.SIGKILL))
     checked(LIBC.unshare(NEWNS | NEWNET))
     checked(LIBC.mount(b"none", b"/run", b"tmpfs", 0, None))
     checked(LIBC.mount(b"/bin/true", b"/usr/bin/systemctl", None, BIND, None))
-    os.write(told, b"1")
+    os.write(reported, b"1")
     os.read(here, 1)
 
 
@@ -225,15 +225,15 @@ def _be(node: Node, etcd: Cluster, folder: Path, socket_path: Path) -> None:
     with (folder / f"{node.name}.log").open("w") as log:
         os.dup2(log.fileno(), sys.stderr.fileno())
     logging.basicConfig(level="WARNING", format="%(levelname)s %(message)s")
-    told = _settings(node, etcd, socket_path)
-    for folder in (Path("/run/netns"), told.dns.folder):
+    reported = _settings(node, etcd, socket_path)
+    for folder in (Path("/run/netns"), reported.dns.folder):
         folder.mkdir(parents=True)
     while True:
         try:
-            networkd.start(told).run()
+            networkd.start(reported).run()
         except EtcdError as error:
             # As systemd does, after a second.
-            logging.error("started anew: %s", error)
+            logging.error("started again: %s", error)
             time.sleep(1)
 
 

@@ -85,7 +85,8 @@ def measure(console: Console, hosts: int) -> dict[str, float]:
         here = Path(temporary)
         describe(here / "inventory", hosts)
         (here / "cluster.id").write_text("00000000-0000-4000-8000-000000000000")
-        files = [str(ROOT / f"roles/{role}/{kind}/main.yml") for role in ROLES for kind in ("defaults", "vars")]
+        kinds = ("defaults/*.yml", "vars/*.yml", "vars/main/*.yml", "vars/main/*/*.yml")
+        files = [str(path) for role in ROLES for kind in kinds for path in sorted(ROOT.glob(f"roles/{role}/{kind}"))]
         playbook = here / "play.yml"
         playbook.write_text(PLAYBOOK.format(files=", ".join(files)))
         command = [str(ROOT / ".venv/bin/ansible-playbook"), "-i", str(here / "inventory"), str(playbook)]

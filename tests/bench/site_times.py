@@ -73,7 +73,7 @@ def measure_node(console: Console, node: str, index: int) -> dict[str, object]:
 
 
 def main() -> int:
-    """Measure both; the exit status tells whether the second run changed something."""
+    """Measure both; the exit status says whether the second run changed something."""
     parser = argparse.ArgumentParser(description="Time a second run of site.yml and one more node.")
     parser.add_argument("--node", default="c3", help="name of the new node (default: %(default)s)")
     parser.add_argument("--index", type=int, default=23, help="its provider_local_index (default: %(default)s)")

@@ -1,7 +1,7 @@
 """What does `srun --container-image` take, against `srun apptainer exec` of the same file?
 
 Both run `true` on two nodes, with the same tasks on each, in rounds of random order within one allocation; so both
-pay for one step. The first pulls anew in each round (the image is there), which the second is spared.
+pay for one step. The first pulls again in each round (the image is there), which the second is spared.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def ratios(seconds: dict[str, list[float]]) -> list[float]:
 
 def measure(cluster: testbed.TestBed, image: str, path: str, tasks: int, rounds: int) -> dict[str, list[float]]:
     """Return name -> seconds of each round."""
-    told = json.dumps({"rounds": rounds, "commands": commands(image, path, tasks)})
+    reported = json.dumps({"rounds": rounds, "commands": commands(image, path, tasks)})
     program = shlex.quote((HERE / "interleaved.py").read_text())
     allocation = f"salloc --quiet --nodes=2 --ntasks-per-node={tasks} --mem-per-cpu=100"
-    printed = cluster.run(f"{allocation} /opt/isthmus/bin/python -c {program}", stdin=told)
+    printed = cluster.run(f"{allocation} /opt/isthmus/bin/python -c {program}", stdin=reported)
     seconds: dict[str, list[float]] = {}
     for line in printed.splitlines():
         each = json.loads(line)

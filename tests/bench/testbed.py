@@ -26,8 +26,9 @@ class TestBed:
         return ["ssh", "-F", str(config), f"{self.user}@{self.host}"]
 
     def run(self, command: str, stdin: str = "") -> str:
-        """Run a command there and return its output; raise when it fails."""
-        return subprocess.run([*self.ssh, command], input=stdin, capture_output=True, text=True, check=True).stdout
+        """Run a command there and return its output; raise when it fails. Its errors are this program's too."""
+        pipe = subprocess.PIPE
+        return subprocess.run([*self.ssh, command], input=stdin, stdout=pipe, text=True, check=True).stdout
 
     def lines(self, command: str) -> Iterator[str]:
         """Yield the command's lines of output as they come."""

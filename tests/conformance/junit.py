@@ -49,9 +49,11 @@ def verdict(report: str, name: str) -> Verdict:
     for entry in entries:
         if entry is not case and entry.get("status") not in (_SKIPPED, "passed"):
             return Verdict(Outcome.FAILED, 0.0, f"{entry.get('name')}: {_why(entry)}")
-    told = case.find(_SKIPPED) if case is not None else None
-    if told is not None and " - " in told.get("message", ""):
-        return Verdict(Outcome.INAPPLICABLE, 0.0, f"the suite skips it: {told.get('message', '').split(' - ', 1)[1]}")
+    reported = case.find(_SKIPPED) if case is not None else None
+    if reported is not None and " - " in reported.get("message", ""):
+        return Verdict(
+            Outcome.INAPPLICABLE, 0.0, f"the suite skips it: {reported.get('message', '').split(' - ', 1)[1]}"
+        )
     return Verdict(Outcome.FAILED, 0.0, "the suite did not run it")
 
 

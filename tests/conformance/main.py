@@ -1,13 +1,12 @@
 """`make conformance`: the official cases against a user's own Kubernetes, and a page, docs/results/conformance.md.
 
 One case is one run of the suite, so a case that hangs costs its time limit and nothing else, and results are kept
-from the first case on. `--report` writes the page anew without a run.
+from the first case on. `--report` writes the page again without a run.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +18,6 @@ import yaml
 from rich.console import Console
 
 from tests.bench import testbed
-from tests.bench.results import RESULTS
 from tests.conformance import report, results
 from tests.conformance.cases import Case, Inapplicable, chosen, idle, inapplicable, reason_against
 from tests.conformance.junit import Outcome, Verdict
@@ -31,7 +29,7 @@ FOCUS = r"^\[sig-node\]"
 
 
 def main() -> int:
-    """Run the cases; the exit status tells whether one failed."""
+    """Run the cases; the exit status says whether one failed."""
     arguments = _arguments()
     console = Console(highlight=False)
     kubernetes = yaml.safe_load((ROOT / "artifacts.yml").read_text())["releases"]["conformance"]["version"]
@@ -42,7 +40,7 @@ def main() -> int:
     suite = Suite(bed, arguments.images, arguments.limit)
     if (running := suite.up()) != kubernetes:
         sys.exit(
-            f"{arguments.user}'s API server is {running}, the suite {kubernetes}; deploy this tree and start it anew"
+            f"{arguments.user}'s API server is {running}, the suite {kubernetes}; deploy this tree and start it again"
         )
     table, known = inapplicable(), suite.cases()
     if gone := idle(known, table):
@@ -85,11 +83,8 @@ def _verdicts(
 def _one(suite: Suite, case: Case, against: str) -> Verdict:
     if against:
         return Verdict(Outcome.INAPPLICABLE, 0.0, against)
-    found, told = suite.run(case)
-    if found.outcome is Outcome.FAILED:
-        folder = RESULTS / "logs/conformance"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{re.sub('[^A-Za-z0-9]+', '-', case.name).strip('-')[:120]}.log").write_text(told)
+    found, reported = suite.run(case)
+    results.keep_log(case, found, reported, "conformance")
     return found
 
 
@@ -110,7 +105,7 @@ def _arguments() -> argparse.Namespace:
         "--at-once", type=int, default=3, help="cases at a time, most of which wait (default: %(default)s)"
     )
     parser.add_argument("--images", default="ctl:5000/conformance", help="where its images are (default: %(default)s)")
-    parser.add_argument("--report", action="store_true", help="only write docs/results/conformance.md anew")
+    parser.add_argument("--report", action="store_true", help="only write docs/results/conformance.md again")
     return parser.parse_args()
 
 

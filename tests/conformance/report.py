@@ -1,4 +1,4 @@
-"""docs/results/conformance.md, of the results alone: the same rows give the same page."""
+"""Pages of docs/results, of the results alone: the same rows give the same page."""
 
 from __future__ import annotations
 
@@ -20,19 +20,40 @@ _SIG = re.compile(r"^\[(sig-[a-z-]+)\] ")
 
 
 def page(rows: Sequence[Row], kubernetes: str) -> str:
-    """Write the page.
+    """Write the page of Kubernetes' own cases.
 
     Args:
         rows: all results.
         kubernetes: the version, such as 1.36.3.
     """
-    dates = sorted({one.date for one in rows})
-    span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
-    parts = [
-        "# Conformance",
+    said = (
         f"This page has the results of Kubernetes' own conformance cases, version {kubernetes}, run by"
         " `make conformance` as an ordinary\nuser in the Kubernetes of `isthmus up`, several at a time. It is generated"
-        f" from results/conformance.json; runs of {span}.\nHow: [Tests](../explanation/testing.md#conformance).",
+        f" from results/conformance.json; runs of {_span(rows)}.\nHow: [Tests](../explanation/testing.md#conformance)."
+    )
+    return _page("Conformance", said, rows)
+
+
+def operator_page(rows: Sequence[Row], version: str) -> str:
+    """Write the page of the MPI Operator's own cases."""
+    said = (
+        f"This page has the results of the end-to-end cases of Kubeflow's MPI Operator {version}, run by"
+        " `make conformance-mpi` as an\nordinary user with `isthmus workloads add mpi`, one after the other. It is"
+        f" generated from results/conformance-mpi.json; runs of {_span(rows)}.\n"
+        "How: [Tests](../explanation/testing.md#conformance)."
+    )
+    return _page("MPI Operator's cases", said, rows)
+
+
+def _span(rows: Sequence[Row]) -> str:
+    dates = sorted({one.date for one in rows})
+    return dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+
+
+def _page(title: str, said: str, rows: Sequence[Row]) -> str:
+    parts = [
+        f"# {title}",
+        said,
         _table(("group", *Outcome), _counts(rows)),
         *_section("Failed", Outcome.FAILED, rows),
         *_section("Not applicable", Outcome.INAPPLICABLE, rows),

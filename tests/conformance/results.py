@@ -1,11 +1,12 @@
 """The results as a document that grows: a run replaces what it ran and keeps the rest of the same Kubernetes.
 
-{schema: 1, date, machine, kubernetes, cases: [{name, file, outcome, seconds, reason, date}]}
+{schema: 1, date, machine, cases: [{name, file, outcome, seconds, reason, date}]}, and what was tested with its version.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +16,8 @@ from tests.bench.results import RESULTS, SCHEMA, save
 from tests.conformance.cases import Case
 from tests.conformance.junit import Outcome, Verdict
 
-NAME = "conformance"
+# What was tested -> the document's name.
+NAMES = {"kubernetes": "conformance", "mpi_operator": "conformance-mpi"}
 
 
 @dataclass(frozen=True)
@@ -46,19 +48,30 @@ def merged(before: Sequence[Row], now: Sequence[Row]) -> list[Row]:
     return [rows[name] for name in sorted(rows)]
 
 
-def read(document: dict[str, Any], kubernetes: str) -> list[Row]:
-    """Return the rows of a document; none where it is of another schema or another Kubernetes."""
-    if (document.get("schema"), document.get("kubernetes")) != (SCHEMA, kubernetes):
+def read(document: dict[str, Any], version: str, subject: str = "kubernetes") -> list[Row]:
+    """Return the rows of a document; none where it is of another schema or another version."""
+    if (document.get("schema"), document.get(subject)) != (SCHEMA, version):
         return []
     return [Row(**one | {"outcome": Outcome(one["outcome"])}) for one in document["cases"]]
 
 
-def kept(kubernetes: str, folder: Path = RESULTS) -> list[Row]:
+def kept(version: str, folder: Path = RESULTS, subject: str = "kubernetes") -> list[Row]:
     """Return the rows of earlier runs."""
-    path = folder / f"{NAME}.json"
-    return read(json.loads(path.read_text(encoding="utf-8")), kubernetes) if path.exists() else []
+    path = folder / f"{NAMES[subject]}.json"
+    return read(json.loads(path.read_text(encoding="utf-8")), version, subject) if path.exists() else []
 
 
-def keep(rows: Sequence[Row], kubernetes: str) -> Path:
-    """Write results/conformance.json; return its path."""
-    return save(NAME, kubernetes=kubernetes, cases=[asdict(one) for one in rows])
+def keep(rows: Sequence[Row], version: str, subject: str = "kubernetes") -> Path:
+    """Write the results; return their path."""
+    figures: dict[str, Any] = {subject: version, "cases": [asdict(one) for one in rows]}
+    return save(NAMES[subject], **figures)
+
+
+def keep_log(case: Case, found: Verdict, text: str, name: str, folder: Path = RESULTS) -> None:
+    """Keep what a case that failed has said, below `logs` in a folder of that name."""
+    if found.outcome is not Outcome.FAILED:
+        return
+    place = folder / "logs" / name
+    place.mkdir(parents=True, exist_ok=True)
+    file = re.sub("[^A-Za-z0-9]+", "-", case.name).strip("-")[:120]
+    (place / f"{file}.log").write_text(text)

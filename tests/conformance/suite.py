@@ -90,8 +90,8 @@ class Suite:
         return f"bash --login -c {shlex.quote(script)}"
 
 
-def _end(status: int, told: str, limit_s: int) -> str:
+def _end(status: int, reported: str, limit_s: int) -> str:
     if status in (124, 137):
         return f"the suite did not end within {limit_s + CLEANS_UP_S} s"
-    last = next((line for line in reversed(told.splitlines()) if line.strip()), "it said nothing")
+    last = next((line for line in reversed(reported.splitlines()) if line.strip()), "it said nothing")
     return f"the suite ended with status {status}: {last.strip()}"

@@ -32,7 +32,7 @@ def bed():
     playbooks.run("cut_off_gone", "ansible-playbook", *MADE[:2], "playbooks/teardown.yml", environment={"NAME": NAME})
 
 
-def test_nodes_that_died_unseen_are_made_anew(bed):
+def test_nodes_that_died_unseen_are_made_again(bed):
     monitor, first = node_processes()
     os.kill(monitor, signal.SIGKILL)
     os.kill(first, signal.SIGKILL)

@@ -27,7 +27,7 @@ def disk():
 
 @pytest.fixture
 def machine(disk, tmp_path, request):
-    """A machine of QEMU with a larger disk than the image's, and what a cloud tells it; yields how to run a command."""
+    """A machine of QEMU with a larger disk than the image's, and a cloud's metadata; yields how to run a command."""
     run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key")
     seed(tmp_path, (tmp_path / "key.pub").read_text().strip())
     run("qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", disk, tmp_path / "own.qcow2", f"{DISK_MIB}M")
@@ -61,7 +61,7 @@ class Machine:
         return done.stdout.strip() if done.returncode == 0 else None
 
     def has_ended(self, _):
-        """Tell whether it never will answer."""
+        """Return whether it never will answer."""
         return self.process.poll() is not None
 
 
@@ -70,7 +70,7 @@ def run(*argv):
 
 
 def seed(folder, key):
-    """Make the disk from which cloud-init takes what it is told."""
+    """Make the disk from which cloud-init takes its data."""
     (folder / "user-data").write_text(USER_DATA.format(key=key))
     (folder / "meta-data").write_text(json.dumps({"instance-id": "first", "local-hostname": "node"}))
     with (folder / "seed.img").open("wb") as disk:

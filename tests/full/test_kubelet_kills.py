@@ -91,9 +91,9 @@ def converge(space, controller):
     over = set(ENDING) & kubelet_kills.starts(space).keys() - queued(space, controller)
 
     def behind():
-        told, jobs = phases(space), queued(space, controller)
-        late = {name: told.get(name, "lost") for name in over if told.get(name) != "Succeeded"}
-        return late | {name: told.get(name, "has a job") for name in STAYING if name in told or name in jobs}
+        reported, jobs = phases(space), queued(space, controller)
+        late = {name: reported.get(name, "lost") for name in over if reported.get(name) != "Succeeded"}
+        return late | {name: reported.get(name, "has a job") for name in STAYING if name in reported or name in jobs}
 
     wait(behind, lambda left: not left, timeout_s=CONVERGED_S - (time.monotonic() - begin), interval_s=0.2)
     return time.monotonic() - begin
@@ -106,7 +106,7 @@ def test_twenty_kills_lose_no_pod_and_run_none_twice(space, nodes, controller):
     live(space, nodes, rounds(random.Random(seed)))  # noqa: S311
     print(f"converged in {converge(space, controller):.1f} s")
     expected = dict.fromkeys(ENDING, "Succeeded") | {"reader": "Running"}
-    wait(lambda: phases(space), lambda told: told == expected, timeout_s=ENDED_S, interval_s=1)
+    wait(lambda: phases(space), lambda reported: reported == expected, timeout_s=ENDED_S, interval_s=1)
     wait(lambda: queued(space, controller), lambda names: names == {"isthmus-control-plane", "reader"})
     starts = kubelet_kills.starts(space)
     assert {name: jobs for name, jobs in starts.items() if len(jobs) != 1} == {}

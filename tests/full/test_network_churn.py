@@ -68,8 +68,8 @@ def states(controller, ids):
 
 
 def records(login, user):
-    told = login.run_as(user, f"cat {FOLDER}/records/*").splitlines()
-    return [Stay(**json.loads(line)) for line in told]
+    reported = login.run_as(user, f"cat {FOLDER}/records/*").splitlines()
+    return [Stay(**json.loads(line)) for line in reported]
 
 
 def doubles(stays):

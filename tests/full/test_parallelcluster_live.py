@@ -1,4 +1,4 @@
-"""In a real account, which costs money: only where ISTHMUS_LIVE_AWS names an inventory of whoever wants it.
+"""In a real account, which costs money: only where ISTHMUS_LIVE_AWS names an inventory.
 
 Its cluster_name begins with isthmus-live, and no such stack is there: what this makes it deletes, whatever happens, and
 then looks by tag for what is left. Types of machines are the inventory's; the smallest are enough.
@@ -41,8 +41,8 @@ pytestmark = pytest.mark.skipif(not INVENTORY, reason="ISTHMUS_LIVE_AWS names no
 @pytest.fixture(scope="module")
 def variables():
     command = [BIN / "ansible-inventory", "-i", INVENTORY, "--list"]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
-    every = json.loads(told.stdout)
+    reported = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    every = json.loads(reported.stdout)
     return every["_meta"]["hostvars"][every["controller"]["hosts"][0]]
 
 
@@ -50,10 +50,10 @@ def variables():
 def look(variables):
     def run():
         command = [venv("parallelcluster") / "bin/python", "-c", LOOK, variables["provider_parallelcluster_region"]]
-        told = subprocess.run(
+        reported = subprocess.run(
             [*command, variables["cluster_name"]], capture_output=True, text=True, check=True, timeout=300
         )
-        return json.loads(told.stdout)
+        return json.loads(reported.stdout)
 
     return run
 
@@ -69,7 +69,7 @@ def made(variables, look):
         gone = playbooks.run("live_teardown", "ansible-playbook", "-i", INVENTORY, "playbooks/teardown.yml")
         assert gone.rc == 0, "delete the stack by hand, NOW"
         # Tags of what is gone are listed for some minutes.
-        wait(look, lambda told: told == {"stacks": [], "left": []}, timeout_s=1800, interval_s=30)
+        wait(look, lambda reported: reported == {"stacks": [], "left": []}, timeout_s=1800, interval_s=30)
 
 
 def test_site_is_deployed(made):
@@ -82,9 +82,9 @@ def test_job_has_a_pod_network(made, variables):
     command = f"timeout 1500 su - {user} -c 'srun --pod-network ip -4 -br address'"
     words = ("ansible", "-i", INVENTORY, "controller", "-m", "ansible.builtin.command", "-a", command)
     began = time.monotonic()
-    told = playbooks.run("live_job", *words)
+    reported = playbooks.run("live_job", *words)
     print(f"the first job took {time.monotonic() - began:.0f} s, a node's start among it")
-    assert told.rc == 0
+    assert reported.rc == 0
 
 
 def test_second_run_changes_nothing(made):

@@ -42,15 +42,15 @@ def test_program_is_built_to_the_same_bytes(name, builder, tmp_path):
     assert digest(tmp_path / name) in kept
 
 
-def told(*command):
+def reported(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def test_package_is_built_to_the_same_bytes(tmp_path):
     arguments = {
         "recipe": str(ROOT / "build/apptainer"),
-        "targets": told("apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI) $(COMPONENT)"),
-        "apt": told("apt-config", "dump", "--no-empty", "Acquire"),
+        "targets": reported("apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI) $(COMPONENT)"),
+        "apt": reported("apt-config", "dump", "--no-empty", "Acquire"),
         "jobs": 2,
         "memory_mib": 6144,
     }

@@ -1,8 +1,8 @@
-"""A step that begins when slurmctld is back, and its nodes have not told it yet that they are there.
+"""A step that begins when slurmctld is back, and its nodes have not reported it yet that they are there.
 
-To slurmctld such nodes are busy. srun then waits until another step of its job ends, and nobody tells it that the nodes
-have registered meanwhile, a few seconds later: it asks again after SlurmctldTimeout, of which it takes at least 60 s,
-and its pid modulo 10 (Slurm 24.11: launch_g_create_job_step in src/srun/launch.c, _pick_step_nodes in
+To slurmctld such nodes are busy. srun then waits until another step of its job ends, and nothing notifies it that the
+nodes have registered meanwhile, a few seconds later: it asks again after SlurmctldTimeout, of which it takes at least
+60 s, and its pid modulo 10 (Slurm 24.11: launch_g_create_job_step in src/srun/launch.c, _pick_step_nodes in
 src/stepmgr/stepmgr.c, read_slurm_conf in src/slurmctld/read_config.c, which marks nodes as up before it knows them).
 """
 
@@ -19,7 +19,7 @@ srun --mem=20 echo stepped
 """
 OPTIONS = "--parsable --no-requeue --output=.isthmus-test-%j.out --nodes=2 --ntasks-per-node=1 --mem=60 --time=5"
 PID_S = 9
-# To start the step, and for what Slurm tells accounting.
+# To start the step, and for Slurm's records in accounting.
 MARGIN_S = 40
 
 

@@ -1,6 +1,6 @@
 """No text of an annotation becomes a word of sbatch or srun that a pod may not say, and none makes the kubelet stumble.
 
-Annotations are what whoever may make a pod in a user's cluster can write; the words they become run as the user.
+Annotations can be written by all who may create pods in a user's cluster; the words they become run as the user.
 """
 
 import json
@@ -17,7 +17,7 @@ from tests.support.pods.objects import SETTINGS, container, pod
 from tests.support.pods.statuses import at
 
 # What the kubelet itself says to sbatch; an annotation may change only the second half.
-OWN = ("job-name", "comment", "output", "export", "no-requeue", "chdir")
+OWN = ("job-name", "comment", "extra", "output", "export", "no-requeue", "chdir")
 MAY = ("account", "partition", "nodes", "ntasks", "cpus-per-task", "mem", "gres", "time", "nice", "qos", "constraint")
 DANGEROUS = (  # noqa: SIM905  so that it can be read
     "--wrap --uid --gid --export --export-file --get-user-env --propagate --output --error --input --open-mode --chdir"

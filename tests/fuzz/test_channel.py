@@ -29,7 +29,7 @@ from isthmus.podproto import frames, reports
 from isthmus.podproto.frames import FrameError
 from isthmus.podproto.reports import ReportError
 from tests.support.fakes.supervisor import FakeSupervisor
-from tests.support.files import pki
+from tests.support.files import certificates
 from tests.support.pods.objects import container, pod
 from tests.support.pods.statuses import at, ended, job, report, running, waiting
 
@@ -82,7 +82,9 @@ ENDS = st.fixed_dictionaries({"type": st.just("end")}, optional={"stream": ANY, 
 SAID = st.one_of(
     st.builds(said, HELLOS),
     st.builds(said, ENDS),
-    st.builds(lambda told: said({"type": "report", **told} if isinstance(told, dict) else told), REPORTS),
+    st.builds(
+        lambda reported: said({"type": "report", **reported} if isinstance(reported, dict) else reported), REPORTS
+    ),
     st.builds(said, ANY),
 )
 BYTES = st.one_of(
@@ -135,21 +137,25 @@ def test_parts_of_one_byte_cost_no_more_than_their_bytes():
 @example(report("ended", app=[]), JobState.COMPLETED)
 @example(report("running", app=running(restarts="many")), None)
 @example({"type": "report", "containers": {}}, None)
-def test_report_that_is_taken_can_be_shown(told, state):
+def test_report_that_is_taken_can_be_shown(reported, state):
     with suppress(ReportError):
-        taken = reports.checked(told)
+        taken = reports.checked(reported)
         shown = status.pod_status(POD, taken, job(state) if state else None, {}, at(60))
         json.dumps(shown).encode()
-        found = [*events.changes({}, shown, None), *events.probes(POD, None, taken), *events.probes(POD, taken, taken)]
+        found = [
+            *events.changes({}, shown, None),
+            *events.reported(POD, None, taken),
+            *events.reported(POD, taken, taken),
+        ]
         assert all(isinstance(one.message, str) for one in found)
         replacing.changed(POD, taken)
         assert taken["sequence"] >= 0
 
 
 @given(st.dictionaries(st.sampled_from(["stream", "exit_code", "error"]), ANY))
-def test_end_of_a_stream_that_is_taken_can_be_told(told):
+def test_end_of_a_stream_that_is_taken_can_be_reported(reported):
     with suppress(ReportError):
-        taken = reports.checked_end(told)
+        taken = reports.checked_end(reported)
         end = StreamEnded(taken.get("exit_code"), taken.get("error"))
         assert all(isinstance(exec.last_words(one, end), bytes) for one in exec.PROTOCOLS)
 
@@ -160,9 +166,9 @@ FIGURES = st.just({"time": "now", "containers": {"app": {"cpu_ns": 1, "memory_by
 @given(st.one_of(spoiled(FIGURES), ANY))
 @example({"containers": []})
 @example({"containers": {"app": {"cpu_ns": "much"}}})
-def test_figures_that_are_taken_can_be_summed(told):
+def test_figures_that_are_taken_can_be_summed(reported):
     with suppress(ReportError):
-        found = stats._pod(POD, reports.checked_figures(told))
+        found = stats._pod(POD, reports.checked_figures(reported))
         stats.resources({"pods": [found], "node": {"cpu": found["cpu"], "memory": found["memory"]}})
 
 
@@ -175,8 +181,8 @@ class Listener:
     async def connected(self, connection):
         self.there[connection.uid] = connection
 
-    def reported(self, connection, told):
-        status.pod_status(POD, told, None, {}, at(60))
+    def reported(self, connection, reported):
+        status.pod_status(POD, reported, None, {}, at(60))
         self.reported_by.append(connection.uid)
 
     def left(self, connection):
@@ -199,7 +205,7 @@ class Bed:
 
     def __init__(self, folder):
         self.loop, self.listener, self.errors = asyncio.new_event_loop(), Listener(), Errors()
-        keys = pki.write(folder / "pki")
+        keys = certificates.write_cluster(folder / "pki")
         authority = Authority(keys)
         self.server = ChannelServer(self.listener)
         port = self.loop.run_until_complete(

@@ -9,7 +9,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from isthmus.network.api import protocol
-from isthmus.network.api.messages import OPS, ErrorCode, JobGet, JobPrepare, JobRelease, JobServices, NodeForget
+from isthmus.network.api.messages import (
+    OPS,
+    ErrorCode,
+    JobGet,
+    JobPrepare,
+    JobRelease,
+    JobServices,
+    Metrics,
+    NodeForget,
+)
 from isthmus.network.api.protocol import RequestError, authorise, long_job, parse_request, refuse
 from isthmus.network.api.server import SHORT_MAX
 from tests.unit.network.test_protocol import REQUESTS
@@ -37,13 +46,13 @@ ROWS = st.lists(
 @st.composite
 def requests(draw):
     """A request with some fields of other values, new, or gone."""
-    told = dict(draw(VALID))
-    told |= draw(st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=2))
-    if told.get("op") == "job_services" and draw(st.booleans()):
-        told["services"] = draw(ROWS)
-    for name in draw(st.lists(st.sampled_from(sorted(told)), max_size=1)):
-        told.pop(name)
-    return json.dumps(told).encode()
+    reported = dict(draw(VALID))
+    reported |= draw(st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=2))
+    if reported.get("op") == "job_services" and draw(st.booleans()):
+        reported["services"] = draw(ROWS)
+    for name in draw(st.lists(st.sampled_from(sorted(reported)), max_size=1)):
+        reported.pop(name)
+    return json.dumps(reported).encode()
 
 
 def judged(line, peer):
@@ -64,20 +73,20 @@ def judged(line, peer):
 @example(b'{"version":1,"op":"job_get","job":7,"job":8}')
 @example(b"\xff\xfe{\x00}\x00")
 def test_line_is_a_request_or_refused(line):
-    told = judged(line, 0)
-    if type(told) in OPS.values():
-        assert parse_request(protocol.encode_request(told)) == told
+    reported = judged(line, 0)
+    if type(reported) in OPS.values():
+        assert parse_request(protocol.encode_request(reported)) == reported
     else:
-        assert told in {ErrorCode.MALFORMED, ErrorCode.INVALID, ErrorCode.VERSION, ErrorCode.UNKNOWN_OP}
+        assert reported in {ErrorCode.MALFORMED, ErrorCode.INVALID, ErrorCode.VERSION, ErrorCode.UNKNOWN_OP}
 
 
 @given(requests())
 @example(b'{"version":1,"op":"lease_take","uid":0}')
 @example(b'{"version":1,"op":"lease_take","uid":1001}')
 def test_stranger_gets_no_right(line):
-    told = judged(line, STRANGER)
-    assert not isinstance(told, JobPrepare | JobRelease | NodeForget | JobGet | JobServices)
-    assert getattr(told, "uid", None) in (None, STRANGER)
+    reported = judged(line, STRANGER)
+    assert not isinstance(reported, JobPrepare | JobRelease | Metrics | NodeForget | JobGet | JobServices)
+    assert getattr(reported, "uid", None) in (None, STRANGER)
 
 
 @given(requests())
@@ -88,6 +97,6 @@ def test_long_request_that_is_let_through_is_of_the_job_that_it_says(line):
         job = long_job(padded[:SHORT_MAX])
     except RequestError:
         return
-    told = judged(padded, 0)
+    reported = judged(padded, 0)
     # A second `job` behind the first is no request at all.
-    assert not isinstance(told, JobServices) or told.job == job
+    assert not isinstance(reported, JobServices) or reported.job == job

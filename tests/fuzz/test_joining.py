@@ -30,7 +30,7 @@ def changed(whole):
     )
 
 
-@given(st.binary(max_size=300) | (changed(REQUEST) | VALUES).map(lambda told: json.dumps(told).encode()))
+@given(st.binary(max_size=300) | (changed(REQUEST) | VALUES).map(lambda reported: json.dumps(reported).encode()))
 @example(b"\xff")
 @example(b'{"schema": 1e400}')
 def test_bytes_are_a_request_or_refused(text):

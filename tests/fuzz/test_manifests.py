@@ -72,7 +72,7 @@ def test_layers_are_looked_at_or_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("check", "document", "told"),
+    ("check", "document", "reported"),
     [
         (manifests.layers, {"layers": [{}] * 513}, "more than 512"),
         (manifests.layers, {"layers": [{"urls": ["http://169.254.169.254/"]}]}, "an address of its own"),
@@ -80,6 +80,6 @@ def test_layers_are_looked_at_or_refused(text):
         (manifests.config, {"config": {"Cmd": ["a\0b"]}}, "makes no sense; ask"),
     ],
 )
-def test_hostile_document_is_refused(check, document, told):
-    with pytest.raises(ImageError, match=told):
+def test_hostile_document_is_refused(check, document, reported):
+    with pytest.raises(ImageError, match=reported):
         check(IMAGE, json.dumps(document))

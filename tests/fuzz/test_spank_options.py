@@ -54,9 +54,9 @@ def ran(libraries, program, daemon=None, **environment):
 @example("srun", "%s%s%s%n", "")
 @example("srun", "x" * 70_000, "y" * 70_000)
 def test_submission_takes_or_refuses(libraries, program, option, reservation):
-    told = ran(libraries, program, HOST_OPTION=option, ISTHMUS_RESERVATION=reservation).told
+    reported = ran(libraries, program, HOST_OPTION=option, ISTHMUS_RESERVATION=reservation).reported
     is_driver = option in {"", "(null)", "private", "none", "flannel"}
-    assert f"option={0 if is_driver else -1}" in told
+    assert f"option={0 if is_driver else -1}" in reported
 
 
 @FEWER
@@ -65,7 +65,7 @@ def test_submission_takes_or_refuses(libraries, program, option, reservation):
 @example("", {"SPANK_ISTHMUS_RESERVATION": "../../x\n"})
 def test_prolog_never_fails_a_node(libraries, option, environment):
     result = ran(libraries, "prolog", {"job_prepare": ok(state="preparing")}, HOST_OPTION=option, **environment)
-    assert result.told == ["rc=0"]
+    assert result.reported == ["rc=0"]
 
 
 @FEWER
@@ -74,5 +74,5 @@ def test_prolog_never_fails_a_node(libraries, option, environment):
 @example({"version": 1, "ok": False, "error": {"message": "x" * 60_000}})
 @example(b"[" * 1000 + b"\n")
 def test_answer_of_a_daemon_starts_a_task_or_ends_it(libraries, reply):
-    told = ran(libraries, "step", {"job_get": reply}, HOST_OPTION="private").told
-    assert any(line.startswith(("task=", "setns")) for line in told) or told[-1] == "exit=0"
+    reported = ran(libraries, "step", {"job_get": reply}, HOST_OPTION="private").reported
+    assert any(line.startswith(("task=", "setns")) for line in reported) or reported[-1] == "exit=0"

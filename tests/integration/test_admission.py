@@ -67,7 +67,9 @@ def test_gated_pod_can_be_bound_when_its_gates_are_gone(control):
 def test_pods_of_a_deployment_are_bound(control):
     control.kubectl("create", "deployment", "web", "--image=busybox", "--replicas=2")
     nodes = "jsonpath={.items[*].spec.nodeName}"
-    wait(lambda: control.kubectl("get", "pods", "-l", "app=web", "-o", nodes), lambda told: told == "slurm slurm")
+    wait(
+        lambda: control.kubectl("get", "pods", "-l", "app=web", "-o", nodes), lambda reported: reported == "slurm slurm"
+    )
 
 
 @pytest.mark.parametrize("kind", ["ClusterIP", "NodePort", "LoadBalancer"])
@@ -103,8 +105,8 @@ def test_service_with_every_option_of_a_load_balancer_is_taken(control):
 def test_service_stays_headless_when_it_is_changed(control):
     make(control, SERVICE, "changing", ports=PORTS)
     control.kubectl("patch", "service", "changing", "-p", '{"spec": {"type": "NodePort"}}')
-    told = json.loads(control.kubectl("get", "service", "changing", "-o", "json"))["spec"]
-    assert (told["type"], told["clusterIP"]) == ("ClusterIP", "None")
+    reported = json.loads(control.kubectl("get", "service", "changing", "-o", "json"))["spec"]
+    assert (reported["type"], reported["clusterIP"]) == ("ClusterIP", "None")
 
 
 def test_external_name_and_the_api_servers_own_service_stay(control):
@@ -117,8 +119,8 @@ def test_objects_are_made_again_and_set_back(control):
     control.kubectl("delete", "storageclass", "home")
     control.kubectl("label", "storageclass", "local", "mine=yes")
     assert bootstrap.apply(control.api, "slurm", headless=True) > 10
-    told = yaml.safe_load(control.kubectl("get", "storageclass", "-o", "yaml"))["items"]
-    assert {item["metadata"]["name"]: item["metadata"].get("labels") for item in told} == {
+    reported = yaml.safe_load(control.kubectl("get", "storageclass", "-o", "yaml"))["items"]
+    assert {item["metadata"]["name"]: item["metadata"].get("labels") for item in reported} == {
         "home": None,
         "local": {"mine": "yes"},
     }

@@ -6,7 +6,8 @@ from threading import Thread
 
 import pytest
 
-from isthmus.clients.kube.apiserver import Access, ApiError, ApiServer
+from isthmus.clients.kube.apiserver import Access, ApiServer
+from isthmus.clients.kube.errors import KubeError
 from tests.support.files import certificates
 
 
@@ -59,6 +60,6 @@ def test_it_asks_again(api, server):
 
 def test_it_does_not_ask_for_ever(api, server):
     server.busy = 100
-    with pytest.raises(ApiError, match="begins") as error:
+    with pytest.raises(KubeError, match="begins") as error:
         api.get("/apis/a.example/v1/things")
     assert (error.value.status, server.asked) == (429, 11)

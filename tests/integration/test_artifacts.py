@@ -38,7 +38,7 @@ def prepare(tmp_path, httpserver, said):
 @pytest.fixture
 def obtain(prepare):
     """Obtain `tool` and give Ansible's result."""
-    return lambda *told, **changes: prepare(*told, **changes)()
+    return lambda *reported, **changes: prepare(*reported, **changes)()
 
 
 @pytest.fixture
@@ -139,9 +139,9 @@ def test_archive_without_the_member_is_refused(obtain, serve):
 def test_wrong_checksum_ends_everything(obtain, serve, tmp_path, httpserver, order):
     mirror = write_mirror(tmp_path / "mirror", CONTENT)
     serve(lambda request: Response(b"evil"))
-    told = refusal(obtain(order=order, mirror=str(mirror)))
-    assert httpserver.url_for(FILE) in told
-    assert f"sha256 is {sha256(b'evil')}, expected {DIGEST}" in told
+    reported = refusal(obtain(order=order, mirror=str(mirror)))
+    assert httpserver.url_for(FILE) in reported
+    assert f"sha256 is {sha256(b'evil')}, expected {DIGEST}" in reported
     assert not list((tmp_path / "cache/programs/blobs").glob("*"))
 
 
@@ -151,25 +151,25 @@ def test_cut_off_download_goes_on(obtain, serve, said):
     assert any("asking for the rest" in line for line in said)
 
 
-def test_cut_off_download_starts_anew_when_the_server_has_no_ranges(obtain, serve):
+def test_cut_off_download_starts_again_when_the_server_has_no_ranges(obtain, serve):
     serve(cut_off, whole)
     assert program(obtain())["sha256"] == sha256(CONTENT)
 
 
 def test_download_cut_off_for_good_is_refused(obtain, serve):
     serve(*[cut_off] * download.ATTEMPTS)
-    told = refusal(obtain())
-    assert "no way gives tool 1.2.3" in told
-    assert "cut off" in told
+    reported = refusal(obtain())
+    assert "all ways to tool 1.2.3 failed" in reported
+    assert "cut off" in reported
 
 
-def test_missing_file_tells_what_each_way_said(obtain, serve, httpserver):
+def test_missing_file_reports_what_each_way_said(obtain, serve, httpserver):
     serve(missing)
-    told = refusal(obtain(order=["cache", "mirror", "upstream"]))
-    assert "cache: not there" in told
-    assert "mirror: artifacts_mirror is not set" in told
-    assert f"upstream: {httpserver.url_for(FILE)}: 404" in told
-    assert "artifacts_order" in told
+    reported = refusal(obtain(order=["cache", "mirror", "upstream"]))
+    assert "cache: not there" in reported
+    assert "mirror: artifacts_mirror is not set" in reported
+    assert f"upstream: {httpserver.url_for(FILE)}: 404" in reported
+    assert "artifacts_order" in reported
 
 
 def test_missing_file_leads_to_the_next_way(obtain, serve, tmp_path):
@@ -198,11 +198,11 @@ def test_redirect_is_followed(obtain, serve):
     assert program(obtain())["sha256"] == sha256(CONTENT)
 
 
-def test_site_that_cannot_be_reached_is_told(obtain, httpserver):
+def test_site_that_cannot_be_reached_is_reported(obtain, httpserver):
     httpserver.stop()
-    told = refusal(obtain(order=["upstream"]))
+    reported = refusal(obtain(order=["upstream"]))
     httpserver.start()
-    assert httpserver.url_for(FILE) in told
+    assert httpserver.url_for(FILE) in reported
 
 
 @pytest.mark.parametrize("served", [True, False], ids=["http", "folder"])
@@ -217,8 +217,8 @@ def test_mirror_gives_the_program(obtain, serve, tmp_path, httpserver, served):
 
 def test_wrong_checksum_of_a_mirror_ends_everything(obtain, tmp_path):
     mirror = write_mirror(tmp_path / "mirror", b"evil", digest=sha256(CONTENT))
-    told = refusal(obtain(order=["mirror", "upstream"], mirror=str(mirror)))
-    assert f"{mirror}/tool: sha256 is {sha256(b'evil')}" in told
+    reported = refusal(obtain(order=["mirror", "upstream"], mirror=str(mirror)))
+    assert f"{mirror}/tool: sha256 is {sha256(b'evil')}" in reported
 
 
 def test_mirror_of_another_version_is_passed_over(obtain, tmp_path):
@@ -231,9 +231,9 @@ def test_mirror_without_an_index_is_refused_first(obtain, tmp_path, text):
     (tmp_path / "mirror").mkdir()
     if text is not None:
         (tmp_path / "mirror/programs.json").write_text(text)
-    told = refusal(obtain(order=["cache", "upstream", "mirror"], mirror=str(tmp_path / "mirror")))
-    assert "programs.json" in told
-    assert "artifacts_mirror" in told
+    reported = refusal(obtain(order=["cache", "upstream", "mirror"], mirror=str(tmp_path / "mirror")))
+    assert "programs.json" in reported
+    assert "artifacts_mirror" in reported
 
 
 def test_two_runs_at_once_download_once(prepare, serve):
@@ -244,13 +244,13 @@ def test_two_runs_at_once_download_once(prepare, serve):
     assert sorted(program(result)["way"] for result in results) == ["cache", "upstream"]
 
 
-def test_damaged_cache_is_told_not_used(obtain, serve, tmp_path):
+def test_damaged_cache_is_reported_not_used(obtain, serve, tmp_path):
     serve(whole)
     blob = program(obtain())["path"]
     Path(blob).write_bytes(CONTENT + b"x")
-    told = refusal(obtain())
-    assert f"{blob}: sha256 is" in told
-    assert "remove the file" in told
+    reported = refusal(obtain())
+    assert f"{blob}: sha256 is" in reported
+    assert "remove the file" in reported
     os.unlink(blob)
     serve(whole)
     assert program(obtain())["way"] == "upstream"

@@ -10,9 +10,10 @@ import pytest
 from cryptography import x509
 
 from isthmus.controlplane.layout import Home
-from isthmus.controlplane.pki import authorities, certificates, kubeconfig
+from isthmus.controlplane.pki import authorities, kubeconfig
 from isthmus.controlplane.pki import issuing as pki
 from isthmus.controlplane.pki.authorities import LIFE, OVERLAP, WINDOW
+from isthmus.support import certificates
 from tests.support.servers import control_planes
 from tests.support.servers.etcd import program
 from tests.support.wait import wait
@@ -59,7 +60,7 @@ def ask(control, name):
 
 
 def published(control):
-    """Return what pods are told to believe."""
+    """Return what pods are configured to trust."""
     found = json.loads(control.kubectl("get", "configmap", "kube-root-ca.crt", "-o", "json"))
     return [each.subject for each in x509.load_pem_x509_certificates(found["data"]["ca.crt"].encode())]
 
@@ -70,19 +71,23 @@ def server_issuer(control):
 
 
 def successor():
-    return certificates.subject(f"{OLD} {NOW:%Y-%m-%d}")
+    return certificates.name(f"{OLD} {NOW:%Y-%m-%d}")
 
 
-def test_successor_is_believed_and_old_one_signs(control):
-    wait(lambda: published(control), lambda told: told == [certificates.subject(OLD), successor()])
-    assert server_issuer(control) == certificates.subject(OLD)
+def test_successor_is_trusted_and_old_one_signs(control):
+    wait(lambda: published(control), lambda reported: reported == [certificates.name(OLD), successor()])
+    assert server_issuer(control) == certificates.name(OLD)
     assert [ask(control, name) for name in ("old", "both")] == ["namespace/default"] * 2
 
 
-def test_aggregated_servers_are_told_both(control):
+def test_aggregated_servers_are_reported_both(control):
     text = control.kubectl("get", "configmap", "extension-apiserver-authentication", "-n", "kube-system", "-o", "json")
-    told = json.loads(text)["data"]
-    files = {key: x509.load_pem_x509_certificates(told[key].encode()) for key in told if key.endswith("client-ca-file")}
+    reported = json.loads(text)["data"]
+    files = {
+        key: x509.load_pem_x509_certificates(reported[key].encode())
+        for key in reported
+        if key.endswith("client-ca-file")
+    }
     assert {key: len(known) for key, known in files.items()} == {
         "client-ca-file": 2,
         "requestheader-client-ca-file": 2,
@@ -96,18 +101,18 @@ def test_successor_signs_a_year_later_and_who_knew_it_gets_in(control):
     control.start("2")
     control.wait_until_ready()
     assert server_issuer(control) == successor()
-    wait(lambda: published(control), lambda told: told == [successor(), certificates.subject(OLD)])
+    wait(lambda: published(control), lambda reported: reported == [successor(), certificates.name(OLD)])
     assert control.kubectl("get", "configmap", "kept", "-o", "name") == "configmap/kept"
     # Its key was signed by the old one.
     assert ask(control, "both") == "namespace/default"
     assert "certificate signed by unknown authority" in ask(control, "old")
 
 
-def test_old_one_is_believed_no_longer_after_its_end(control):
+def test_old_one_is_trusted_no_longer_after_its_end(control):
     assert control.stop() == 0
     assert list(authorities.advance(control.layout, NOW + WINDOW)) == []
     control.start("3")
     control.wait_until_ready()
-    wait(lambda: published(control), lambda told: told == [successor()])
+    wait(lambda: published(control), lambda reported: reported == [successor()])
     assert "Unauthorized" in ask(control, "both") or "must be logged in" in ask(control, "both")
     assert {each["state"] for name, each in control.conditions().items() if name != "kubelet"} == {"ready"}

@@ -66,6 +66,21 @@ def test_ep_without_a_known_class_is_refused(start, words):
     assert refused.stderr.count("say S, W, A, B or C") == 1
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize("size", [("1", "1"), ("7", "3"), ("100", "8"), ("333", "16")])
+def test_hpl_solves_the_same_system_with_any_number_of_ranks(start, ranks, size):
+    found = figures(start(ranks, "hpl", *size))
+    assert (found["ranks"], found["unknowns"], found["verified"]) == (ranks, int(size[0]), True)
+    assert found["residual"] < 1
+
+
+@pytest.mark.parametrize("words", [[], ["100"], ["0", "8"], ["100", "x"], ["1e3", "8"]])
+def test_hpl_without_a_size_is_refused(start, words):
+    refused = start(2, "hpl", *words)
+    assert refused.returncode == 2
+    assert refused.stderr.count("say both: hpl 1500 80") == 1
+
+
 def test_hpcg_finds_the_same_with_any_number_of_ranks(start):
     found = {ranks: figures(start(ranks, "hpcg", "--global", "48,32,16", "--sets", "1")) for ranks in (1, 2, 6, 16)}
     for ranks, each in found.items():

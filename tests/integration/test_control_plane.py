@@ -10,14 +10,15 @@ from ipaddress import IPv4Address
 import pytest
 import requests
 
-from isthmus.clients.kube.apiserver import Access, ApiError, ApiServer
+from isthmus.clients.kube.apiserver import Access, ApiServer
+from isthmus.clients.kube.errors import KubeError
 from isthmus.controlplane.layout import Layout
 from isthmus.controlplane.pki import issuing as pki
 from tests.support.servers import control_planes
 from tests.support.wait import wait
 
 NAMES = pki.Names("alice", "slurm", "cluster.local", IPv4Address("10.96.0.1"), (), (IPv4Address("127.0.0.1"),))
-SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "told"}, "stringData": {"word": "xyzzy-plugh"}}
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "reported"}, "stringData": {"word": "xyzzy-plugh"}}
 
 
 @pytest.fixture(scope="module")
@@ -29,19 +30,19 @@ def control(tmp_path_factory):
 def readings(api, path):
     try:
         return api.text(path)
-    except ApiError as error:
+    except KubeError as error:
         return str(error)
 
 
-def are_ready(told):
-    return {told[name]["state"] for name in control_planes.NAMES} == {"ready"}
+def are_ready(reported):
+    return {reported[name]["state"] for name in control_planes.NAMES} == {"ready"}
 
 
 def test_everything_is_ready_but_the_kubelet_that_is_not_there(control):
-    told = control.conditions()
-    assert {told[name]["state"] for name in control_planes.NAMES} == {"ready"}
-    assert told["kubelet"]["state"] in {"backoff", "starting"}
-    assert "No module named" in told["kubelet"]["said"]
+    reported = control.conditions()
+    assert {reported[name]["state"] for name in control_planes.NAMES} == {"ready"}
+    assert reported["kubelet"]["state"] in {"backoff", "starting"}
+    assert "No module named" in reported["kubelet"]["said"]
 
 
 def test_dns_never_lacks_its_rights(control):
@@ -50,8 +51,12 @@ def test_dns_never_lacks_its_rights(control):
 
 
 def test_state_names_job_and_server(control):
-    told = json.loads(control.layout.state.read_text())
-    assert (told["schema"], told["job"], told["server"]) == (1, "1", f"https://127.0.0.1:{control.ports.api}")
+    reported = json.loads(control.layout.state.read_text())
+    assert (reported["schema"], reported["job"], reported["server"]) == (
+        1,
+        "1",
+        f"https://127.0.0.1:{control.ports.api}",
+    )
 
 
 def test_nobody_enters_without_a_certificate(control):
@@ -70,9 +75,9 @@ def test_only_the_owner_reads_any_file(control):
 
 
 def test_secret_is_encrypted_in_etcd(control):
-    control.api.apply(SECRET | {"metadata": {"name": "told", "namespace": "default"}})
+    control.api.apply(SECRET | {"metadata": {"name": "reported", "namespace": "default"}})
     files = [path.read_bytes() for path in control.layout.etcd.rglob("*") if path.is_file()]
-    assert any(b"/registry/secrets/default/told" in content for content in files)
+    assert any(b"/registry/secrets/default/reported" in content for content in files)
     assert not any(b"xyzzy-plugh" in content for content in files)
 
 
@@ -143,7 +148,7 @@ def test_acknowledged_write_outlives_the_death_of_all(control):
     assert control.kubectl("get", "configmap", "written", "-o", "name") == "configmap/written"
 
 
-def test_stranger_with_a_foreign_certificate_is_told(control, tmp_path):
+def test_stranger_with_a_foreign_certificate_is_reported(control, tmp_path):
     foreign = Layout(tmp_path)
     pki.ensure(foreign, NAMES)
     access = Access(

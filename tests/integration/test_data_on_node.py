@@ -35,8 +35,8 @@ def go_on(control, job, node):
 
 
 def names(control):
-    told = control.kubectl("get", "configmaps", "-o", "name").split()
-    return {name.partition("/")[2] for name in told} - {"kube-root-ca.crt"}
+    reported = control.kubectl("get", "configmaps", "-o", "name").split()
+    return {name.partition("/")[2] for name in reported} - {"kube-root-ca.crt"}
 
 
 def write(control, name):
@@ -45,7 +45,7 @@ def write(control, name):
 
 def written(control):
     """Wait for the snapshot of this start; return the names of all."""
-    wait(lambda: control.told()["saved"])
+    wait(lambda: control.reported()["saved"])
     return sorted(snapshots.listed(control.layout.snapshots))
 
 
@@ -63,10 +63,10 @@ def test_orderly_end_and_another_node_lose_nothing(control, nodes):
     assert written(control)[-1].is_final
     go_on(control, "2", nodes[1])
     assert names(control) == {"kept"}
-    # Whoever watches at an old revision is told to read again, instead of hearing nothing.
+    # A watch at an old revision is ended with an error, instead of staying silent.
     assert revision(control) > before + 900_000_000
-    told = control.told()
-    assert (told["node"], told["source"], told["warnings"]) == ("c2", "snapshot", [])
+    reported = control.reported()
+    assert (reported["node"], reported["source"], reported["warnings"]) == ("c2", "snapshot", [])
 
 
 def test_death_loses_nothing_on_its_node_and_the_last_moments_on_another(control, nodes):
@@ -81,7 +81,9 @@ def test_death_loses_nothing_on_its_node_and_the_last_moments_on_another(control
     (control.layout.snapshots / ".new-half").write_bytes(b"half")
     go_on(control, "3", nodes[1])
     assert names(control) == {"early"}
-    assert re.fullmatch("your cluster is as of .*: what was written later, on c1, is lost", *control.told()["warnings"])
+    assert re.fullmatch(
+        "your cluster is as of .*: what was written later, on c1, is lost", *control.reported()["warnings"]
+    )
     written(control)
     assert not list(control.layout.snapshots.glob(".new-*"))
     # The first node comes back: what it has is of another line, and gone.
@@ -90,7 +92,7 @@ def test_death_loses_nothing_on_its_node_and_the_last_moments_on_another(control
     assert names(control) == {"early"}
 
 
-def test_damaged_snapshot_is_told_and_the_one_before_it_used(control, nodes):
+def test_damaged_snapshot_is_reported_and_the_one_before_it_used(control, nodes):
     write(control, "early")
     assert control.stop() == 0
     go_on(control, "2", nodes[0])
@@ -103,7 +105,7 @@ def test_damaged_snapshot_is_told_and_the_one_before_it_used(control, nodes):
     path.write_bytes(content)
     go_on(control, "3", nodes[1])
     assert names(control) == {"early"}
-    first, second = control.told()["warnings"]
+    first, second = control.reported()["warnings"]
     assert f"snapshot {newest.name} is damaged: its hash is wrong; the one before it is next" in first
     assert "is lost" in second
 
@@ -114,7 +116,7 @@ def test_data_move_from_home_to_disk_and_back(control, nodes):
     go_on(control, "2", None)
     assert names(control) == {"on-disk"}
     assert not control.layout.snapshots.exists()
-    assert (control.told()["every_s"], control.told()["warnings"]) == (0, [])
+    assert (control.reported()["every_s"], control.reported()["warnings"]) == (0, [])
     write(control, "on-home")
     assert control.stop() == 0
     go_on(control, "3", nodes[2])

@@ -40,7 +40,7 @@ def key(name):
     return f"{PREFIX}{name}"
 
 
-def told(watch, count):
+def reported(watch, count):
     """The first events of a watch that give at least so many; fewer, when no more came for long."""
     events, limit = [], threading.Timer(TIMEOUT_S, watch.close)
     limit.start()
@@ -94,7 +94,7 @@ def test_transaction_does_all_its_steps(etcd):
 
 
 @pytest.mark.parametrize("expected", [0, 1], ids=["absent", "older"])
-def test_transaction_that_lost_its_race_does_nothing_and_tells(etcd, expected):
+def test_transaction_that_lost_its_race_does_nothing_and_reports(etcd, expected):
     revision = etcd.put(key("a"), "theirs")
     outcome = etcd.transact({key("a"): expected, key("b"): 0}, [Put(key("a"), "mine"), Put(key("b"), "mine")])
     assert (outcome.succeeded, outcome.found) == (False, {key("a"): Entry(key("a"), "theirs", revision)})
@@ -124,7 +124,7 @@ def test_foreign_keys_are_denied(etcd, foreign):
     for forbidden in (
         lambda: etcd.put(foreign, ""),
         lambda: etcd.get(foreign),
-        lambda: told(etcd.watch(foreign, 0), 1),
+        lambda: reported(etcd.watch(foreign, 0), 1),
     ):
         with pytest.raises(DeniedError, match="permission denied"):
             forbidden()
@@ -165,11 +165,11 @@ def test_client_certificate_with_a_name_is_refused(cluster):
         etcd.get(key("a"))
 
 
-def test_watch_tells_each_change_once_and_in_order(etcd):
+def test_watch_reports_each_change_once_and_in_order(etcd):
     first = etcd.put(key("a"), "1")
     etcd.transact({}, [Put(key("b"), "2"), Delete(key("a"))])
     watch = etcd.watch(PREFIX, first)
-    events = told(watch, 2)
+    events = reported(watch, 2)
     assert {(event.key, event.value) for event in events} == {(key("b"), "2"), (key("a"), None)}
     assert {event.revision for event in events} == {first + 1} == {watch.revision}
 
@@ -178,7 +178,7 @@ def test_watch_of_many_changes_leaves_none_out(etcd):
     first = etcd.put(key("begin"), "")
     for number in range(2_500):
         etcd.put(key("a"), str(number))
-    events = told(etcd.watch(PREFIX, first), 2_500)
+    events = reported(etcd.watch(PREFIX, first), 2_500)
     assert [event.value for event in events] == [str(number) for number in range(2_500)]
 
 
@@ -209,14 +209,14 @@ def test_compacted_revision_is_reported(etcd, root):
     first = etcd.put(key("a"), "1")
     last = [etcd.put(key("a"), str(number)) for number in range(3)][-1]
     root.call("kv/compaction", {"revision": str(last), "physical": True})
-    for lost in (lambda: etcd.range(PREFIX, first), lambda: told(etcd.watch(PREFIX, first), 1)):
+    for lost in (lambda: etcd.range(PREFIX, first), lambda: reported(etcd.watch(PREFIX, first), 1)):
         with pytest.raises(CompactedError):
             lost()
 
 
 def test_watch_notices_that_etcd_was_set_back(etcd):
     with pytest.raises(CompactedError, match="set back"):
-        told(etcd.watch(PREFIX, 10**6), 1)
+        reported(etcd.watch(PREFIX, 10**6), 1)
 
 
 def test_environment_leads_no_request_astray(cluster, monkeypatch, tmp_path):

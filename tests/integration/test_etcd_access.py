@@ -46,7 +46,7 @@ def test_first_run_lets_in_who_is_on_the_list_alone(cluster, bring, etcd):
     assert bring(NETWORKD) == []
 
 
-def test_dry_run_tells_and_changes_nothing(bring, etcd):
+def test_dry_run_reports_and_changes_nothing(bring, etcd):
     steps = ["add role reader", "grant read to role reader", "add user reader", "give user reader their role"]
     assert bring(NETWORKD, READER, dry=True) == steps
     with pytest.raises(DeniedError):

@@ -7,7 +7,7 @@ import pytest
 from isthmus.clients.etcd.flannel import RefusedError, apply
 from isthmus.clients.etcd.store import DeniedError, Etcd
 from isthmus.clients.etcd.wire import prefix_range
-from isthmus.filters.network.flannel import network_flannel_config
+from isthmus.filters.drivers.flannel.files import network_flannel_config
 from tests.support.servers.etcd import FLANNEL_PREFIX, PREFIX
 
 CONFIG = network_flannel_config("10.128.0.0/12", 24, "vxlan")

@@ -54,7 +54,7 @@ def test_what_is_renewed_all_the_time_is_no_change(gateway, key):
 def test_objects_that_come_change_and_go_are_changes(gateway, key):
     etcd = Snapshots(gateway)
     marks = [etcd.mark(BOUNDS)]
-    # The last goes while a younger one stays, so no revision tells of it.
+    # The last goes while a younger one stays, so no revision shows it.
     for act, name in ((put, key), (put, key), (put, f"{key}-younger"), (delete, key)):
         act(gateway, name)
         marks.append(etcd.mark(BOUNDS))

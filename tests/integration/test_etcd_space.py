@@ -24,7 +24,7 @@ def fill(etcd):
             etcd.put(f"{PREFIX}users/1", "x" * 1_000_000)
 
 
-def test_database_without_space_is_told_with_the_remedy(cluster):
+def test_database_without_space_is_reported_with_the_remedy(cluster):
     etcd, root = Etcd(cluster.access()), Etcd(cluster.access("root"))
     store = Store(etcd, Keys("test"), RANGES)
     store.look_at_space()

@@ -89,7 +89,7 @@ def test_two_pods_have_two_addresses(hosts):
     assert hosts[0].do("add", 7, ALICE).address != hosts[0].do("add", 8, ALICE).address
 
 
-def test_damaged_pod_is_noticed_and_connected_anew_under_its_processes(world, hosts):
+def test_damaged_pod_is_noticed_and_connected_again_under_its_processes(world, hosts):
     hosts[0].do("add", 7, ALICE)
     inside = world.pod("n1", 7)
     inside.ip("link delete eth0")

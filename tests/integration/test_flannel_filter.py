@@ -8,8 +8,9 @@ from ipaddress import IPv4Network
 import pytest
 
 from isthmus.clients import nftables
+from isthmus.model.flannel import PORT
 from isthmus.model.network import Node, State
-from isthmus.model.node_network import FLANNEL_PORT, NodePlan
+from isthmus.model.node_network import NodePlan
 from isthmus.network.drivers.flannel.rules import Backend, Flannel
 from isthmus.network.node import rules
 from tests.integration.test_rules_forged import ARRIVES_S, received, send
@@ -56,7 +57,7 @@ class World:
     """A pod of alice's and one of bob's on each member; servers everywhere."""
 
     def __init__(self, stack, flannel, settings):
-        self.flannel, self.nodes, self.pods, self.told = flannel, flannel.nodes, {}, {}
+        self.flannel, self.nodes, self.pods, self.reported = flannel, flannel.nodes, {}, {}
         self.backend = settings.shared[0].backend
         self.outside = self._outside()
         for name in ("n1", "n2"):
@@ -81,7 +82,7 @@ class World:
         wanted = rules.elements(NodePlan(shared=found), members, name, settings)
         place.do(nftables.apply, rules.base(settings) + rules.change({}, wanted))
         for job, pod in found.items():
-            self.told[name, job], self.pods[name, job] = pod, self.flannel.pod(name, job)
+            self.reported[name, job], self.pods[name, job] = pod, self.flannel.pod(name, job)
             for kind in (TCP, UDP):
                 stack.enter_context(self.pods[name, job].serve("", SERVED, kind))
         for port in (SERVED, SLURM, ALLOWED, ETCD):
@@ -93,31 +94,31 @@ class World:
 @pytest.mark.parametrize("kind", [TCP, UDP])
 @pytest.mark.parametrize("target", [("n1", 2), ("n2", 1), ("n2", 2)])
 def test_pod_reaches_every_pod_by_its_own_address(world, kind, target):
-    asked = world.pods["n1", 1].asks(world.told[target].address, SERVED, kind)
-    assert asked == str(world.told["n1", 1].address)
+    asked = world.pods["n1", 1].asks(world.reported[target].address, SERVED, kind)
+    assert asked == str(world.reported["n1", 1].address)
 
 
 @pytest.mark.parametrize("name", ["n1", "n2"])
 def test_host_process_of_anybody_reaches_pods(world, name):
-    assert world.nodes.places["n1"].asks(world.told[name, 1].address, SERVED, user=EVE)
+    assert world.nodes.places["n1"].asks(world.reported[name, 1].address, SERVED, user=EVE)
 
 
 def test_pod_reaches_what_listens_on_the_bridge_and_dns(world):
-    pod, bridge = world.pods["n1", 1], world.told["n1", 1].gateway
+    pod, bridge = world.pods["n1", 1], world.reported["n1", 1].gateway
     assert pod.asks(bridge, PMIX)
     assert pod.asks(bridge, DNS, UDP)
     assert pod.refused(bridge, SERVED)
 
 
 def test_pod_does_not_reach_what_listens_on_another_nodes_bridge(world):
-    assert world.pods["n1", 1].refused(world.told["n2", 1].gateway, PMIX)
+    assert world.pods["n1", 1].refused(world.reported["n2", 1].gateway, PMIX)
 
 
 @pytest.mark.parametrize("name", ["n1", "n2"])
 def test_pod_reaches_slurm_and_allowed_ports_of_hosts_and_no_others(world, name):
     pod, host = world.pods["n1", 1], world.nodes.address(name)
     # Slurm's daemons on other nodes answer the pod itself, not the node.
-    assert pod.asks(host, SLURM) == str(world.told["n1", 1].address)
+    assert pod.asks(host, SLURM) == str(world.reported["n1", 1].address)
     assert pod.asks(host, ALLOWED)
     assert pod.refused(host, ETCD)
     assert pod.refused(host, SERVED)
@@ -135,20 +136,20 @@ def test_pod_does_not_reach_a_metadata_address(world):
 
 
 def test_nobody_outside_reaches_a_pod_or_the_bridge(world):
-    assert world.outside.refused(world.told["n1", 1].address, SERVED)
-    assert world.outside.refused(world.told["n1", 1].gateway, PMIX)
+    assert world.outside.refused(world.reported["n1", 1].address, SERVED)
+    assert world.outside.refused(world.reported["n1", 1].gateway, PMIX)
 
 
 @pytest.mark.parametrize(("who", "user", "arrives"), [("n1", 0, True), ("n1", EVE, False), ("outside", 0, False)])
 def test_forged_vxlan_arrives_from_root_of_members_alone(world, who, user, arrives):
     if world.backend != Backend.VXLAN:
         pytest.skip("the backend has no VXLAN")
-    sender, target = world.told["n1", 1].address, world.told["n2", 1].address
+    sender, target = world.reported["n1", 1].address, world.reported["n2", 1].address
     device = json.loads(world.nodes.places["n2"].ip("-j link show flannel.1"))[0]["address"]
     packet = packets.udp(sender, target, FORGED, b"forged")
     forged = packets.vxlan(1, packets.ethernet(device, "0a:58:0a:81:01:02", packets.IPV4, packet))
     with world.pods["n2", 1].open(UDP, "", FORGED) as victim:
-        send(world.nodes.places[who], user, world.nodes.address("n2"), FLANNEL_PORT, forged)
+        send(world.nodes.places[who], user, world.nodes.address("n2"), PORT, forged)
         assert received(victim, ARRIVES_S if arrives else 0.3) == (b"forged" if arrives else b"")
 
 

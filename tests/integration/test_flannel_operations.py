@@ -1,7 +1,5 @@
 """Two nodes asked for jobs of Flannel's network: flanneld, plugins and etcd are real, rules and names are not."""
 
-import json
-import threading
 from contextlib import ExitStack
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -13,7 +11,6 @@ from isthmus.clients.etcd.wire import prefix_range
 from isthmus.model.network import Driver, Node, Ranges
 from isthmus.network.api.messages import JobGet, JobPrepare, JobRelease, List, Status
 from isthmus.network.api.operations import Dependencies, Operations
-from isthmus.network.api.protocol import encode_request
 from isthmus.network.dns.names import NodeNames
 from isthmus.network.dns.records import DnsSettings
 from isthmus.network.drivers.flannel.converge import FlannelConverger
@@ -27,6 +24,7 @@ from isthmus.network.state.keys import Keys
 from isthmus.network.state.store import Store
 from isthmus.network.state.view import View
 from tests.support.fakes.kernel import FakeFollower, FakeKernel
+from tests.support.networks.daemons import Daemon
 from tests.support.networks.flannel import FlannelNodes
 from tests.support.networks.namespaces import needs_root
 from tests.support.servers.etcd import PREFIX, running
@@ -58,7 +56,7 @@ class InPlace:
         return lambda *arguments: self._place.do(getattr(self._wrapped, name), *arguments)
 
 
-class Host:
+class Host(Daemon):
     """A node's daemon without a socket; what it leaves is the next one's."""
 
     def __init__(self, world, name):
@@ -67,8 +65,8 @@ class Host:
         self.store.announce(Node(name, world.nodes.address(name)))
         self.view = View(self.store.load())
         self.attachments = InPlace(world.nodes.places[name], world.attachments(name))
-        tell = lambda each: self.store.attach(each, self.view.snapshot)  # noqa: E731
-        self.flannel = FlannelConverger(name, self.attachments, tell)
+        report = lambda each: self.store.attach(each, self.view.snapshot)  # noqa: E731
+        self.flannel = FlannelConverger(name, self.attachments, report)
         follower = FakeFollower([], "follower")
         pods = lambda: self.flannel.last.pods  # noqa: E731
         converger = Converger(name, FakeKernel(), follower, follower, shared=pods)
@@ -78,24 +76,10 @@ class Host:
             Driver.FLANNEL: FlannelNetwork(name, self.view, self.flannel, converger, names),
         }
         rest = (Settings(RANGE), "cl", PodServices(IPv4Network("10.96.0.0/16")), Watcher(Path("/nonexistent")))
-        self.operations = Operations(Dependencies(name, self.store, self.view, converger, networks, *rest))
-        self.feed = self.store.feed(self.view.snapshot)
-        self.thread = threading.Thread(target=self._watch)
-        self.thread.start()
-
-    def _watch(self):
-        for snapshot in self.feed:
-            self.view.set(snapshot)
-
-    def ask(self, request, uid=0):
-        return json.loads(self.operations.answer(encode_request(request), uid))
+        self.begin(Operations(Dependencies(name, self.store, self.view, converger, networks, *rest)))
 
     def follow(self):
         return self.flannel.run(self.view.state)
-
-    def close(self):
-        self.feed.close()
-        self.thread.join()
 
 
 @pytest.fixture
@@ -117,14 +101,14 @@ def prepare(job=7, uid=ALICE, nodes=NODES, driver=Driver.FLANNEL, **changes):
 
 
 def test_pods_of_a_job_reach_each_other_and_are_listed(world, hosts):
-    told = [host.ask(prepare()) for host in hosts]
-    assert [each["netns"] for each in told] == ["/run/netns/isthmus-flannel-7"] * 2
-    assert [each["leg"] for each in told] == ["iflannel"] * 2
+    reported = [host.ask(prepare()) for host in hosts]
+    assert [each["netns"] for each in reported] == ["/run/netns/isthmus-flannel-7"] * 2
+    assert [each["leg"] for each in reported] == ["iflannel"] * 2
     world.pod("n2", 7).serve("", PORT)
-    assert world.pod("n1", 7).asks(told[1]["address"], PORT) == told[0]["address"]
+    assert world.pod("n1", 7).asks(reported[1]["address"], PORT) == reported[0]["address"]
     wait(lambda: hosts[0].ask(List(), ALICE)["jobs"][0]["addresses"], lambda found: all(found))
     (job,) = hosts[0].ask(List(), ALICE)["jobs"]
-    assert (job["driver"], job["addresses"]) == ("flannel", [each["address"] for each in told])
+    assert (job["driver"], job["addresses"]) == ("flannel", [each["address"] for each in reported])
 
 
 def test_preparing_again_changes_nothing(hosts):
@@ -134,7 +118,7 @@ def test_preparing_again_changes_nothing(hosts):
     assert hosts[0].store.load().state.revision == revision
 
 
-def test_state_is_told_as_for_private_networks(hosts):
+def test_state_is_reported_as_for_private_networks(hosts):
     assert hosts[0].ask(JobGet(7), ALICE)["state"] == "absent"
     hosts[0].ask(prepare())
     assert hosts[0].ask(JobGet(7), ALICE)["state"] == "ready"
@@ -167,7 +151,7 @@ def test_job_that_ended_while_the_daemon_was_dead_is_taken_away(world, hosts):
     assert world.addresses_in_use("n1") == {kept.address}
 
 
-def test_failure_is_told_with_the_plugins_words(world, hosts):
+def test_failure_is_reported_with_the_plugins_words(world, hosts):
     path = world.folder / "n1/subnet.env"
     text = path.read_text()
     path.unlink()

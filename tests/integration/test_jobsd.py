@@ -75,7 +75,7 @@ class Site:
         source = Source("127.0.0.1", self.port, self.keys.tls / "ca.crt")
         return await client.connect(source, self.keys.munge.of(uid))
 
-    async def told(self, connection):
+    async def reported(self, connection):
         """Return the first words that have jobs."""
         while not (update := await connection.read(TIMEOUT_S)).jobs:
             pass
@@ -105,7 +105,7 @@ class Site:
 def test_each_kubelet_is_sent_its_own_users_jobs(site):
     async def use():
         connections = [await site.connected(uid) for uid in (ALICE, BOB)]
-        return [(await site.told(each)).rows for each in connections]
+        return [(await site.reported(each)).rows for each in connections]
 
     alice, bob = site.run(use)
     assert [row[-1] for row in alice.values()] == ["alice's pod"]
@@ -115,11 +115,11 @@ def test_each_kubelet_is_sent_its_own_users_jobs(site):
 def test_change_comes_by_itself_within_a_second(site):
     async def use():
         connection = await site.connected(ALICE)
-        await site.told(connection)
+        await site.reported(connection)
         connection.write(Demand(1.0, 0))
         site.slurm.set(ALICE, "3", "PENDING", "next")
         began_s = asyncio.get_running_loop().time()
-        changed = await site.told(connection)
+        changed = await site.reported(connection)
         return set(changed.rows), asyncio.get_running_loop().time() - began_s
 
     rows, took_s = site.run(use)
@@ -175,14 +175,14 @@ def test_words_that_are_none_end_their_own_connection_alone(site, line):
 
     async def use():
         alice = await site.connected(ALICE)
-        await site.told(alice)
+        await site.reported(alice)
         async with site.stranger() as (reader, writer, _):
             writer.write(line)
             with contextlib.suppress(ConnectionError):
                 await reader.read()
         site.slurm.set(ALICE, "3", "PENDING", "next")
         alice.write(Demand(1.0, 1))
-        return set((await site.told(alice)).rows)
+        return set((await site.reported(alice)).rows)
 
     assert site.run(use) == {"3"}
 
@@ -191,7 +191,7 @@ def test_words_of_a_user_that_are_none_end_his_own_connection(site):
     async def use():
         connections = [await site.connected(uid) for uid in (ALICE, BOB)]
         for each in connections:
-            await site.told(each)
+            await site.reported(each)
         connections[1]._writer.write(b"[[[[\n")
         with pytest.raises(FeedError):
             while True:
@@ -206,7 +206,7 @@ def test_flood_of_strangers_ends_nobody_who_is_known(site):
 
     async def use():
         alice = await site.connected(ALICE)
-        await site.told(alice)
+        await site.reported(alice)
         at = ("127.0.0.1", site.port)
         flood = await asyncio.to_thread(lambda: [socket.create_connection(at) for _ in range(300)])
         async with site.stranger(local="127.0.0.2") as (reader, writer, hello):
@@ -215,7 +215,7 @@ def test_flood_of_strangers_ends_nobody_who_is_known(site):
             bob = (await reader.readline()).decode()
         site.slurm.set(ALICE, "3", "PENDING", "next")
         alice.write(Demand(1.0, 1))
-        rows = set((await site.told(alice)).rows)
+        rows = set((await site.reported(alice)).rows)
         for each in flood:
             each.close()
         return bob, rows, site.hub.counts["turned_away"]
@@ -237,17 +237,17 @@ def test_stranger_without_tls_goes(site):
     assert b"nonce" not in site.run(use)
 
 
-def test_flood_of_wishes_is_read_slowly_and_asks_no_more(site):
+def test_flood_of_requests_is_read_slowly_and_asks_no_more(site):
     async def use():
         bob, alice = await site.connected(BOB), await site.connected(ALICE)
-        await site.told(alice)
+        await site.reported(alice)
         for ask in range(1, 3000):
             bob.write(Demand(0.0, ask))
         before = site.slurm.asked["squeue"]
         began_s = asyncio.get_running_loop().time()
         for number in range(10, 13):
             site.slurm.set(ALICE, str(number), "PENDING", "next")
-            assert str(number) in (await site.told(alice)).rows
+            assert str(number) in (await site.reported(alice)).rows
         (his,) = [one.demand.ask for one in site.hub._subscribers if one.uid == BOB]
         return site.slurm.asked["squeue"] - before, his, asyncio.get_running_loop().time() - began_s
 
@@ -262,7 +262,7 @@ def test_slow_reader_is_dropped_and_others_are_served(site):
 
     async def use():
         alice, bob = await site.connected(ALICE), await site.connected(BOB)
-        await site.told(alice)
+        await site.reported(alice)
         bob._writer.transport.pause_reading()
         late = []
         for turn in range(40):
@@ -271,7 +271,7 @@ def test_slow_reader_is_dropped_and_others_are_served(site):
             site.slurm.set(ALICE, "1", "RUNNING", f"turn {turn}")
             began_s = asyncio.get_running_loop().time()
             alice.write(Demand(1.0, turn + 1))
-            await site.told(alice)
+            await site.reported(alice)
             late.append(asyncio.get_running_loop().time() - began_s)
             if site.hub.counts["slow"]:
                 return late, site.hub.size

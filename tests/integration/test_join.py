@@ -88,10 +88,10 @@ def test_certificate_is_of_the_nodes_own_key_and_its_authority(controller, node)
     assert key.stat().st_mode & 0o777 == 0o600
 
 
-def test_check_tells_and_changes_nothing(controller, node):
+def test_check_reports_and_changes_nothing(controller, node):
     before = node.files()
-    told = node.join(controller, controller.token(), check=True)
-    assert "/etc/munge/munge.key" in told.changes
+    reported = node.join(controller, controller.token(), check=True)
+    assert "/etc/munge/munge.key" in reported.changes
     assert node.files() == before
     assert controller.records.joined() == ({}, {})
 
@@ -172,7 +172,7 @@ def test_nobody_in_between_learns_the_token(tmp_path, node):
     """Another controller under the same address: the node asks it for its CA, and says nothing else."""
     with Controller(tmp_path / "own") as own, Controller(tmp_path / "false") as false:
         token = own.token()
-        with pytest.raises(RefusedError, match="it was told nothing"):
+        with pytest.raises(RefusedError, match="it was sent nothing"):
             node.join(false, token, pin=certificates.pin(own.ca.certificate))
 
 
@@ -188,9 +188,9 @@ def asked(controller, method, path, body=b"", **headers):
     "body", [b"", b"\0" * 1000, b"{}", b"[" * 9000, json.dumps({"schema": 1, "name": "c3"}).encode()]
 )
 def test_hostile_request_is_refused_and_the_service_goes_on(controller, node, body):
-    status, told = asked(controller, "POST", "/v1/join", body)
+    status, reported = asked(controller, "POST", "/v1/join", body)
     assert status == 403
-    assert b"Traceback" not in told
+    assert b"Traceback" not in reported
     assert node.join(controller, controller.token()).changed
 
 
@@ -246,7 +246,7 @@ def opened(controller):
 
 
 def ended(connection, timeout_s):
-    """Tell whether the service ends a connection within this time."""
+    """Return whether the service ends a connection within this time."""
     connection.settimeout(timeout_s)
     try:
         return connection.recv(1) == b""

@@ -29,10 +29,10 @@ class Installing(Commands):
         self.to_be_had, self.installed = to_be_had, set()
 
     def __call__(self, words, **options):
-        told = super().__call__(words, **options)
+        reported = super().__call__(words, **options)
         if words[0] == "env":
             self.installed |= {*words} & {*self.to_be_had}
-        return told
+        return reported
 
 
 def join(controller, root, commands, **options):

@@ -1,7 +1,7 @@
 """A process killed at any step of a change: another one finds what is broken, and makes it whole.
 
 A child works with batches of one request, counts its steps (a request, a mount, a kernel parameter, a namespace) and
-kills itself at the one it was told. The parent takes over once as the daemon does after a restart, by what it
+kills itself at the one it was reported. The parent takes over once as the daemon does after a restart, by what it
 observes, and once as if it had seen nothing, by doing the same again.
 """
 
@@ -78,7 +78,7 @@ def counted(function, places, last):
 
 
 def killed(act, last):
-    """Do something in a child that kills itself at a step; tell whether it came so far."""
+    """Do something in a child that kills itself at a step; return whether it came so far."""
     child = os.fork()
     if not child:
         places = count()

@@ -1,4 +1,4 @@
-"""Jobs of Flannel's network on a real etcd: noted at once, told of by each node, forgotten as a whole."""
+"""Jobs of Flannel's network on a real etcd: noted at once, reported by each node, forgotten as a whole."""
 
 from ipaddress import IPv4Address
 
@@ -21,7 +21,7 @@ def attach(store, job=1, node="c1", last=2):
     return store.attach(Attachment(job, node, IPv4Address(f"10.128.1.{last}")))
 
 
-def test_addresses_are_known_as_nodes_tell_them(store):
+def test_addresses_are_known_as_nodes_report_them(store):
     take(store)
     assert attach(store, node="c2")
     state = store.load().state
@@ -38,7 +38,7 @@ def test_telling_again_writes_nothing(store):
 
 
 @pytest.mark.parametrize("driver", [Driver.PRIVATE, Driver.FLANNEL])
-def test_nobody_tells_of_a_job_that_is_not_there(store, driver):
+def test_nobody_reports_a_job_that_is_not_there(store, driver):
     take(store, 1, nodes=("c2",), driver=driver)
     for job in (1, 2):
         with pytest.raises(EndedError, match=f"job {job} is not in etcd"):

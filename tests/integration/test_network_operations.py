@@ -1,11 +1,13 @@
 """Two nodes that are asked for jobs, over a real etcd; only their kernels are not."""
 
+import re
 import threading
 from ipaddress import IPv4Address
 
 import pytest
 
 from isthmus.model.network import Driver
+from isthmus.network import metrics
 from isthmus.network.api.messages import (
     JobGet,
     JobPrepare,
@@ -13,6 +15,7 @@ from isthmus.network.api.messages import (
     JobServices,
     LeaseTake,
     List,
+    Metrics,
     NodeForget,
     Reserve,
     Status,
@@ -46,6 +49,16 @@ def test_node_takes_addresses_where_the_first_node_is_silent(hosts):
     assert hosts[1].ask(prepare())["ok"]
 
 
+def test_passes_are_measured_for_root_alone(hosts):
+    name = "isthmus_networkd_converge_seconds_count"
+    before = metrics.REGISTRY.get_sample_value(name)
+    hosts[0].ask(prepare())
+    page = hosts[0].ask(Metrics())["text"]
+    (count,) = re.findall(rf"^{name} (\S+)$", page, re.MULTILINE)
+    assert float(count) > before
+    assert code(hosts[0].ask(Metrics(), ALICE)) == "forbidden"
+
+
 def test_preparing_again_changes_nothing(hosts):
     first = hosts[0].ask(prepare())
     revision = hosts[0].store.load().state.revision
@@ -59,19 +72,19 @@ def test_job_requeued_on_other_nodes_gets_other_addresses(hosts):
     assert hosts[1].store.load().state.jobs[7].nodes == ("c2",)
 
 
-def test_state_of_a_job_is_told_to_its_user_and_root_alone(hosts):
+def test_state_of_a_job_is_reported_to_its_user_and_root_alone(hosts):
     hosts[0].ask(prepare())
     assert [hosts[0].ask(JobGet(7), uid).get("state") for uid in (0, ALICE)] == ["ready", "ready"]
     assert code(hosts[0].ask(JobGet(7), BOB)) == "forbidden"
     assert hosts[0].ask(JobGet(8), BOB)["state"] == "absent"
 
 
-def test_failure_is_told_again_until_the_next_preparation(hosts):
+def test_failure_is_reported_again_until_the_next_preparation(hosts):
     hosts[0].kernel.failing = {"isthmus-7"}
     assert code(hosts[0].ask(prepare())) == "failed"
-    told = hosts[0].ask(JobGet(7))
-    assert told["state"] == "failed"
-    assert "make isthmus-7" in told["error"]
+    reported = hosts[0].ask(JobGet(7))
+    assert reported["state"] == "failed"
+    assert "make isthmus-7" in reported["error"]
     hosts[0].kernel.failing = set()
     assert hosts[0].ask(prepare())["ok"]
     assert hosts[0].ask(JobGet(7))["state"] == "ready"
@@ -96,8 +109,8 @@ def test_released_job_leaves_the_node_and_stays_in_etcd(hosts):
 def test_services_are_for_the_jobs_user_and_root_alone(hosts):
     """What is let through fails a step later: there is no such namespace here."""
     hosts[0].ask(prepare())
-    told = [code(hosts[0].ask(services(), uid)) for uid in (0, ALICE, BOB)]
-    assert told == ["failed", "failed", "forbidden"]
+    reported = [code(hosts[0].ask(services(), uid)) for uid in (0, ALICE, BOB)]
+    assert reported == ["failed", "failed", "forbidden"]
     assert code(hosts[0].ask(services("192.0.2.1"), ALICE)) == "invalid"
     assert code(hosts[0].ask(services(job=8), ALICE)) == "not_found"
 
@@ -123,9 +136,9 @@ def test_user_may_neither_prepare_nor_release(hosts, request_):
 
 def test_lease_makes_a_leg_without_a_pod(hosts, monkeypatch):
     monkeypatch.setattr("isthmus.network.api.operations._login", lambda uid: f"user{uid}")
-    told = hosts[0].ask(LeaseTake(), ALICE)
+    reported = hosts[0].ask(LeaseTake(), ALICE)
     (leg,) = hosts[0].kernel.legs.values()
-    assert (told["leg"], told["address"]) == (leg.name, str(leg.address))
+    assert (reported["leg"], reported["address"]) == (leg.name, str(leg.address))
 
 
 def test_reserved_address_is_the_first_pods(hosts, monkeypatch):
@@ -156,16 +169,16 @@ def reserved(hosts, monkeypatch):
 def test_reserved_address_is_waited_for_until_its_job_is_released(hosts, reserved):
     """A successor starts as soon as Slurm has ended the job before; addresses are given back some seconds later."""
     first, second = hosts
-    told = []
+    reported = []
     successor = prepare(8, nodes=("c2",), reservation="api", timeout_s=60)
-    waiting = threading.Thread(target=lambda: told.append(second.ask(successor)))
+    waiting = threading.Thread(target=lambda: reported.append(second.ask(successor)))
     waiting.start()
     first.ask(Reserve("other"), ALICE)
-    assert not told
+    assert not reported
     known = first.store.load()
     assert first.store.release({7: known.jobs()[7]}, known) == {7}
     waiting.join()
-    assert told[0]["address"] == reserved
+    assert reported[0]["address"] == reserved
 
 
 def test_reserved_address_of_a_live_job_is_refused_in_time(hosts, reserved):
@@ -181,7 +194,7 @@ def test_node_is_forgotten_by_another_one_as_root(hosts):
     assert set(second.store.load().state.nodes) == {"c1"}
 
 
-def test_trace_tells_a_user_of_his_own_jobs_alone(hosts):
+def test_trace_reports_a_user_of_his_own_jobs_alone(hosts):
     hosts[0].ask(prepare())
     hosts[0].ask(prepare(8, BOB))
     assert hosts[0].ask(Trace("7", "7:c2"), ALICE)["verdict"] == "passes"

@@ -41,7 +41,7 @@ def test_slow_preparation_goes_on_while_the_prolog_does(slow):
     assert host.ask(prepare(answer_s=0.05))["state"] == "preparing"
     assert state(host) == "preparing"
     let.set()
-    wait(lambda: state(host), lambda told: told == "ready", interval_s=0.01)
+    wait(lambda: state(host), lambda reported: reported == "ready", interval_s=0.01)
 
 
 def test_preparation_is_known_before_its_thread_runs(hosts, monkeypatch):
@@ -52,7 +52,7 @@ def test_preparation_is_known_before_its_thread_runs(hosts, monkeypatch):
     monkeypatch.setattr(operations, "Thread", Late)
     assert hosts[0].ask(prepare(answer_s=0.01))["state"] == "preparing"
     assert state(hosts[0]) == "preparing"
-    wait(lambda: state(hosts[0]), lambda told: told == "ready", interval_s=0.01)
+    wait(lambda: state(hosts[0]), lambda reported: reported == "ready", interval_s=0.01)
 
 
 def test_job_that_ends_before_its_network_is_made_leaves_nothing(slow):
@@ -77,21 +77,22 @@ def test_job_requeued_before_its_network_was_made_gets_one(slow):
 
 def test_next_stay_begins_when_the_one_before_is_undone(slow, monkeypatch):
     host, let = slow
-    release = host.view.release
+    release, released = host.view.release, threading.Event()
 
     def late(job):
         time.sleep(0.3)
         release(job)
+        released.set()
 
     host.ask(prepare(answer_s=0.05))
     host.ask(JobRelease(7))
     host.ask(prepare(answer_s=0.05))
     monkeypatch.setattr(host.view, "release", late)
     let.set()
-    wait(lambda: state(host), lambda told: told == "ready", interval_s=0.01)
-    # What is late would come now.
-    time.sleep(0.5)
-    assert 7 in host.view.state().jobs
+    wait(lambda: state(host), lambda reported: reported == "ready", interval_s=0.01)
+    assert released.wait(10)
+    # In etcd itself: the host's view of it may be a moment older.
+    assert 7 in host.store.load().state.jobs
 
 
 def test_prolog_does_not_wait_for_the_stay_before(slow):
@@ -100,15 +101,15 @@ def test_prolog_does_not_wait_for_the_stay_before(slow):
     host.ask(JobRelease(7))
     assert host.ask(prepare(answer_s=0.05))["state"] == "preparing"
     let.set()
-    wait(lambda: state(host), lambda told: told == "ready", interval_s=0.01)
+    wait(lambda: state(host), lambda reported: reported == "ready", interval_s=0.01)
 
 
-def test_quick_failure_is_told_to_the_prolog_and_a_slow_one_to_the_step(hosts):
+def test_quick_failure_is_reported_to_the_prolog_and_a_slow_one_to_the_step(hosts):
     assert code(hosts[0].ask(prepare(nodes=("c9",), answer_s=30))) == "invalid"
     hosts[0].kernel.add_pod = _fail_late
     assert hosts[0].ask(prepare(answer_s=0.05))["state"] == "preparing"
-    told = wait(lambda: hosts[0].ask(JobGet(7)), lambda told: told["state"] == "failed", interval_s=0.01)
-    assert "out of luck" in told["error"]
+    reported = wait(lambda: hosts[0].ask(JobGet(7)), lambda reported: reported["state"] == "failed", interval_s=0.01)
+    assert "out of luck" in reported["error"]
 
 
 def _fail_late(pod):

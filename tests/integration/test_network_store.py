@@ -128,7 +128,7 @@ def test_node_is_announced_once(store):
     assert [store.forget("c1"), store.forget("c1")] == [True, False]
 
 
-def test_full_range_is_told_and_nothing_is_written(etcd):
+def test_full_range_is_reported_and_nothing_is_written(etcd):
     store = Store(etcd, Keys("test"), Ranges(IPv4Network("10.64.0.0/24")))
     store.take(request(uid=2001))
     before = store.load()
@@ -169,7 +169,8 @@ def test_feed_shows_each_change(store):
     assert not reader.is_alive()
 
 
-def test_lost_race_is_known_from_the_feed(store, monkeypatch):
+def test_lost_race_is_known_from_the_feed(etcd, monkeypatch):
+    store = Store(etcd, Keys("test"), Ranges(IPv4Network("10.64.0.0/16")), feed_s=60)
     old = store.load()
     feed = store.feed(old)
     threading.Thread(target=list, args=[feed], daemon=True).start()
@@ -177,7 +178,6 @@ def test_lost_race_is_known_from_the_feed(store, monkeypatch):
     store.take(request(1), old)
     with monkeypatch.context() as patch:
         patch.delattr(Store, "load")
-        patch.setattr("isthmus.network.state.store.FEED_S", 60)
         taken = store.take(request(2), old)
     feed.close()
     assert set(store.load().state.jobs) == {1, 2}
@@ -193,7 +193,7 @@ def test_closed_feed_is_not_waited_for(store):
     assert set(store.load().state.jobs) == {1, 2}
 
 
-def test_feed_that_fell_behind_reads_anew(cluster, store):
+def test_feed_that_fell_behind_reads_again(cluster, store):
     at, said = store.load(), []
     jobs = {job: store.take(request(job)).job for job in (1, 2)}
     root = Etcd(cluster.access("root"))

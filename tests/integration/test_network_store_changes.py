@@ -1,4 +1,4 @@
-"""What Slurm and admins tell a real etcd later: names of jobs, and nodes that left."""
+"""What Slurm and admins write to a real etcd later: names of jobs, and nodes that left."""
 
 import threading
 from dataclasses import replace

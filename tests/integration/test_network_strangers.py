@@ -1,4 +1,4 @@
-"""What a daemon tells and does for users whose job it is not, and how often it writes for one; over a real etcd."""
+"""What a daemon answers and does for users whose job it is not, and how often it writes for one; over a real etcd."""
 
 import json
 
@@ -27,12 +27,12 @@ def forget(host, job):
     wait(lambda: job not in host.view.snapshot.state.jobs)
 
 
-def test_failure_is_told_to_the_jobs_user_and_root_alone(host):
+def test_failure_is_reported_to_the_jobs_user_and_root_alone(host):
     host.ask(prepare(reservation="secret-service"))
     assert 7 not in host.view.snapshot.state.jobs
-    told = {uid: host.ask(JobGet(7), uid) for uid in (0, ALICE, BOB)}
-    assert all("secret-service" in told[uid]["error"] for uid in (0, ALICE))
-    assert (code(told[BOB]), "secret-service" in json.dumps(told[BOB])) == ("forbidden", False)
+    reported = {uid: host.ask(JobGet(7), uid) for uid in (0, ALICE, BOB)}
+    assert all("secret-service" in reported[uid]["error"] for uid in (0, ALICE))
+    assert (code(reported[BOB]), "secret-service" in json.dumps(reported[BOB])) == ("forbidden", False)
 
 
 def test_pod_that_etcd_has_forgotten_is_shown_to_its_user_alone(host):
@@ -51,8 +51,8 @@ def test_job_that_nobody_knows_is_absent(host, uid, state):
 def test_rows_of_a_stranger_are_not_read(host, monkeypatch, job, wanted):
     host.ask(prepare())
     monkeypatch.setattr("isthmus.network.services.rows.read", None)
-    told = {"version": 1, "op": "job_services", "job": job, "services": rows({place(): answering("10.64.0.9:80")})}
-    line = json.dumps(told).encode()
+    reported = {"version": 1, "op": "job_services", "job": job, "services": rows({place(): answering("10.64.0.9:80")})}
+    line = json.dumps(reported).encode()
     assert code(json.loads(host.operations.answer(line, BOB))) == wanted
     assert code(json.loads(host.operations.admit(line, BOB))) == wanted
 
@@ -66,8 +66,8 @@ def test_beginning_of_ones_own_long_request_is_let_through(host):
 def test_user_who_writes_again_and_again_is_refused_and_others_are_not(host):
     churn = [Reserve("web"), Unreserve("web")] * int(limits.WRITES_AT_ONCE)
     revision = host.store.load().state.revision
-    told = [host.ask(each, BOB) for each in churn]
-    refused = [each for each in told if not each["ok"]]
+    reported = [host.ask(each, BOB) for each in churn]
+    refused = [each for each in reported if not each["ok"]]
     assert "changes at once" in refused[0]["error"]["message"]
     assert code(refused[0]) == "unavailable"
     # Some come back while this runs.

@@ -44,7 +44,7 @@ def test_wrong_source_ends_it(build):
         build("0" * 64, "{mirror}/source", "{mirror}/source")
 
 
-def test_source_that_is_nowhere_is_told_with_each_address(build):
-    with pytest.raises(InputError) as told:
+def test_source_that_is_nowhere_is_reported_with_each_address(build):
+    with pytest.raises(InputError) as reported:
         build("0" * 64, "{mirror}/missing", "{mirror}/gone")
-    assert all(name in str(told.value) for name in ("mirror/missing", "mirror/gone", "add one that has it"))
+    assert all(name in str(reported.value) for name in ("mirror/missing", "mirror/gone", "add one that has it"))

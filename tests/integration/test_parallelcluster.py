@@ -39,8 +39,8 @@ print(json.dumps(s3.get_object(Bucket="pc-artifacts", Key=key)["Body"].read().de
 """
 OBJECTS = """
 import boto3, json
-told = boto3.client("s3").list_objects_v2(Bucket="site-isthmus").get("Contents", [])
-print(json.dumps([each["Key"] for each in told]))
+reported = boto3.client("s3").list_objects_v2(Bucket="site-isthmus").get("Contents", [])
+print(json.dumps([each["Key"] for each in reported]))
 """
 # What the head node does in reality: it starts a static node, and writes its name and the fleet's state down.
 FLEET = """
@@ -90,12 +90,12 @@ class Lab:
         (self.folder / "site/cluster.yml").write_text(json.dumps(inventory))
         variables = {**self.aws.environment, "HOME": os.environ["HOME"], **(environment or {})}
         command = [BIN / "ansible-playbook", "-i", self.folder / "site", playbook, "-e", json.dumps(EXTRA), *arguments]
-        told = subprocess.run(
+        reported = subprocess.run(
             command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=900, check=False
         )
-        output = COLOR.sub("", told.stdout + told.stderr)
+        output = COLOR.sub("", reported.stdout + reported.stderr)
         recap = {host: int(changed) for host, changed, _, _ in RECAP.findall(output)}
-        return told.returncode, output, recap.get("localhost", 0)
+        return reported.returncode, output, recap.get("localhost", 0)
 
     def succeed(self, *arguments, **settings):
         """Run the playbook that makes the cluster; it must succeed."""
@@ -154,9 +154,9 @@ def test_check_of_a_new_cluster_makes_nothing(lab):
 
 
 def test_cluster_is_made_and_described(made):
-    told = made.record()
-    assert told["state"] == "CREATE_COMPLETE"
-    assert [each["role"] for each in told["instances"]] == ["head"]
+    reported = made.record()
+    assert reported["state"] == "CREATE_COMPLETE"
+    assert [each["role"] for each in reported["instances"]] == ["head"]
     assert (made.state / "parallelcluster.json").stat().st_mode & 0o777 == 0o600
 
 
@@ -186,7 +186,7 @@ def test_second_run_changes_nothing_and_finds_a_static_node_by_slurms_name(made)
     assert (node["node"], node["queue"]) == ("batch-st-cpu-1", "batch")
 
 
-def test_check_tells_what_a_change_needs(made):
+def test_check_reports_what_a_change_needs(made):
     output, _ = made.succeed("--check", count=4)
     assert "ComputeResources[cpu].MaxCount: 2 -> 4 (live)" in output
     assert made.record()["state"] == "CREATE_COMPLETE"
@@ -208,7 +208,7 @@ def test_live_change_is_made(made):
     assert made.record()["state"] == "UPDATE_COMPLETE"
 
 
-def test_protected_fleet_is_told_at_once(made):
+def test_protected_fleet_is_reported_at_once(made):
     made.aws.ask(FLEET.replace("STATE", "PROTECTED"))
     rc, output, _ = made.run("playbooks/create.yml", count=4)
     assert rc != 0

@@ -1,4 +1,4 @@
-"""The stand-in for AWS is moto with repairs; one that moto needs no more shall go."""
+"""The stand-in for AWS is moto with repairs; one that moto no longer needs must go."""
 
 import json
 import os
@@ -14,17 +14,17 @@ REPAIRS = ["outputs of nested stacks", "instances of launch templates", "resourc
 
 
 @pytest.fixture(scope="module")
-def told():
+def reported():
     command = [venv("moto") / "bin/python", ROOT / "tests/support/parallelcluster/needed.py"]
     run = subprocess.run(command, env={**os.environ, **NAMES}, capture_output=True, text=True, timeout=120, check=True)
     return json.loads(run.stdout)
 
 
-def test_all_repairs_are_tried(told):
-    assert [*told] == REPAIRS
+def test_all_repairs_are_tried(reported):
+    assert [*reported] == REPAIRS
 
 
 @pytest.mark.parametrize("name", REPAIRS)
-def test_repair_is_still_needed_and_works(told, name):
-    assert told[name]["without"]
-    assert told[name]["with"] == ""
+def test_repair_is_still_needed_and_works(reported, name):
+    assert reported[name]["without"]
+    assert reported[name]["with"] == ""

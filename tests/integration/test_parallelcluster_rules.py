@@ -67,7 +67,7 @@ CHANGES = {
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def reported(tmp_path_factory):
     """Answers to every case, of one process."""
     live = cluster_config(SMALL)
     cases = {f"right {name}": {"config": cluster_config(site)} for name, site in RIGHT.items()}
@@ -79,7 +79,7 @@ def told(tmp_path_factory):
 
 
 def ask(cases, home):
-    # Credentials and an address that answers nobody: whoever asks AWS all the same is seen.
+    # Credentials and an address that answers nobody: requests to AWS are noticed.
     environment = {"HOME": str(home), "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
     environment |= {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}
     command = [venv("parallelcluster") / "bin/python", ASK]
@@ -91,21 +91,21 @@ def ask(cases, home):
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_rendered_configuration_is_taken(told, name):
-    answer = told["answers"][f"right {name}"]
+def test_rendered_configuration_is_taken(reported, name):
+    answer = reported["answers"][f"right {name}"]
     assert answer["problems"] == []
     assert {"CustomSlurmSettingsValidator", "NameValidator", "ClusterNameValidator"} <= {*answer["asked"]}
     assert len(answer["asked"]) >= 20
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_configuration_is_refused(told, name):
-    assert WRONG[name][1] in "; ".join(told["answers"][f"wrong {name}"]["problems"])
+def test_wrong_configuration_is_refused(reported, name):
+    assert WRONG[name][1] in "; ".join(reported["answers"][f"wrong {name}"]["problems"])
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_change_needs_what_parallelcluster_says(told, name):
-    rows, wanted = told["answers"][f"change {name}"]["changes"], CHANGES[name][1]
+def test_change_needs_what_parallelcluster_says(reported, name):
+    rows, wanted = reported["answers"][f"change {name}"]["changes"], CHANGES[name][1]
     if wanted is None:
         # What nodes run is part of several sections; the head node's is the one that counts.
         assert Need.NEW in {need(row) for row in rows}
@@ -113,20 +113,20 @@ def test_change_needs_what_parallelcluster_says(told, name):
         assert [need(row) for row in rows] == wanted
 
 
-def test_change_of_a_stopped_fleet_is_live(told):
-    assert [need(row) for row in told["answers"]["stopped"]["changes"]] == [Need.LIVE]
+def test_change_of_a_stopped_fleet_is_live(reported):
+    assert [need(row) for row in reported["answers"]["stopped"]["changes"]] == [Need.LIVE]
 
 
-def test_denied_settings_are_those_of_the_package(told):
+def test_denied_settings_are_those_of_the_package(reported):
     """A site is refused by our list before the package is asked."""
-    package = told["denied"]
+    package = reported["denied"]
     assert {*DENIED[Level.CLUSTER]} == {*package["SlurmConf"]["Global"]}
     assert {*DENIED_WITH_DATABASE} == {*package["SlurmConf"]["Accounting"]}
     assert {*DENIED[Level.QUEUE]} == {*package["Queue"]["Global"]}
     assert {*DENIED[Level.RESOURCE]} == {*package["ComputeResource"]["Global"]}
 
 
-def test_one_site_is_rendered_and_checked_in_time(tmp_path, told):
+def test_one_site_is_rendered_and_checked_in_time(tmp_path, reported):
     """The goal is 3 s; what is beyond is for a busy machine."""
     began = time.process_time(), time.monotonic()
     ask({"one": {"config": cluster_config(LARGE)}}, tmp_path)

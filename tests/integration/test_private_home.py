@@ -43,7 +43,7 @@ def isthmus(home, command, before="true"):
 @pytest.mark.parametrize("command", [["up"], ["pull", "debian:13"], ["status"]], ids=" ".join)
 def test_folder_of_another_is_refused_before_anything_changes(home, command):
     (home / ".isthmus").mkdir()
-    os.chmod(home / ".isthmus", 0o777)  # noqa: S103 -- open to whoever comes
+    os.chmod(home / ".isthmus", 0o777)  # noqa: S103 -- open to everybody
     refused = isthmus(home, command)
     assert refused.returncode == 1
     assert f"{home}/.isthmus belongs to the user with uid 0, not to you; move it away" in refused.stderr
@@ -52,7 +52,7 @@ def test_folder_of_another_is_refused_before_anything_changes(home, command):
 
 @pytest.mark.parametrize("made", [True, False], ids=["used before", "new"])
 @pytest.mark.parametrize("command", [["up"], ["pull", "debian:13"], ["doctor"]], ids=" ".join)
-def test_read_only_home_is_told_without_a_trace(home, command, made):
+def test_read_only_home_is_reported_without_a_trace(home, command, made):
     if made:
         (home / ".isthmus/cluster/logs").mkdir(parents=True)
         subprocess.run(["chown", "-R", str(NOBODY), home], check=True)

@@ -64,8 +64,8 @@ def test_home_that_turns_read_only_leaves_no_half_image(tmp_path, moment):
         timeout=60,
     )
     assert done.returncode == 0, done.stderr
-    told, left, again = done.stdout.splitlines()
-    assert "ead-only file system" in told
-    assert "; " in told
+    reported, left, again = done.stdout.splitlines()
+    assert "ead-only file system" in reported
+    assert "; " in reported
     assert left == ""
     assert sorted(again.split()) == [".lock", ".squashfs", "hsqs"]

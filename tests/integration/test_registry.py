@@ -5,7 +5,6 @@ import socket
 import ssl
 import tempfile
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from isthmus.clients.registry import Login, RegistryError
 from isthmus.model.registry import Access, Readers
 from tests.support.servers import registries
 from tests.support.servers.registries import KEEPER, LAYER_GIB, MANIFEST, WRITERS, digest, until_counted
+from tests.support.wait import wait
 
 MIB = 1 << 20
 SITES = b"the site's layer"
@@ -145,7 +145,7 @@ def test_trick_with_a_path_writes_nothing(registry, path):
 
 
 @pytest.mark.parametrize("path", ["/v2/_catalog", "/room", "/debug/vars", "/metrics", "/", "/isthmus/v1/images/"])
-def test_nothing_else_is_told(registry, path):
+def test_nothing_else_is_reported(registry, path):
     for authorization in (registry.basic("alice"), registry.token("alice", "registry:catalog:*")):
         assert registry.ask("GET", path, authorization).status in (401, 404)
 
@@ -226,8 +226,8 @@ def test_writes_of_one_user_at_once_are_few_and_others_write(registry):
     with contextlib.ExitStack() as stack:
         for number in range(WRITERS):
             stack.enter_context(slow(registry, "alice", f"alice/slow{number}"))
-        time.sleep(0.5)
-        assert status(registry, "alice", "POST", "alice/more", "blobs/uploads/") == 429
+        more = lambda: status(registry, "alice", "POST", "alice/more", "blobs/uploads/")  # noqa: E731 -- one use
+        wait(more, lambda answer: answer == 429, timeout_s=10)
         assert status(registry, "alice", "GET", "alice/tool") == 200
         assert registry.blob("bob", "bob/free", b"x").status == 201
 

@@ -1,4 +1,4 @@
-"""Tokens that are not isthmus-tokend's, or not any more, or another's: the registry believes none."""
+"""Tokens that are not isthmus-tokend's, or not any more, or another's: the registry trusts none."""
 
 import base64
 import json
@@ -51,7 +51,7 @@ def changed(token, header=None, signature=None, **claims):
 
 
 def bad(registry):
-    """Name -> a token that nobody should believe."""
+    """Name -> a token that nobody should trust."""
     good, foreign = made(signer(registry)), Signer(ec.generate_private_key(ec.SECP256R1()), lambda: registry.address)
     header, _ = parts(good)
     alien, _ = parts(made(foreign))
@@ -112,7 +112,7 @@ def test_good_token_opens_what_it_says_in_any_spelling_of_its_scheme(registry):
         assert registry.ask("POST", WRITES["POST"], f"{scheme} {token}").status == 202
 
 
-def test_token_that_the_registry_still_believes_is_still_judged_by_the_quota(registry):
+def test_token_that_the_registry_still_trusts_is_still_judged_by_the_quota(registry):
     """A minute after its end; else who is full could write for that minute."""
     token = made(signer(registry), began_s=time.time() - LIFETIME_S - 20)
     assert registry.ask("POST", WRITES["POST"], f"Bearer {token}").status == 202

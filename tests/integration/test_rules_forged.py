@@ -188,6 +188,6 @@ def tap(pod):
 def wait_for(ask, is_so, tries=20):
     """Return the answer that is so, or the last."""
     for _ in range(tries):
-        if is_so(told := ask()):
+        if is_so(reported := ask()):
             break
-    return told
+    return reported

@@ -65,7 +65,7 @@ def test_reached_without_the_filter(open_world, case):
     assert asks(open_world, case, wait_s=15)
 
 
-def test_refusal_is_told_at_once(world):
+def test_refusal_is_reported_at_once(world):
     asked = world.nodes.places["n1"].run(
         *("python3", "-c", f"import socket; socket.create_connection(('{world.pod_address('n1', 1)}', {SERVED}), 9)"),
         user=BOB,

@@ -11,8 +11,8 @@ FOLDERS = {path.parent.name for path in (ROOT / "molecule").glob("*/molecule.yml
 
 def test_molecule_reads_every_scenario():
     environment = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}", "NO_COLOR": "1"}
-    told = subprocess.run(
+    reported = subprocess.run(
         ["molecule", "list", "--format", "yaml"], cwd=ROOT, env=environment, capture_output=True, text=True
     )
-    assert told.returncode == 0, told.stdout + told.stderr
-    assert set(re.findall(r"Scenario Name: (\S+)", told.stdout)) == FOLDERS
+    assert reported.returncode == 0, reported.stdout + reported.stderr
+    assert set(re.findall(r"Scenario Name: (\S+)", reported.stdout)) == FOLDERS

@@ -114,7 +114,9 @@ def test_what_is_in_force_is_read_back(world, pod, here, there, kind, affinity_s
     }
     put(world, table | {ServicePort(WEB + 2, KINDS[kind], PORT): Answering()})
     found = world.nodes.places["n1"].do(PodServices(SERVICES).table, "isthmus-1", ALICE)
-    assert {at: told.endpoints for at, told in found.items()} == {at: told.endpoints for at, told in table.items()}
+    assert {at: reported.endpoints for at, reported in found.items()} == {
+        at: reported.endpoints for at, reported in table.items()
+    }
 
 
 def test_pod_without_services_has_no_table(world, pod):
@@ -128,7 +130,8 @@ def test_affinity_ends_when_its_time_is_over(world, pod, here, there):
     look = world.nodes.places["n1"].do
     wait(lambda: not any(look(nftables.timeouts, "ip", service_rules.TABLE, path).values()))
     seen = set()
-    wait(lambda: (seen.add(pod.asks(WEB, PORT)), time.sleep(1.1)) and len(seen) == 2)
+    # Longer than the affinity.
+    wait(lambda: seen.add(pod.asks(WEB, PORT)) or len(seen) == 2, interval_s=1.1)
 
 
 @pytest.mark.parametrize("address", [WEB, WEB + 1])

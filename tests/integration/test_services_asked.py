@@ -37,7 +37,7 @@ from isthmus.supervisor.services import Services
 async def main():
     services = Services(sys.argv[3], print, Path(sys.argv[2]))
     services.take({"whole": True, "set": json.loads(sys.argv[4]), "drop": []})
-    await services.settled(15)
+    await services.applied(15)
     await services.end()
 
 asyncio.run(main())
@@ -88,8 +88,8 @@ def supervise(pod, socket):
 
     def call(table, user=ALICE, job=1):
         code, source = SUPERVISOR, str(Path(isthmus.__file__).parents[1])
-        told = str(rows(table)).replace("'", '"')
-        return pod.run(sys.executable, "-ISc", code, source, str(socket), str(job), told, user=user).stdout.strip()
+        reported = str(rows(table)).replace("'", '"')
+        return pod.run(sys.executable, "-ISc", code, source, str(socket), str(job), reported, user=user).stdout.strip()
 
     return call
 
@@ -120,18 +120,18 @@ def test_address_that_is_no_services_is_refused(pod, supervise):
     [
         ("1", 80, "passes", f"{WEB} tcp 80 is turned to"),
         ("1", 81, "refused", "has endpoints for tcp 80 alone"),
-        ("1:n2", 80, "depends", "on n2, `isthmus network trace` tells where to"),
+        ("1:n2", 80, "depends", "on n2, `isthmus network trace` shows where to"),
         ("n1", 80, "missing", "within pods alone"),
     ],
 )
-def test_trace_tells_what_the_rules_in_the_pod_do(world, supervise, socket, source, port, wanted, by):
+def test_trace_reports_what_the_rules_in_the_pod_do(world, supervise, socket, source, port, wanted, by):
     supervise({place(WEB): answering(f"{world.pod_address('n2', 1)}:8080")})
-    told = ask(Trace(source, WEB, port=port), socket)
-    assert told["verdict"] == wanted
-    assert by in told["steps"][0]["by"]
+    reported = ask(Trace(source, WEB, port=port), socket)
+    assert reported["verdict"] == wanted
+    assert by in reported["steps"][0]["by"]
 
 
 def test_trace_from_a_pod_without_services_leads_outside(pod, socket):
-    told = ask(Trace("1", WEB, port=80), socket)
-    assert "an address as any other" in told["steps"][0]["by"]
-    assert told["steps"][-1]["check"] == "from_pods"
+    reported = ask(Trace("1", WEB, port=80), socket)
+    assert "an address as any other" in reported["steps"][0]["by"]
+    assert reported["steps"][-1]["check"] == "from_pods"

@@ -26,8 +26,8 @@ def test_says_who_it_is(pod):
     }
     # The file follows what was said, and is whole when the job ends.
     assert pod.exit_status() == 0
-    told = json.loads((pod.folder / "report.json").read_text())
-    assert {**told, "type": "report"} == kubelet.report
+    reported = json.loads((pod.folder / "report.json").read_text())
+    assert {**reported, "type": "report"} == kubelet.report
 
 
 def test_pod_goes_on_without_the_kubelet_which_moves(pod):
@@ -64,11 +64,11 @@ def test_second_plan_changes_nothing(pod):
     assert set(kubelet.ended()["containers"]) == {"main"}
 
 
-def test_kubelet_of_another_ca_is_not_believed(pod, tmp_path):
+def test_kubelet_of_another_ca_is_not_trusted(pod, tmp_path):
     certificates.write_channel(tmp_path / "false", "u")
     false = Kubelet(tmp_path / "false", pod.folder)
     pod.launch()
-    wait((pod.folder / "slurm.log").read_text, lambda told: "certificate verify failed" in told)
+    wait((pod.folder / "slurm.log").read_text, lambda reported: "certificate verify failed" in reported)
     assert not false.hellos
     false.leave()
 

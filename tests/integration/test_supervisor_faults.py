@@ -1,4 +1,4 @@
-"""A home that is full, silent or gone while a pod runs: the pod goes on, is reached, and ends when it shall."""
+"""A home that is full, silent or gone while a pod runs: the pod goes on, is reached, and ends when it should."""
 
 import json
 import time

@@ -12,17 +12,17 @@ CHANGED = "Container main definition changed, will be restarted"
 
 def named(pod, name, script, **rest):
     """Return a container with the pod's image under a name."""
-    told = {"image": str(pod.host.image), "image_id": f"{name}@sha256:0", "image_name": name, **rest}
-    return container("main", script, **told)
+    reported = {"image": str(pod.host.image), "image_id": f"{name}@sha256:0", "image_name": name, **rest}
+    return container("main", script, **reported)
 
 
-def replace(kubelet, told):
-    kubelet.send({"type": "replace", "name": "main", "container": told})
+def replace(kubelet, reported):
+    kubelet.send({"type": "replace", "name": "main", "container": reported})
 
 
-def states(told):
+def states(reported):
     """Return how it is, how often it has started again, and with what image."""
-    return told["state"], told["restarts"], told["image_name"], told["image_id"]
+    return reported["state"], reported["restarts"], reported["image_name"], reported["image_id"]
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def test_changed_container_is_another_whatever_the_policy(pod, killed, policy):
     kubelet = pod.run(plan(named(pod, "old", UP), restart_policy=policy))
     wait_for_log(kubelet, "main", b"up")
     replace(kubelet, named(pod, "new", "echo new; exec sleep 1000"))
-    told = kubelet.until("main", state="running", restarts=1)
-    assert (states(told), told["last"]["exit_code"]) == (("running", 1, "new", "new@sha256:0"), 5)
+    reported = kubelet.until("main", state="running", restarts=1)
+    assert (states(reported), reported["last"]["exit_code"]) == (("running", 1, "new", "new@sha256:0"), 5)
     assert set(killed) == {CHANGED}
     wait(lambda: kubelet.logs("main").finish()[1], lambda said: said == b"new\n")
     replace(kubelet, named(pod, "new", "exit 9"))
@@ -60,8 +60,8 @@ def test_container_without_its_new_image_waits_for_it(pod, killed):
     kubelet = pod.run(plan(named(pod, "old", UP)))
     wait_for_log(kubelet, "main", b"up")
     replace(kubelet, None)
-    told = kubelet.until("main", state="waiting", image_name="")
-    assert (states(told), told["reason"], told["last"]["exit_code"]) == (("waiting", 0, "", ""), "", 5)
+    reported = kubelet.until("main", state="waiting", image_name="")
+    assert (states(reported), reported["reason"], reported["last"]["exit_code"]) == (("waiting", 0, "", ""), "", 5)
     replace(kubelet, named(pod, "old", "exec sleep 1000"))
     assert states(kubelet.until("main", state="running")) == ("running", 1, "old", "old@sha256:0")
 
@@ -72,8 +72,8 @@ def test_pod_that_ends_while_it_waits_for_an_image(pod):
     replace(kubelet, None)
     kubelet.until("main", state="waiting", image_name="")
     kubelet.send({"type": "stop", "grace_s": 1})
-    told = kubelet.ended()["containers"]["main"]
-    assert (told["state"], told["exit_code"], told["restarts"]) == ("terminated", 5, 0)
+    reported = kubelet.ended()["containers"]["main"]
+    assert (reported["state"], reported["exit_code"], reported["restarts"]) == ("terminated", 5, 0)
 
 
 def test_container_that_pauses_begins_at_once_with_its_new_image(pod):
@@ -91,8 +91,8 @@ def test_init_container_is_left_alone_and_who_comes_after_is_another(pod):
     replace(kubelet, named(pod, "new", "exit 0"))
     kubelet.until("main", state="waiting", image_name="new")
     assert kubelet.exec("setup", "touch", "/data/go").finish()[0] == 0
-    told = kubelet.ended()["containers"]
-    assert [(told[name]["exit_code"], told[name]["restarts"]) for name in ("setup", "main")] == [(0, 0), (0, 0)]
+    reported = kubelet.ended()["containers"]
+    assert [(reported[name]["exit_code"], reported[name]["restarts"]) for name in ("setup", "main")] == [(0, 0), (0, 0)]
 
 
 def test_init_container_that_failed_begins_again_with_its_new_image(pod):

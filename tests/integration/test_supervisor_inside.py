@@ -16,7 +16,7 @@ def log(pod, name="main"):
 
 def test_variables_are_exact_and_on_no_command_line(pod):
     hidden = 'it\'s "quoted" $HOME `x`\nsecond line'
-    told = [
+    reported = [
         {"name": "SECRET", "value": hidden.replace("$", "$$")},
         {"name": "odd.name-x", "value": "odd"},
         {"name": "IP", "fact": "pod_ip"},
@@ -25,7 +25,7 @@ def test_variables_are_exact_and_on_no_command_line(pod):
     main = container(
         "main", "", argv=["sh", "-c", 'env; echo "$SECRET"; echo "$1 $2"; sleep 1000', "sh", "$(IP)", "$$(IP)"]
     )
-    kubelet = pod.run(plan({**main, "env": told}))
+    kubelet = pod.run(plan({**main, "env": reported}))
     wait_for_log(kubelet, "main", b"127.0.0.1 $(IP)\n")
     shown = log(pod)
     assert "second line" in shown
@@ -106,9 +106,9 @@ def test_user_without_subordinate_ids_gets_root_alone(supervised):
     user = {"uid": 1234, "gid": 1234, "groups": []}
     report = pod.run(plan(container("main", "id -u; touch /x"), container("other", "id -u", user=user))).ended()
     assert log(pod) == ["0"]
-    told = report["containers"]["other"]
-    assert told["reason"] == "StartError"
-    assert "/etc/subuid" in told["message"]
+    reported = report["containers"]["other"]
+    assert reported["reason"] == "StartError"
+    assert "/etc/subuid" in reported["message"]
 
 
 def test_root_that_may_not_be_written(pod):
@@ -177,8 +177,8 @@ def test_ephemeral_container_whose_target_does_not_run(pod):
     kubelet.until("one", state="terminated")
     debug = container("debug", "sleep 3333", image=str(pod.host.image))
     kubelet.send({"type": "ephemeral", "container": debug, "target": "one"})
-    told = kubelet.until("debug", state="terminated")
-    assert (told["reason"], told["message"]) == (
+    reported = kubelet.until("debug", state="terminated")
+    assert (reported["reason"], reported["message"]) == (
         "ContainerCannotRun",
         "unable to find target container one: it does not run",
     )
@@ -192,9 +192,9 @@ def test_hook_after_the_start_runs_in_the_container(pod):
 
 def test_hook_that_fails_ends_the_container(pod):
     hook = action("exec", argv=["sh", "-c", "echo broken; exit 3"])
-    told = pod.run(plan(container("main", "sleep 1000", post_start=hook))).ended()["containers"]["main"]
-    assert (told["reason"], told["exit_code"]) == ("PostStartHookError", 143)
-    assert told["message"] == "postStart hook: exit code 3: broken"
+    reported = pod.run(plan(container("main", "sleep 1000", post_start=hook))).ended()["containers"]["main"]
+    assert (reported["reason"], reported["exit_code"]) == ("PostStartHookError", 143)
+    assert reported["message"] == "postStart hook: exit code 3: broken"
 
 
 def test_files_on_the_shared_home_are_the_users_and_private(pod):

@@ -17,12 +17,12 @@ AT_DATA = [mount("shared", "/data")]
 
 
 def ended_with(report, name):
-    told = report["containers"][name]
-    return told["reason"], told["exit_code"], told["signal"]
+    reported = report["containers"][name]
+    return reported["reason"], reported["exit_code"], reported["signal"]
 
 
 @pytest.mark.parametrize(
-    ("script", "told", "status"),
+    ("script", "reported", "status"),
     [
         ("exit 0", ("Completed", 0, None), 0),
         ("exit 3", ("Error", 3, None), 1),
@@ -30,9 +30,9 @@ def ended_with(report, name):
         ("kill -15 $$$$", ("Error", 143, 15), 1),
     ],
 )
-def test_outcome_is_the_programs(pod, script, told, status):
+def test_outcome_is_the_programs(pod, script, reported, status):
     report = pod.run(plan(container("main", script))).ended()
-    assert ended_with(report, "main") == told
+    assert ended_with(report, "main") == reported
     assert pod.exit_status() == status
 
 
@@ -82,9 +82,9 @@ def test_sidecar_runs_beside_and_ends_last(pod):
 
 def test_container_that_fails_starts_again_then_pauses(pod):
     kubelet = pod.run(plan(container("main", "echo run; touch /x; exit 1"), restart_policy="OnFailure"))
-    told = kubelet.until("main", state="waiting", reason="CrashLoopBackOff")
-    assert (told["restarts"], told["last"]["exit_code"]) == (1, 1)
-    assert told["message"] == "back-off 10s restarting failed container=main"
+    reported = kubelet.until("main", state="waiting", reason="CrashLoopBackOff")
+    assert (reported["restarts"], reported["last"]["exit_code"]) == (1, 1)
+    assert reported["message"] == "back-off 10s restarting failed container=main"
     assert kubelet.logs("main", previous=True).finish()[1] == b"run\n"
     kubelet.send({"type": "stop", "grace_s": 1})
     assert kubelet.ended()["containers"]["main"]["state"] == "terminated"
@@ -136,12 +136,12 @@ def test_sigterm_to_every_process_leaves_time_to_end(pod):
     assert ended_with(kubelet.ended(), "main") == ("Error", 6, None)
 
 
-def test_end_is_told_before_apptainer_has_ended(pod):
+def test_end_is_reported_before_apptainer_has_ended(pod):
     script = "echo up; until [ -e /data/go ]; do sleep 0.05; done; exit 3"
     kubelet = pod.run(plan(container("main", script, mounts=AT_DATA), volumes=SHARED))
     wait_for_log(kubelet, "main", b"up")
     [apptainer] = [pid for pid in pod.below(pod.supervisor()) if pid in pod.processes(b"Apptainer runtime parent")]
-    # It cannot end now; a supervisor that waits for it kills it before it tells.
+    # It cannot end now; a supervisor that waits for it kills it before it reports.
     os.kill(apptainer, signal.SIGSTOP)
     assert kubelet.exec("main", "touch", "/data/go").finish()[0] == 0
     kubelet.until("main", state="terminated", exit_code=3)
@@ -186,7 +186,7 @@ def test_nothing_is_left_of_a_pod_that_ended(pod):
 
 
 @pytest.mark.parametrize(
-    ("script", "policy", "told"),
+    ("script", "policy", "reported"),
     [
         ("echo last words >/dev/termination-log", "File", "last words\n"),
         ("echo seen; exit 1", "File", ""),
@@ -194,9 +194,9 @@ def test_nothing_is_left_of_a_pod_that_ended(pod):
         ("echo seen", "FallbackToLogsOnError", ""),
     ],
 )
-def test_termination_message(pod, script, policy, told):
+def test_termination_message(pod, script, policy, reported):
     report = pod.run(plan(container("main", script, termination_policy=policy))).ended()
-    assert report["containers"]["main"]["message"] == told
+    assert report["containers"]["main"]["message"] == reported
 
 
 def test_termination_message_in_a_place_of_its_own(pod):

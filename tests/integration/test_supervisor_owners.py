@@ -74,9 +74,9 @@ def built(host, tmp_path_factory):
 
 def said(pod, image, script, **rest):
     """Run a script in a container; return its lines."""
-    told = pod.run(plan(container("main", script, image=image, **rest))).ended()["containers"]["main"]
+    reported = pod.run(plan(container("main", script, image=image, **rest))).ended()["containers"]["main"]
     lines = (pod.folder / "logs/main/0.log").read_text().splitlines()
-    assert told["exit_code"] == 0, (told, lines)
+    assert reported["exit_code"] == 0, (reported, lines)
     return [line.split(" ", 3)[3] for line in lines]
 
 

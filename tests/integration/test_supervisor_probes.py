@@ -34,11 +34,14 @@ def test_ready_when_the_answer_is_good(pod, script, asked):
     ids=["exec that hangs", "exec that is not there", "http", "tcp", "grpc"],
 )
 def test_container_is_ended_when_it_is_not_alive(pod, asked):
-    told = pod.run(plan(container("main", HTTP, liveness={**asked, "initial_delay_s": 1}))).ended()["containers"][
+    reported = pod.run(plan(container("main", HTTP, liveness={**asked, "initial_delay_s": 1}))).ended()["containers"][
         "main"
     ]
-    assert (told["reason"], told["exit_code"]) == ("Error", 143)
-    assert (told["failures"]["liveness"]["times"], told["killing"]) == (1, "Container main failed liveness probe")
+    assert (reported["reason"], reported["exit_code"]) == ("Error", 143)
+    assert (reported["failures"]["liveness"]["times"], reported["killing"]) == (
+        1,
+        "Container main failed liveness probe",
+    )
 
 
 def test_readiness_comes_and_goes(pod):
@@ -63,8 +66,8 @@ def test_startup_probe_holds_the_others_back(pod):
 
 def test_startup_probe_that_fails_ends_the_container(pod):
     startup = probe("exec", argv=["false"], failure=2, grace_s=1)
-    told = pod.run(plan(container("main", "trap '' TERM; while :; do sleep 0.1; done", startup=startup))).ended()
-    assert told["containers"]["main"]["exit_code"] == 137
+    reported = pod.run(plan(container("main", "trap '' TERM; while :; do sleep 0.1; done", startup=startup))).ended()
+    assert reported["containers"]["main"]["exit_code"] == 137
 
 
 def test_container_that_is_not_alive_starts_again(pod):

@@ -20,8 +20,8 @@ def test_ranks_see_volumes_that_are_images(pod):
     image = volume("image", "image", path=str(pod.host.image))
     mounts = [mount("image", "/image"), mount("image", "/part", sub_path="etc")]
     script = "head -n 1 /image/etc/passwd; ls /part; touch /image/x 2>&1"
-    told = ["root:x:0:0:root:/root:/bin/sh", "group", "hosts", "passwd", "resolv.conf"]
-    assert said(pod, script, image, mounts=mounts) == [*told, "touch: /image/x: Read-only file system"]
+    reported = ["root:x:0:0:root:/root:/bin/sh", "group", "hosts", "passwd", "resolv.conf"]
+    assert said(pod, script, image, mounts=mounts) == [*reported, "touch: /image/x: Read-only file system"]
 
 
 LOOK = "ls ~/mine 2>&1; touch /x 2>&1; pwd; grep -E 'CapPrm|CapBnd|NoNew' /proc/self/status; ls -d /scratch 2>&1"
@@ -61,9 +61,9 @@ def test_ranks_get_no_part_of_a_folder_that_others_may_change(pod):
     (pod.folder / "place/part").mkdir(parents=True)
     place = volume("place", "host", path=str(pod.folder / "place"))
     main = container("main", "true", mpi=True, mounts=[mount("place", "/v", sub_path="part")])
-    told = pod.run(plan(main, volumes=[place])).ended()["containers"]["main"]
-    assert told["reason"] == "StartError"
-    assert told["message"].startswith("subPath part of volume place is not offered with several tasks; ")
+    reported = pod.run(plan(main, volumes=[place])).ended()["containers"]["main"]
+    assert reported["reason"] == "StartError"
+    assert reported["message"].startswith("subPath part of volume place is not offered with several tasks; ")
 
 
 def test_ranks_have_a_place_for_what_is_temporary(pod):
@@ -114,8 +114,8 @@ def wrapped(*argv, **rest):
 def test_program_behind_a_wrapper_runs_as_ranks(pod):
     env = [{"name": "WORD", "value": "a b"}]
     script = 'echo "$WORD"; echo "$SLURM_PROCID $1"; id -u; pwd; echo bad >&2; exit 3'
-    told = pod.run(wrapped("sh", "-c", script, "sh", "$(X) *", env=env, cwd="/tmp")).ended()["containers"]["main"]
-    assert (told["exit_code"], told["reason"]) == (3, "Error")
+    reported = pod.run(wrapped("sh", "-c", script, "sh", "$(X) *", env=env, cwd="/tmp")).ended()["containers"]["main"]
+    assert (reported["exit_code"], reported["reason"]) == (3, "Error")
     assert lines(pod) == ["a b", "0 $(X) *", "1000", "/tmp"]
     assert "bad" in lines(pod, stream="stderr")
     assert lines(pod, "side") == ["code 3", "0"]
@@ -131,6 +131,6 @@ def test_signal_reaches_a_program_behind_a_wrapper(pod):
 
 
 def test_program_that_a_wrapper_cannot_find(pod):
-    told = pod.run(wrapped("no-such-program")).ended()["containers"]["main"]
-    assert told["exit_code"] == 255
+    reported = pod.run(wrapped("no-such-program")).ended()["containers"]["main"]
+    assert reported["exit_code"] == 255
     assert any("no-such-program" in line for line in lines(pod, stream="stderr"))

@@ -24,5 +24,5 @@ def test_pod_goes_on_when_its_folder_turns_read_only(pod):
     report = kubelet.ended()
     assert (report["containers"]["main"]["exit_code"], pod.exit_status()) == (3, 1)
     said = (pod.folder / "slurm.log").read_text()
-    assert "report.json cannot be written: Permission denied; the pod goes on, look at the home" in said
+    assert "report.json cannot be written: Permission denied; the pod continues, check the home" in said
     assert "Traceback" not in said

@@ -60,6 +60,6 @@ def test_profile_of_ones_own_is_taken_at_its_word(pod, profile):
 
 
 def test_container_without_its_profile_does_not_run(pod):
-    told = pod.run(plan(container("main", "true", seccomp="/no/such.json"))).ended()["containers"]["main"]
-    assert (told["reason"], told["exit_code"]) == ("ContainerCannotRun", 128)
-    assert told["message"] == "cannot load seccomp profile /no/such.json: No such file or directory"
+    reported = pod.run(plan(container("main", "true", seccomp="/no/such.json"))).ended()["containers"]["main"]
+    assert (reported["reason"], reported["exit_code"]) == ("ContainerCannotRun", 128)
+    assert reported["message"] == "cannot load seccomp profile /no/such.json: No such file or directory"

@@ -23,8 +23,8 @@ def test_container_with_a_limit_of_its_own_is_a_step(pod):
     stream = kubelet.open("attach", container="main", tty=False, stdin=True)
     stream.send(0, b"typed\n")
     assert stream.finish()[:2] == (0, b"typed\n")
-    told = kubelet.ended()["containers"]["main"]
-    assert (told["reason"], told["exit_code"]) == ("Error", 7)
+    reported = kubelet.ended()["containers"]["main"]
+    assert (reported["reason"], reported["exit_code"]) == ("Error", 7)
     said = (pod.folder / "slurm.log").read_text()
     assert "isthmus.supervisor.runtime.step" in said
     assert "hidden text" not in said
@@ -52,24 +52,24 @@ def test_many_programs_in_a_step_at_once(pod):
 
 
 def test_program_of_a_step_that_is_not_there(pod):
-    told = pod.run(plan(container("main", "", argv=["/no/such"], memory_mib=64))).ended()["containers"]["main"]
-    assert (told["reason"], told["message"]) == ("StartError", 'exec: "/no/such": No such file or directory')
+    reported = pod.run(plan(container("main", "", argv=["/no/such"], memory_mib=64))).ended()["containers"]["main"]
+    assert (reported["reason"], reported["message"]) == ("StartError", 'exec: "/no/such": No such file or directory')
 
 
 def test_step_that_slurm_refuses(pod):
-    told = pod.run(plan(container("main", "exit 0", memory_mib=65))).ended()["containers"]["main"]
-    assert (told["reason"], told["message"]) == ("StartError", steps.refusal(65))
-    assert "no step of 65 MiB in 3 tries" in told["message"]
+    reported = pod.run(plan(container("main", "exit 0", memory_mib=65))).ended()["containers"]["main"]
+    assert (reported["reason"], reported["message"]) == ("StartError", steps.refusal(65))
+    assert "no step of 65 MiB in 3 tries" in reported["message"]
     assert (pod.folder / "slurm.log").read_text().count("srun: unrecognized option '--mem=65'") == 3
 
 
 def test_step_that_a_busy_slurm_refuses_once(pod):
-    told = pod.run(plan(container("main", "exit 0", memory_mib=63))).ended()["containers"]["main"]
-    assert (told["reason"], told["exit_code"]) == ("Completed", 0)
+    reported = pod.run(plan(container("main", "exit 0", memory_mib=63))).ended()["containers"]["main"]
+    assert (reported["reason"], reported["exit_code"]) == ("Completed", 0)
     assert "srun: error: busy" in (pod.folder / "slurm.log").read_text()
 
 
-def test_end_is_told_before_srun_has_ended(pod):
+def test_end_is_reported_before_srun_has_ended(pod):
     kubelet = pod.run(plan(container("main", "exit 3", memory_mib=62)))
     kubelet.until("main", state="terminated", exit_code=3)
     wait(lambda: pod.processes(b"6.2"))

@@ -8,10 +8,10 @@ import pytest
 
 from isthmus.podproto import frames, windows
 from isthmus.podproto.frames import Channel
-from isthmus.supervisor.main import LAST_WORD_S
+from isthmus.supervisor.main import Timing
 from tests.support.fakes.kubelet import wait_for_log
 from tests.support.pods.plans import container, plan, probe
-from tests.support.wait import wait
+from tests.support.wait import stays, wait
 
 SERVER = "mkdir -p /www; echo page >/www/index.html; httpd -f -p 127.0.0.1:18231 -h /www"
 
@@ -73,11 +73,15 @@ def test_attach_with_input_that_ends_the_program(running):
 
 
 def test_attach_to_a_terminal(pod):
-    kubelet = pod.run(plan(container("main", "read word; stty size; exit 3", tty=True, stdin=True)))
+    sized = "stty size | grep -q '20 90'"
+    kubelet = pod.run(
+        plan(
+            container("main", f"until {sized}; do sleep 0.1; done; read word; stty size; exit 3", tty=True, stdin=True)
+        )
+    )
     kubelet.until("main", ready=True)
     stream = kubelet.open("attach", container="main", tty=True, stdin=True)
     stream.send(Channel.RESIZE, json.dumps({"Width": 90, "Height": 20}).encode())
-    time.sleep(0.3)
     stream.send(Channel.STDIN, b"x\n")
     code, output, _ = stream.finish()
     assert code == 0
@@ -116,9 +120,11 @@ def test_slow_reader_gets_the_whole_log_of_a_pod_that_ends(pod):
     stream = kubelet.logs("main", follow=True)
     kubelet.exec("main", "touch", "/on").finish()
     with kubelet.held():
-        wait(lambda: json.loads((pod.folder / "report.json").read_text()), lambda told: told["phase"] == "ended")
-        # A supervisor that waits for its last report alone has gone by then.
-        time.sleep(LAST_WORD_S + 1)
+        wait(
+            lambda: json.loads((pod.folder / "report.json").read_text()), lambda reported: reported["phase"] == "ended"
+        )
+        because = "a supervisor that waits for its last report alone ends after last_word_s"
+        stays(pod.process.poll, lambda status: status is None, seconds=Timing().last_word_s + 1, because=because)
     lines = stream.finish()[1].splitlines()
     assert (len(lines), lines[-1]) == (8001, b"over")
 
@@ -135,10 +141,10 @@ def test_stream_waits_for_its_window_and_delays_nobody(running):
     # How much fits depends on how the pipe was read: small chunks take more of a window than their bytes.
     wait(lambda: len(stream.got.get(Channel.STDOUT, b"")), interval_s=0.05)
     assert running.exec("main", "echo", "beside").finish()[1] == b"beside\n"
-    # The program has ended long ago, and what it wrote is not lost.
-    time.sleep(6)
-    assert stream.end is None
-    assert len(stream.got[Channel.STDOUT]) <= 2 * frames.CHUNK_BYTES
+    sent = lambda: (stream.end, len(stream.got[Channel.STDOUT]))  # noqa: E731 -- one use
+    right = lambda now: now[0] is None and now[1] <= 2 * frames.CHUNK_BYTES  # noqa: E731 -- the same
+    # The program has ended long ago, and its output is not lost.
+    stays(sent, right, seconds=6, because="an end that does not wait for its reader is sent at once")
     stream.grant(windows.WINDOW_BYTES)
     code, output, _ = stream.finish()
     assert (code, len(output), output[-5:]) == (0, 300_005, b"over\n")
@@ -169,8 +175,8 @@ def test_figures(pod):
     kubelet = pod.run(plan(container("main", "while :; do :; done"), container("idle", "sleep 1000")))
     for name in ("main", "idle"):
         kubelet.until(name, ready=True)
-    told = wait(
+    reported = wait(
         lambda: json.loads(kubelet.open("stats").finish()[1])["containers"],
-        lambda told: told["main"]["cpu_ns"] > told["idle"]["cpu_ns"] + 100_000_000,
+        lambda reported: reported["main"]["cpu_ns"] > reported["idle"]["cpu_ns"] + 100_000_000,
     )
-    assert 0 < told["idle"]["memory_bytes"] < 50_000_000
+    assert 0 < reported["idle"]["memory_bytes"] < 50_000_000

@@ -98,9 +98,9 @@ def test_part_of_a_volume(pod):
     shown = (pod.folder / "logs/main/0.log").read_text().splitlines()
     # What is made is as open as the volume.
     assert [line.split()[3] for line in shown] == ["deep", "777"]
-    told = report["containers"]["bad"]
-    assert (told["reason"], told["exit_code"]) == ("ContainerCannotRun", 128)
-    assert told["message"] == "subPath out leads out of volume data; name a path inside it"
+    reported = report["containers"]["bad"]
+    assert (reported["reason"], reported["exit_code"]) == ("ContainerCannotRun", 128)
+    assert reported["message"] == "subPath out leads out of volume data; name a path inside it"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_path_of_the_node_is_made(pod, kind, made):
 
 
 def test_image_is_a_volume(pod):
-    """Whole and in part, for two containers and whoever they run as; the pod's end takes it away."""
+    """Whole and in part, for two containers of any user; removed with the pod."""
     image = volume("image", "image", path=str(pod.host.image))
     one = container("one", "sleep 1000", mounts=[mount("image", "/image"), mount("image", "/e", sub_path="etc")])
     nobody = {"uid": 1000, "gid": 1000, "groups": []}
@@ -164,9 +164,9 @@ def test_image_that_is_none_is_no_volume(pod, name, path):
 def test_part_that_an_image_lacks(pod):
     image = volume("image", "image", path=str(pod.host.image))
     main = container("main", "sleep 1000", mounts=[mount("image", "/image", sub_path="no/such")])
-    told = pod.run(plan(main, volumes=[image])).ended()["containers"]["main"]
-    assert (told["reason"], told["exit_code"]) == ("ContainerCannotRun", 128)
-    assert told["message"] == "subPath no/such is not in the image of volume image; correct it"
+    reported = pod.run(plan(main, volumes=[image])).ended()["containers"]["main"]
+    assert (reported["reason"], reported["exit_code"]) == ("ContainerCannotRun", 128)
+    assert reported["message"] == "subPath no/such is not in the image of volume image; correct it"
 
 
 def test_image_is_a_volume_for_a_user_without_subordinate_ids(supervised):

@@ -52,8 +52,8 @@ def test_part_of_a_volume_that_is_swapped_with_a_link(pod, racing):
     mounts = [mount("racing", "/m", sub_path="x")]
     report = pod.run(plan(*(container(name, "ls /m", mounts=mounts) for name in names), volumes=[racing])).ended()
     assert not [name for name in names if "secret" in log(pod, name)]
-    told = {one["message"] for one in report["containers"].values()} - {""}
-    assert told <= {"subPath x leads out of volume racing; name a path inside it"}
+    reported = {one["message"] for one in report["containers"].values()} - {""}
+    assert reported <= {"subPath x leads out of volume racing; name a path inside it"}
     assert [one for one in report["containers"].values() if one["exit_code"] == 0]
 
 
@@ -69,9 +69,9 @@ def test_working_folder_that_leads_out(pod, share_pid):
     tried = [container(f"c{number}", "readlink /proc/self/cwd; ls", cwd=place) for number, place in enumerate(places)]
     sidecar = container("sidecar", "echo mine >/tmp/mine; sleep 1000", sidecar=True)
     report = pod.run(plan(*tried, init=[sidecar], share_pid=share_pid)).ended(180)
-    told = [report["containers"][one["name"]] for one in tried]
-    assert {one["reason"] for one in told} == {"StartError"}
-    assert all(f'workingDir "{one["cwd"]}": ' in why["message"] for one, why in zip(tried, told, strict=True))
+    reported = [report["containers"][one["name"]] for one in tried]
+    assert {one["reason"] for one in reported} == {"StartError"}
+    assert all(f'workingDir "{one["cwd"]}": ' in why["message"] for one, why in zip(tried, reported, strict=True))
 
 
 def test_working_folder_that_is_missing_is_made(pod):
@@ -81,8 +81,8 @@ def test_working_folder_that_is_missing_is_made(pod):
 
 def test_search_path_without_end(pod):
     env = [{"name": "PATH", "value": "/none:" * 12000 + "/bin"}]
-    told = pod.run(plan(container("main", "exit 0", env=env))).ended()["containers"]["main"]
-    assert (told["reason"], told["message"]) == (
+    reported = pod.run(plan(container("main", "exit 0", env=env))).ended()["containers"]["main"]
+    assert (reported["reason"], reported["message"]) == (
         "StartError",
         "PATH has 12001 folders, 64 at most; shorten it, or name sh in full",
     )
@@ -113,7 +113,7 @@ def test_processes_that_lead_to_the_node(pod, added, share_pid):
 
 
 def test_who_enters_a_container_cannot_be_read(pod):
-    """A container with all rights looks at whoever comes, while probes and exec come all the time."""
+    """A container with all rights inspects every process that enters it, while probes and exec come all the time."""
     look = "grep -q SLURM_JOB_ID= $p/environ && echo CAUGHT $p; ls -l $p/fd | grep -E 'mnt:|isthmus-'"
     script = f"while :; do for p in /proc/[0-9]*; do {look}; done; done 2>/dev/null"
     env = [{"name": "PATH", "value": ":".join([*(f"/none/{number}" for number in range(60)), "/bin"])}]
@@ -126,7 +126,7 @@ def test_who_enters_a_container_cannot_be_read(pod):
 
 
 def test_termination_message_that_never_ends(pod):
-    """A fifo nobody writes to, and a link to the memory of whoever reads."""
+    """A fifo nobody writes to, and a link to the reader's memory."""
     fifo = container("fifo", "rm /dev/termination-log; mkfifo /dev/termination-log")
     link = container("link", "ln -sf /proc/self/environ /dev/termination-log")
     report = pod.run(plan(fifo, link)).ended()

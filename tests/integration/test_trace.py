@@ -57,7 +57,7 @@ def world():
         yield made
 
 
-def told(world, source, target, probe, asker=None):
+def reported(world, source, target, probe, asker=None):
     finder = Finder(visible(world.state, asker), SETTINGS, "cl", asker, UIDS.__getitem__, SERVICES)
     steps = trace(finder.state, SETTINGS, finder.source(source), finder.target(target), probe)
     return verdict(steps), steps
@@ -79,7 +79,7 @@ def compared(world, source, targets, probe):
     """Return the pairs of which a trace says what does not happen."""
     wrong = []
     for target in targets:
-        said, steps = told(world, source, target, probe)
+        said, steps = reported(world, source, target, probe)
         # It depends on what the listener is bound to: PMIX's is bound to the leg alone.
         expected = {Verdict.PASSES: True, Verdict.DEPENDS: probe.port == PMIX}.get(said, False)
         # What is refused may get lost without a word; what passes is waited for on a busy machine too.
@@ -108,18 +108,18 @@ def test_verdict_on_a_ping_is_what_happens(world, kind):
         assert compared(world, source, targets, Probe(Protocol.ICMP)) == []
 
 
-def test_user_is_told_the_same_about_his_own(world):
+def test_user_is_reported_the_same_about_his_own(world):
     for target in (*TARGETS["pods"][0][:2], *TARGETS["hosts"][0], str(OPEN), str(DENIED)):
         for source in ("1:n1", "alice@n1"):
             probe = Probe(Protocol.TCP, SERVED)
-            assert told(world, source, target, probe, ALICE) == told(world, source, target, probe)
+            assert reported(world, source, target, probe, ALICE) == reported(world, source, target, probe)
 
 
-def test_user_is_told_the_same_of_others_whether_they_are_there_or_not(world):
+def test_user_is_reported_the_same_of_others_whether_they_are_there_or_not(world):
     """Bob's pod, his leg, and an address that nobody has."""
     answers = []
     for target in ("10.128.2.101", "10.128.2.1", "10.128.3.7"):
-        said, steps = told(world, "1:n1", target, Probe(Protocol.TCP, SERVED), ALICE)
+        said, steps = reported(world, "1:n1", target, Probe(Protocol.TCP, SERVED), ALICE)
         answers.append((said, [(step.node, step.check, step.by) for step in steps]))
     assert answers[0] == answers[1] == answers[2]
     assert answers[0][0] is Verdict.REFUSED

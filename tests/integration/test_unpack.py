@@ -81,8 +81,10 @@ def test_without_user_namespaces_nothing_is_unpacked(host, scratch, tmp_path):
     copy(host, hostile_images.make(tmp_path / "oci", hostile_images.HONEST, HOME), scratch)
     # A process that is chrooted may make no user namespace (unshare(2), EPERM).
     script = f'mount --rbind / /mnt && exec chroot --userspec={USER}: /mnt python3 -c "$0" {scratch} 2>&1'
-    told = host.run("unshare", "-m", "sh", "-c", script, UNPACK, check=False)
-    assert "images cannot be unpacked safely here: making a user namespace: Operation not permitted; it needs" in told
+    reported = host.run("unshare", "-m", "sh", "-c", script, UNPACK, check=False)
+    assert (
+        "images cannot be unpacked safely here: making a user namespace: Operation not permitted; it needs" in reported
+    )
     assert host.run("ls", scratch).split() == ["oci"]
 
 

@@ -36,7 +36,8 @@ def account(tmp_path):
 
 @pytest.fixture
 def bring(module, account):
-    return lambda dry=False: module.bring({"name": "eve", "comment": "eve@demo", "keys": [KEY]}, account, dry=dry)
+    eve = {"name": "eve", "comment": "eve@demo", "keys": [KEY]}
+    return lambda dry=False, **limits: module.bring(eve, account, dry=dry, **limits)
 
 
 def as_eve(account, script):
@@ -69,7 +70,7 @@ def test_trap_leads_nowhere_and_is_named(outside, account, bring, name):
 
 def test_folder_of_another_is_left_alone(account, bring):
     os.makedirs(f"{account.pw_dir}/.ssh")
-    os.chmod(f"{account.pw_dir}/.ssh", 0o777)  # noqa: S103 -- open to whoever comes
+    os.chmod(f"{account.pw_dir}/.ssh", 0o777)  # noqa: S103 -- open to everybody
     changed, problems = bring()
     assert not changed
     assert "not the user's own" in problems[0]
@@ -101,6 +102,5 @@ def test_home_is_not_made_where_others_write(account, bring, tmp_path):
 
 def test_home_that_hangs_is_left(module, account, bring, monkeypatch):
     os.mkdir(account.pw_dir, 0o755)
-    monkeypatch.setattr(module, "PATIENCE_S", 0.5)
     monkeypatch.setattr(module, "serve", lambda *_, **__: __import__("time").sleep(60))
-    assert "did not answer" in bring()[1][0]
+    assert "did not answer" in bring(patience_s=0.5)[1][0]

@@ -30,8 +30,8 @@ def test_every_role_has_argument_specs():
 def test_arguments_are_the_defaults(role, entry):
     """An entry point other than main may take no arguments at all."""
     options = options_of(role, entry)
-    told = {key: option["default"] for key, option in options.items() if "default" in option}
-    assert told == (defaults_of(role) if options or entry == "main" else {})
+    given = {key: option["default"] for key, option in options.items() if "default" in option}
+    assert given == (defaults_of(role) if options or entry == "main" else {})
 
 
 @pytest.mark.parametrize(("role", "entry"), ENTRIES)

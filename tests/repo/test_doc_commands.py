@@ -105,6 +105,12 @@ def test_extra_variables_are_declared():
     assert not sorted((page, name) for page, name in named if name not in known)
 
 
+def test_lists_are_given_to_playbooks_as_json():
+    """Ansible splits NAME=[1, 2] at its blank."""
+    texts = {tree.shown(path): path.read_text() for path in [*PAGES, *tree.files("playbooks/*.yml")]}
+    assert not [path for path, text in texts.items() if re.search(r"-e '?\w+=[\[{]", text)]
+
+
 @pytest.mark.parametrize(("program", "verbs"), [("kubectl", KUBECTL), ("helm", HELM)])
 def test_verbs_are_real(program, verbs):
     assert not [(page, " ".join(words)) for page, words in shown(program) if verb(words) not in verbs]

@@ -33,7 +33,7 @@ WORDS = {
 ALLOWED = {
     "base: Describe a node": "names the mount point, and does nothing",
     "base: Mount the shared home": "the mount point itself is root's",
-    "kubernetes: Tell isthmus up about the site; let bash complete the programs": "names a folder to users' programs",
+    "kubernetes: Write the site for isthmus up; let bash complete the programs": "names a folder to users' programs",
 }
 HERE = tree.ROOT / "roles/main_job/tasks/main.yml"
 BLOCKS = ("block", "rescue", "always")
@@ -89,15 +89,15 @@ def walk(path, tasks, owner):
         for part in BLOCKS:
             yield from walk(path, task.get(part, []), mine)
         included = next((task[key] for key in task if key.rpartition(".")[2] in INCLUDES), {})
-        told = included if isinstance(included, dict) else {"file": included}
-        if found := beside(path, told["file"]) if told else None:
-            yield from tasks_of(found, who(told.get("apply", {}), mine))
+        reported = included if isinstance(included, dict) else {"file": included}
+        if found := beside(path, reported["file"]) if reported else None:
+            yield from tasks_of(found, who(reported.get("apply", {}), mine))
         if not set(task) & set(BLOCKS):
             yield path.relative_to(tree.ROOT).parts[1], task, mine
 
 
 def is_included(path):
-    """Tell whether another file of the role includes it, so that it has no owner of its own."""
+    """Return whether another file of the role includes it, so that it has no owner of its own."""
     role = tree.ROOT / path.relative_to(tree.ROOT).parents[-3]
     for other in role.glob("tasks/**/*.yml"):
         names = re.findall(r"(?:(?:include|import)_tasks|file): ([\w/.-]+\.yml)", other.read_text())
@@ -126,17 +126,17 @@ def offences(tasks):
     for role, task, owner in tasks:
         if owner != "root" or VETTED & {key.rpartition(".")[2] for key in task}:
             continue
-        told = {key: value for key, value in task.items() if key not in WORDS}
+        reported = {key: value for key, value in task.items() if key not in WORDS}
         is_temporary = "ansible.builtin.tempfile" in task
         for pattern in (HOME,) if is_temporary else (HOME, SHARED):
-            if any(pattern.search(text) for text in strings(told)) or named_like(pattern, role) & words(told):
+            if any(pattern.search(text) for text in strings(reported)) or named_like(pattern, role) & words(reported):
                 yield f"{role}: {task.get('name')}"
         if writes_home(task):
             yield f"{role}: {task.get('name')}"
 
 
 def writes_home(task):
-    """Tell whether a module writes below a home by itself."""
+    """Return whether a module writes below a home by itself."""
     user = task.get("ansible.builtin.user") or {"create_home": False}
     makes = user.get("state") != "absent" and (user.get("create_home", True) or user.get("generate_ssh_key", False))
     return bool(makes) or "ansible.posix.authorized_key" in task

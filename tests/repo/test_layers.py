@@ -31,6 +31,7 @@ PLAYBOOKS = {
     "benchmark",
     "bundle",
     "conformance",
+    "conformance_mpi",
     "create",
     "drain",
     "image",
@@ -67,6 +68,7 @@ DOCS = {
     "providers",
     "parallelcluster",
     "registry",
+    "runbooks",
     "security",
     "supported-systems",
     "upgrades",
@@ -113,12 +115,12 @@ def test_new_nodes_get_every_layer():
 
 def test_import_contracts_name_every_package():
     packages = {path.parent.name for path in tree.files("src/isthmus/*/__init__.py")}
-    told = set(re.findall(r"isthmus\.(\w+)", (tree.ROOT / ".importlinter").read_text()))
-    assert {path for path in packages if (tree.ROOT / "src/isthmus" / path).is_dir()} == told
+    reported = set(re.findall(r"isthmus\.(\w+)", (tree.ROOT / ".importlinter").read_text()))
+    assert {path for path in packages if (tree.ROOT / "src/isthmus" / path).is_dir()} == reported
 
 
 def test_scenario_of_a_layer_verifies_it_and_what_it_needs():
     begun = [name for name in LAYERS if name in groups()]
     for place, layer in enumerate(begun):
-        told = tree.load(tree.ROOT / "molecule" / layer / "molecule.yml")["ansible"]["env"]["VERIFY_TESTS"]
-        assert told.split() == [f"tests/system/{name}" for name in begun[: place + 1]]
+        reported = tree.load(tree.ROOT / "molecule" / layer / "molecule.yml")["ansible"]["env"]["VERIFY_TESTS"]
+        assert reported.split() == [f"tests/system/{name}" for name in begun[: place + 1]]

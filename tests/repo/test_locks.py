@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from tests.repo import tree
 
 # Groups that have a lock, and a venv, of their own: no deployer needs them otherwise.
-APART = ("build", "parallelcluster", "moto")
+APART = ("build", "parallelcluster", "intel-mpi", "moto")
 LOCKS = ("deployer", "runtime", *APART)
 PYPROJECT = tomllib.loads((tree.ROOT / "pyproject.toml").read_text())
 

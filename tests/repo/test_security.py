@@ -9,7 +9,7 @@ NAMED = sorted(set(re.findall(r"`(tests/[\w/.]+)::(\w+)`", PAGE)))
 
 
 def test_every_promise_names_a_test():
-    rows = PAGE.partition("| promise |")[2].partition("\n\n")[0].splitlines()[2:]
+    rows = PAGE.partition("| guarantee |")[2].partition("\n\n")[0].splitlines()[2:]
     assert len(rows) > 10
     assert not [row for row in rows if "::test_" not in row]
 

@@ -9,6 +9,6 @@ ROW = re.compile(r"^\| ((?:Debian|Ubuntu)[^|]*) \|([^|]*)\|", re.MULTILINE)
 
 def test_table_of_systems_is_what_preflight_takes():
     section = (tree.ROOT / "docs/admins/supported-systems.md").read_text()
-    told = {"slurm_manage: false" in layers: names.split(", ") for names, layers in ROW.findall(section)}
+    reported = {"slurm_manage: false" in layers: names.split(", ") for names, layers in ROW.findall(section)}
     checked = tree.load(tree.ROOT / "roles/base/vars/main.yml")
-    assert told == {False: checked["_base_supported_whole"], True: checked["_base_supported_adopted"]}
+    assert reported == {False: checked["_base_supported_whole"], True: checked["_base_supported_adopted"]}

@@ -18,6 +18,10 @@ OWN = ("/etc/machine-id", "/etc/hostname", "/etc/isthmus/tls/networkd.", "/etc/s
 IMAGES = ("/opt/isthmus/wheels/", "isthmus-join.service")
 # Nodes that are there already learn of it at the next site.yml.
 NAMES = ("/etc/hosts", "/etc/ssh/ssh_config.d/isthmus.conf")
+# Each holds the node's name; a test of its own compares what is around it.
+NAMED = ("/etc/isthmus/network.json", "/etc/pam.d/sshd")
+# Prometheus asks the hosts of its inventory; a node that joined has no exporter until it is one of them.
+MONITORING = ("/monitoring", "prometheus", "exporter")
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +31,7 @@ def published(controller):
     yield playbooks.succeed("join", *ARGUMENTS, "playbooks/join.yml")
     controller.output(f"isthmus node forget {NEW}")
     # Addresses of its last jobs are given back some seconds after these ended.
-    wait(lambda: controller.run(f"isthmus network forget {NEW}"), lambda told: told.rc == 0, timeout_s=60)
+    wait(lambda: controller.run(f"isthmus network forget {NEW}"), lambda reported: reported.rc == 0, timeout_s=60)
     playbooks.succeed("join_left", "--limit", controller.name, "playbooks/reconfigure.yml")
     if not was:
         controller.output("systemctl disable --now isthmus-joind")
@@ -46,7 +50,7 @@ def machine(new, computes, controller, tmp_path_factory):
 
     def made():
         podman("rm", "--force", "--ignore", "--time=0", name)
-        text = token(controller, "--nodes", NEW)
+        text = token(controller, "--nodes", NEW, "--ttl", "2h")
         given = f"TOKEN={text}\nSERVER={controller.variables['address']}\n"
         return node_image.start(like, image, new, given, tmp_path_factory.mktemp("join"))
 
@@ -67,8 +71,8 @@ def once_joined(container):
     look = f"if test -e /etc/isthmus/join; then {shown}; else echo joined; fi"
     wait(
         lambda: podman("exec", container, "sh", "-c", look, check=False),
-        lambda told: told == "joined",
-        lambda told: told == "exit-code",
+        lambda reported: reported == "joined",
+        lambda reported: reported == "exit-code",
         timeout_s=60,
     )
     return container
@@ -76,8 +80,8 @@ def once_joined(container):
 
 def token(controller, *arguments):
     """Make a token."""
-    told = json.loads(controller.output(f"isthmus node token create {' '.join(arguments)} --json"))
-    return told["token"]
+    reported = json.loads(controller.output(f"isthmus node token create {' '.join(arguments)} --json"))
+    return reported["token"]
 
 
 def test_node_joins_by_itself(joined, controller):
@@ -96,7 +100,8 @@ def test_it_equals_a_node_that_the_site_made(joined, computes):
     """Every file with its owner and mode, every account, every unit, what runs, and the kernel's settings."""
     there = computes[0].output(node_image.LOOK).splitlines()
     here = podman("exec", joined, "sh", "-c", node_image.LOOK).splitlines()
-    differs = {line for line in {*there} ^ {*here} if not any(word in line for word in (*OWN, *IMAGES, *NAMES))}
+    known = (*OWN, *IMAGES, *NAMES, *NAMED, *MONITORING)
+    differs = {line for line in {*there} ^ {*here} if not any(word in line for word in known)}
     assert not differs
     assert len(here) > 5000
 
@@ -108,10 +113,18 @@ def test_its_network_settings_are_anothers_but_for_its_name(joined, computes, ne
     assert here == there | {"node": NEW, "address": new.variables["address"]}
 
 
+def test_its_logins_are_anothers_but_for_its_name(joined, computes):
+    read = "cat /etc/pam.d/sshd"
+    there = computes[0].output(read)
+    here = podman("exec", joined, *read.split())
+    assert f"nodename={computes[0].name}" in there
+    assert here == there.replace(f"nodename={computes[0].name}", f"nodename={NEW}").strip()
+
+
 def test_second_join_changes_nothing(joined):
-    told = json.loads(podman("exec", joined, "isthmus", "node", "join", "--json"))
-    assert not told["changed"]
-    assert told["state"].startswith(("idle", "mixed"))
+    reported = json.loads(podman("exec", joined, "isthmus", "node", "join", "--json"))
+    assert not reported["changed"]
+    assert reported["state"].startswith(("idle", "mixed"))
 
 
 def test_token_for_a_name_that_is_taken_must_say_so(joined, controller):

@@ -87,7 +87,7 @@ def test_node_that_is_away_keeps_its_line_and_one_that_lost_memory_is_named(rich
     assert int(memory) > richer * 0.9
     refused = playbooks.play("hardware_lost", "-i", EXTRA, "--limit", NEW, "playbooks/reconfigure.yml")
     assert refused.rc
-    assert f"MiB of memory and had {richer}; mend it, or add it to slurm_hardware_accepted" in refused.output
+    assert f"MiB of memory and had {richer}; repair it, or add it to slurm_hardware_accepted" in refused.output
 
 
 def test_removing_waits_for_jobs_of_the_node(added, controller, login, user, job):

@@ -230,7 +230,7 @@ def test_strangers_name_is_refused_and_stays(made, site, project):
     group = project.user.compute.create_server_group(name=f"{NAME}-spread", policy="anti-affinity")
     try:
         refused = site.create("stranger", _provider_openstack_spread=["ctl", "c1"])
-        assert f"server group {NAME}-spread ({group.id}) is there and not this cluster's" in refused.output
+        assert f"server group {NAME}-spread ({group.id}) exists and is not this cluster's" in refused.output
     finally:
         project.user.compute.delete_server_group(group)
         project.user.network.delete_port(stranger)
@@ -245,7 +245,7 @@ def test_other_deployer_with_the_same_name_is_refused(made, site, project, tmp_p
         capture_output=True,
         text=True,
     )
-    assert "belongs to a cluster of this name that another deployer made" in refused.stdout
+    assert "belongs to a cluster of this name that another deployer created" in refused.stdout
 
 
 def test_lost_record_is_taken_over_by_its_identity(made, site, project):

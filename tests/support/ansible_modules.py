@@ -9,9 +9,13 @@ import json
 from types import ModuleType
 from typing import Any
 
+import ansible.module_utils
 from ansible.module_utils.testing import patch_module_args
 
 from tests.repo import tree
+
+# As ansible.cfg has it.
+ansible.module_utils.__path__.append(str(tree.ROOT / "src/isthmus/support/modules"))
 
 
 def load(path: str) -> ModuleType:

@@ -15,7 +15,7 @@ from isthmus.support.threads import Threads
 _Result = TypeVar("_Result")
 
 
-class _Selector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
+class _Selector(selectors.DefaultSelector):
     """Sleeps by moving the loop's clock."""
 
     now_s = 0.0

@@ -1,4 +1,4 @@
-"""Waits until something is so, tells what changed meanwhile, and never longer than it must."""
+"""Waits for a condition, and holds one: tests sleep nowhere else (tests/repo/test_timing.py)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,8 @@ def wait(
 ) -> State:
     """Return the first observed state that is ready.
 
-    Args:
-        observe: Looks at the world once.
-        ready: Tells whether a state is the one waited for.
-        error: Tells whether a state can never become ready.
-        timeout_s: When to give up.
-        interval_s: Pause between two looks.
+    Raises:
+        WaitError: a state can never become ready (`error`), or the time limit is over.
     """
     deadline = time.monotonic() + timeout_s
     state: State | None = None
@@ -45,3 +41,30 @@ def wait(
         if time.monotonic() >= deadline:
             raise WaitError(f"not ready after {timeout_s} s: {state}")
         time.sleep(interval_s)
+
+
+def stays(
+    observe: Callable[[], State],
+    holds: Callable[[State], bool] = bool,
+    *,
+    seconds: float,
+    because: str,
+    interval_s: float = 0.1,
+) -> State:
+    """Return the last observed state after a condition held for a stated time.
+
+    This shows the absence of an event; `because` says why it would have come within that time. Where another event can
+    be made that comes after the absent one, wait for that instead.
+
+    Raises:
+        WaitError: the condition did not hold.
+    """
+    begin = time.monotonic()
+    while True:
+        state = observe()
+        passed_s = time.monotonic() - begin
+        if not holds(state):
+            raise WaitError(f"did not hold for {seconds} s ({because}); after {passed_s:.1f} s: {state}")
+        if passed_s >= seconds:
+            return state
+        time.sleep(min(interval_s, seconds - passed_s))

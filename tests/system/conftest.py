@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.clusters.doc_pages import Reader
 from tests.support.clusters.fixtures import cluster, computes, controller, login, nodes, other_user, two_computes, user
 from tests.support.clusters.user_clusters import fresh, site_images
 
@@ -15,7 +16,7 @@ __all__ = ["cluster", "computes", "controller", "login", "nodes", "other_user", 
 
 HERE = Path(__file__).parent
 WITH_CLUSTERS = tuple(HERE / name for name in ("kubernetes", "workloads", "bench", "parallelcluster"))
-# Processes that test at once shall end at once: these modules take longest.
+# Concurrent test processes should end together: these modules take longest.
 LONG = ("test_deaths", "test_data_on_node", "test_mpi_steps", "test_workloads", "test_up", "test_mpijobs")
 
 
@@ -48,3 +49,16 @@ def theirs(login, other_user):
 def images(controller):
     """Short name -> an image of the site's registry."""
     return site_images(controller)
+
+
+@pytest.fixture(scope="session")
+def reader(cluster, controller, user, other_user, two_computes):
+    """Who types the docs' pages, which show a site with private networks whose Services have addresses."""
+    kubernetes = controller.run("cat /etc/isthmus/kubernetes.json")
+    found = {} if kubernetes.rc else json.loads(kubernetes.stdout)
+    if found.get("driver") != "private" or found["headless"]:
+        pytest.skip("pages show a site whose Services have addresses")
+    registry = site_images(controller)["busybox"].partition("/isthmus/")[0]
+    first, second = (node.name for node in two_computes)
+    names = {"ctl:5000": registry, "alice": user, "bob": other_user, "c1": first, "c2": second}
+    return Reader(cluster, user, names)

@@ -5,13 +5,15 @@ from threading import Thread
 
 import pytest
 
-from isthmus.bench import kubernetes, scripts, tables
+from isthmus.bench import scripts, tables
 from isthmus.bench.kubernetes import Kubernetes
 from isthmus.bench.launches import Column
 from isthmus.bench.output import OutputError
 from isthmus.bench.scripts import NAMESPACE, Site
 from isthmus.bench.sizes import SIZES, Table
-from isthmus.clients.kube.apiserver import Access, ApiError, ApiServer
+from isthmus.bench.timing import Timing
+from isthmus.clients.kube.apiserver import Access, ApiServer
+from isthmus.clients.kube.errors import KubeError
 from tests.support.servers.etcd import program
 from tests.support.wait import wait
 
@@ -35,12 +37,12 @@ def api(api_server):
 def served(api):
     try:
         return api.get("/apis/kubeflow.org/v2beta1/mpijobs")
-    except ApiError:
+    except KubeError:
         return None
 
 
 @pytest.fixture
-def platform(api, api_server, monkeypatch):
+def platform(api):
     # As the controller manager does, which is not there.
     api.apply(scripts.namespace())
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": NAMESPACE}}
@@ -99,14 +101,14 @@ def test_success_is_seen_at_once(platform, api_server):
     assert ended - began < 30
 
 
-def test_what_does_not_end_is_removed(platform, api_server, monkeypatch):
-    monkeypatch.setattr(kubernetes, "_GRACE_S", 3 - POD.minutes * 60)
+@pytest.mark.usefixtures("platform")
+def test_what_does_not_end_is_removed(api, api_server):
     with pytest.raises(OutputError, match="b4 is Pending after 3 s"):
-        platform.run(POD, "b4")
+        Kubernetes(api, SITE, Timing(limit_s=lambda _: 3.0)).run(POD, "b4")
     assert api_server.kubectl("--namespace", NAMESPACE, "get", "pod/b4").returncode != 0
 
 
 def test_watch_of_what_is_not_there_is_refused(api):
-    with pytest.raises(ApiError) as error:
+    with pytest.raises(KubeError) as error:
         next(api.watch("/apis/none.example/v1/things", 5))
     assert error.value.status == 404

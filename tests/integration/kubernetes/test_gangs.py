@@ -1,13 +1,12 @@
 """Gangs of pods, on a real API server: PodGroups of scheduler-plugins and Kubernetes' own, and Slurm a fake."""
 
-import time
 from contextlib import suppress
 
 import pytest
 
 from isthmus.model.pod_job import JobState
 from tests.support.servers.api_user import SOON
-from tests.support.wait import wait
+from tests.support.wait import stays, wait
 
 KIND = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -59,7 +58,7 @@ def cpus(count):
 
 def says(api, pod, text):
     """Wait until a pod says why it waits."""
-    wait(lambda: api.status(pod).get("message", ""), lambda told: text in told, **SOON)
+    wait(lambda: api.status(pod).get("message", ""), lambda reported: text in reported, **SOON)
 
 
 def test_gang_starts_when_it_is_complete(bed, api, group):
@@ -100,9 +99,9 @@ def test_jobs_of_a_gang_are_given_back_when_one_gets_no_node(bed, api, group):
     wait(lambda: [jobs(pod) for pod in pods], lambda found: all(found), **SOON)
     first = bed.slurm.of(pods[0]["metadata"]["uid"])[0].id
     bed.slurm.start(first)
-    # Its supervisor is there, and has nothing to run.
-    time.sleep(1)
-    assert not bed.supervisors[pods[0]["metadata"]["uid"]].plans
+    supervisor = wait(lambda: bed.supervisors.get(pods[0]["metadata"]["uid"]), **SOON)
+    because = "the plan of a pod that may start is sent when its supervisor connects"
+    stays(lambda: supervisor.plans, lambda plans: not plans, seconds=1, because=because)
     bed.slurm.full = False
     for pod in pods:
         api.wait_phase(pod, "Running")

@@ -29,7 +29,7 @@ def test_real_server_passes_the_case(api_server, case):
     asyncio.run(with_client(api_server, "admin", lambda api: in_namespace(api, case)))
 
 
-def test_rights_are_told(api_server):
+def test_rights_are_reported(api_server):
     call = lambda api: api_server_cases.refused(kube.RefusedError, api.get("/api/v1/secrets"))  # noqa: E731
     asyncio.run(with_client(api_server, "nobody", call))
 
@@ -68,3 +68,11 @@ def test_dead_server_is_unreachable(api_server, tmp_path):
             await api.close()
 
     asyncio.run(use())
+
+
+def test_proxy_of_the_environment_is_not_asked(api_server, monkeypatch):
+    """Images may need one; it leads to no cluster of a user's own."""
+    for name in ("https_proxy", "HTTPS_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    found = asyncio.run(with_client(api_server, "admin", lambda api: api.get("/api/v1/namespaces/default")))
+    assert found["metadata"]["name"] == "default"

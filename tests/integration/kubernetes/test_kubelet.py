@@ -3,6 +3,7 @@
 import time
 import uuid
 
+from isthmus.kubelet import metrics
 from isthmus.model.pod_job import JobState
 from tests.support.servers.api_server import NODE
 from tests.support.servers.api_user import SOON
@@ -37,12 +38,25 @@ def test_pod_runs_ends_and_goes(bed, api):
     wait(lambda: not bed.folder(pod).exists(), **SOON)
 
 
+def test_each_stage_of_a_start_is_measured_once(bed, api):
+    measured = lambda: [  # noqa: E731
+        metrics.REGISTRY.get_sample_value("isthmus_kubelet_pod_start_seconds_count", {"stage": stage})
+        for stage in metrics.Stage
+    ]
+    before = measured()
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    bed.exit(pod)
+    api.wait_phase(pod, "Succeeded")
+    assert measured() == [count + 1 for count in before]
+
+
 def test_running_pod_is_stopped_in_order(bed, api):
     pod = api.pod()
     api.wait_phase(pod, "Running")
     api.delete(pod, grace=60)
     api.wait_gone(pod)
-    # What is left of it when the supervisor is told.
+    # What is left of it when the supervisor gets it.
     assert 40 < bed.supervisor(pod).stops[0] <= 60
     wait(lambda: bed.slurm.of(pod["metadata"]["uid"])[0].state, lambda state: state is JobState.COMPLETED, **SOON)
     wait(lambda: not bed.folder(pod).exists(), **SOON)
@@ -85,12 +99,12 @@ def test_config_that_is_missing_is_waited_for(bed, api):
     assert {"name": "WORD", "value": "x"} in environment
 
 
-def test_refused_job_is_told_and_tried_again(bed, api):
+def test_refused_job_is_reported_and_tried_again(bed, api):
     bed.slurm.refusal = "Invalid qos specification"
     try:
         pod = api.pod()
-        told = wait(lambda: api.status(pod), lambda status: status.get("reason") == "FailedSubmit", **SOON)
-        assert (told["phase"], "Invalid qos" in told["message"]) == ("Pending", True)
+        reported = wait(lambda: api.status(pod), lambda status: status.get("reason") == "FailedSubmit", **SOON)
+        assert (reported["phase"], "Invalid qos" in reported["message"]) == ("Pending", True)
     finally:
         bed.slurm.refusal = ""
     status = api.wait_phase(pod, "Running")
@@ -104,7 +118,7 @@ def test_unsupported_pod_fails_alone(bed, api):
     assert not bed.slurm.of(pod["metadata"]["uid"])
 
 
-def test_death_on_slurms_side_is_told(bed, api):
+def test_death_on_slurms_side_is_reported(bed, api):
     pod = api.pod()
     api.wait_phase(pod, "Running")
     begun = time.monotonic()
@@ -118,13 +132,15 @@ def scheduled(status):
     return next((one for one in status.get("conditions", []) if one["type"] == "PodScheduled"), {})
 
 
-def test_waiting_job_tells_why(bed, api):
+def test_waiting_job_reports_why(bed, api):
     bed.slurm.full = True
     try:
         pod = api.pod()
-        told = wait(lambda: scheduled(api.status(pod)), lambda found: "Slurm job" in found.get("message", ""), **SOON)
-        assert told["status"] == "False"
-        assert "Resources" in told["message"]
+        reported = wait(
+            lambda: scheduled(api.status(pod)), lambda found: "Slurm job" in found.get("message", ""), **SOON
+        )
+        assert reported["status"] == "False"
+        assert "Resources" in reported["message"]
         api.delete(pod)
         api.wait_gone(pod)
         wait(lambda: bed.slurm.of(pod["metadata"]["uid"])[0].state, lambda state: state is JobState.CANCELLED, **SOON)

@@ -29,7 +29,7 @@ def test_running_pod_survives_the_kubelet(bed, api):
     assert (len(jobs(bed, pod)), len(bed.supervisor(pod).plans)) == (1, 1)
 
 
-def test_end_while_the_kubelet_is_away_is_told(bed, api):
+def test_end_while_the_kubelet_is_away_is_reported(bed, api):
     pod = api.pod()
     api.wait_phase(pod, "Running")
     bed.kill()

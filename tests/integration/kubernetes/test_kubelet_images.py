@@ -1,4 +1,4 @@
-"""The image of a running pod's container is changed: pulled, told once, and shown as it is."""
+"""The image of a running pod's container is changed: pulled, reported once, and shown as it is."""
 
 import pytest
 
@@ -29,12 +29,12 @@ def pod(bed, api):
 
 def test_changed_image_replaces_the_container_once(bed, api, pod):
     set_image(api, pod, "other")
-    wait(lambda: seen(api, pod), lambda told: told == ("Running", "running", None, "other", 1), **SOON)
+    wait(lambda: seen(api, pod), lambda reported: reported == ("Running", "running", None, "other", 1), **SOON)
     api.patch(f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}", {"metadata": {"labels": {"a": "b"}}})
     set_image(api, pod, "third")
-    wait(lambda: seen(api, pod), lambda told: told == ("Running", "running", None, "third", 2), **SOON)
-    told = [(name, made["image_name"]) for name, made in bed.supervisor(pod).replaced]
-    assert told == [("main", "other"), ("main", "third")]
+    wait(lambda: seen(api, pod), lambda reported: reported == ("Running", "running", None, "third", 2), **SOON)
+    reported = [(name, made["image_name"]) for name, made in bed.supervisor(pod).replaced]
+    assert reported == [("main", "other"), ("main", "third")]
 
 
 def test_status_has_the_old_image_until_it_is_replaced(bed, api, pod):
@@ -49,18 +49,18 @@ def test_status_has_the_old_image_until_it_is_replaced(bed, api, pod):
 def test_image_that_cannot_be_had_is_waited_for(bed, api, pod):
     set_image(api, pod, "missing")
     waiting = ("Running", "waiting", "ImagePullBackOff", "missing", 0)
-    wait(lambda: seen(api, pod), lambda told: told == waiting, **SOON)
+    wait(lambda: seen(api, pod), lambda reported: reported == waiting, **SOON)
     set_image(api, pod, "web")
-    wait(lambda: seen(api, pod), lambda told: told == ("Running", "running", None, "web", 1), **SOON)
-    told = [made and made["image_name"] for _, made in bed.supervisor(pod).replaced]
-    assert (told[0], told[-1], set(told[:-1])) == (None, "web", {None})
+    wait(lambda: seen(api, pod), lambda reported: reported == ("Running", "running", None, "web", 1), **SOON)
+    reported = [made and made["image_name"] for _, made in bed.supervisor(pod).replaced]
+    assert (reported[0], reported[-1], set(reported[:-1])) == (None, "web", {None})
 
 
 def test_change_while_the_kubelet_is_away_is_found(bed, api, pod):
     bed.kill()
     set_image(api, pod, "other")
     bed.start()
-    wait(lambda: seen(api, pod), lambda told: told == ("Running", "running", None, "other", 1), **SOON)
+    wait(lambda: seen(api, pod), lambda reported: reported == ("Running", "running", None, "other", 1), **SOON)
     assert (len(bed.supervisor(pod).plans), len(bed.slurm.of(pod["metadata"]["uid"]))) == (1, 1)
 
 
@@ -72,10 +72,10 @@ def test_kubelet_that_dies_before_the_report_says_it_again(bed, api, pod):
     bed.kill()
     supervisor.on_replace = done
     bed.start()
-    wait(lambda: seen(api, pod), lambda told: told == ("Running", "running", None, "other", 1), **SOON)
+    wait(lambda: seen(api, pod), lambda reported: reported == ("Running", "running", None, "other", 1), **SOON)
 
 
-def test_supervisor_that_comes_back_without_it_is_told_again(bed, api, pod):
+def test_supervisor_that_comes_back_without_it_is_reported_again(bed, api, pod):
     supervisor = bed.supervisor(pod)
     supervisor.on_replace = None
     set_image(api, pod, "other")

@@ -9,21 +9,12 @@ import uuid
 
 import pytest
 
-from isthmus.kubelet.pods import manager as pods
 from isthmus.kubelet.pods import store
 from tests.support.servers.api_server import NODE
 from tests.support.servers.api_user import SOON
 from tests.support.wait import wait
 
 CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def soon():
-    """Changes reach pods at once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pods, "REFRESH_S", 0.2)
-        yield
 
 
 def test_changed_config_reaches_the_running_pod(bed, api):
@@ -49,9 +40,9 @@ def test_pod_sees_what_was_made_a_moment_before_it(bed, api):
     api.patch(f"/api/v1/namespaces/default/configmaps/{config}", {"data": {"word": "new"}})
     pod = api.pod(container=named)
     api.wait_phase(pod, "Running")
-    told = json.dumps(bed.supervisor(pod).plans[0]["containers"])
-    assert f"{service.upper().replace('-', '_')}_SERVICE_HOST" in told
-    assert ('"new"' in told, '"old"' in told) == (True, False)
+    reported = json.dumps(bed.supervisor(pod).plans[0]["containers"])
+    assert f"{service.upper().replace('-', '_')}_SERVICE_HOST" in reported
+    assert ('"new"' in reported, '"old"' in reported) == (True, False)
 
 
 def test_pod_waits_while_the_home_is_full(bed, api, monkeypatch):
@@ -59,8 +50,8 @@ def test_pod_waits_while_the_home_is_full(bed, api, monkeypatch):
         # As the file system says it; a real one that is full would stop the API server's etcd, too.
         patch.setattr(store.PodFolder, "accept", no_space)
         pod = api.pod()
-        told = wait(lambda: api.status(pod), lambda status: status.get("reason") == "HomeFull", **SOON)
-        assert "remove what you do not need" in told["message"]
+        reported = wait(lambda: api.status(pod), lambda status: status.get("reason") == "HomeFull", **SOON)
+        assert "remove what you do not need" in reported["message"]
         assert not bed.slurm.of(pod["metadata"]["uid"])
     api.wait_phase(pod, "Running")
 
@@ -107,7 +98,8 @@ def test_token_is_bound_to_the_pod(bed, api):
 
 def test_gated_pod_is_bound_when_its_gates_are_gone(bed, api):
     pod = api.pod(nodeName=None, schedulingGates=[{"name": "example.test/wait"}])
-    time.sleep(1)
+    # The next pod is bound: the kubelet has seen the gated one before it.
+    api.wait_phase(api.pod(nodeName=None), "Running")
     assert not api.now(pod)["spec"].get("nodeName")
     path = f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}"
     api.patch(path, {"spec": {"schedulingGates": None}})
@@ -177,15 +169,20 @@ def test_ephemeral_container_is_sent_once(bed, api):
     supervisor = bed.supervisor(pod)
     wait(lambda: supervisor.ephemeral, **SOON)
     bed.report(pod, "running")
-    time.sleep(0.5)
-    assert [(one["name"], one["target"]) for one in supervisor.ephemeral] == [("debug", "main")]
+    join(api, pod, name="next", image="tools", targetContainerName="main")
+    sent = wait(lambda: [*supervisor.ephemeral], lambda found: "next" in [one["name"] for one in found], **SOON)
+    assert [(one["name"], one["target"]) for one in sent] == [("debug", "main"), ("next", "main")]
 
 
 def test_ephemeral_container_without_image_holds_up_nobody(bed, api):
     pod = api.pod()
     api.wait_phase(pod, "Running")
     join(api, pod, name="first", image="missing")
-    waits = wait(lambda: api.status(pod).get("ephemeralContainerStatuses"), **SOON)[0]["state"]["waiting"]
+
+    def waiting():
+        return [each["state"].get("waiting", {}) for each in api.status(pod).get("ephemeralContainerStatuses", ())]
+
+    (waits,) = wait(waiting, lambda found: found and "message" in found[0], **SOON)
     assert (waits["reason"], "there is no image" in waits["message"]) == ("ErrImagePull", True)
     join(api, pod, name="second", image="tools")
     supervisor = bed.supervisor(pod)

@@ -31,7 +31,9 @@ def test_pod_of_a_runtime_class_of_the_node_runs_with_its_overhead(bed, api):
     before = bed.slurm.submissions[-1]
     pod = api.pod(runtimeClassName=runtime_class(api, "apptainer"))
     api.wait_phase(pod, "Running")
-    words = [dict(word.split("=", 1) for word in told if "=" in word) for told in (before, bed.slurm.submissions[-1])]
+    words = [
+        dict(word.split("=", 1) for word in reported if "=" in word) for reported in (before, bed.slurm.submissions[-1])
+    ]
     assert int(words[1]["--mem"].rstrip("M")) - int(words[0]["--mem"].rstrip("M")) == 100
 
 
@@ -40,8 +42,8 @@ def test_pod_of_another_runtime_class_waits_and_says_so(bed, api):
     pod = api.pod(runtimeClassName=runtime_class(api, "kata-qemu"))
     words = 'Failed to create pod sandbox: no runtime for "kata-qemu" is configured; use a RuntimeClass'
     wait(lambda: events(api, pod).get("FailedCreatePodSandBox", [""]), lambda found: found[0].startswith(words), **SOON)
-    told = wait(lambda: api.status(pod), lambda status: status.get("reason") == "FailedCreatePodSandBox", **SOON)
-    assert told["phase"] == "Pending"
+    reported = wait(lambda: api.status(pod), lambda status: status.get("reason") == "FailedCreatePodSandBox", **SOON)
+    assert reported["phase"] == "Pending"
     assert len(bed.slurm.submissions) == jobs
 
 
@@ -81,7 +83,7 @@ def test_image_volume_that_cannot_be_pulled_holds_its_container_back(bed, api):
     assert messages[0].startswith("Failed to pull image: there is no image docker://docker.io/library/missing:1")
 
 
-def test_privileged_pod_runs_and_is_told_what_that_means(bed, api):
+def test_privileged_pod_runs_and_is_reported_what_that_means(bed, api):
     pod = api.pod(container={"securityContext": {"privileged": True}})
     api.wait_phase(pod, "Running")
     assert bed.supervisor(pod).plans[0]["containers"][0]["capabilities"] == {"add": ["ALL"], "drop": []}

@@ -57,15 +57,15 @@ def test_api_servers_own_service_is_there_before_the_plan(bed, api_server, pod):
     wait(lambda: supervisor.services[API], lambda row: row == [0, [f"{ADVERTISED}:{api_server.port}"]], **SOON)
 
 
-def test_pod_in_its_hosts_network_is_told_of_none(bed, api):
+def test_pod_in_its_hosts_network_is_reported_none(bed, api):
     made = api.pod(hostNetwork=True)
     api.wait_phase(made, "Running")
     assert bed.supervisor(made).first_services == {}
 
 
 def test_variables_name_the_services_address(bed, pod):
-    told = {each["name"]: each["value"] for each in bed.supervisor(pod).plans[0]["containers"][0]["env"]}
-    assert (told["KUBERNETES_SERVICE_HOST"], told["KUBERNETES_SERVICE_PORT"]) == ("10.96.0.1", "443")
+    reported = {each["name"]: each["value"] for each in bed.supervisor(pod).plans[0]["containers"][0]["env"]}
+    assert (reported["KUBERNETES_SERVICE_HOST"], reported["KUBERNETES_SERVICE_PORT"]) == ("10.96.0.1", "443")
 
 
 def test_changes_reach_a_pod_that_runs(bed, api, pod):
@@ -88,7 +88,7 @@ def test_many_changes_at_once_are_few_messages(bed, api, pod):
     assert supervisor.service_messages - before < 15
 
 
-def test_kubelet_that_comes_back_tells_all_again(bed, api, pod):
+def test_kubelet_that_comes_back_reports_all_again(bed, api, pod):
     supervisor = bed.supervisor(pod)
     bed.kill()
     made = make_service(api, "meanwhile")
@@ -104,15 +104,15 @@ def test_what_the_daemon_refuses_becomes_an_event_of_the_pod(bed, api, pod):
     supervisor.services_error = "10.1.0.1 is no address of a Service"
     for _ in range(2):
         bed.report(pod, "running")
-    (told,) = wait(lambda: events(api, pod, "ServicesUnreachable"), **SOON)
-    assert "10.1.0.1 is no address" in told["message"]
+    (reported,) = wait(lambda: events(api, pod, "ServicesUnreachable"), **SOON)
+    assert "10.1.0.1 is no address" in reported["message"]
     assert api.status(pod)["phase"] == "Running"
 
 
-def test_headless_service_is_told_once(bed, api):
+def test_headless_service_is_reported_once(bed, api):
     made = make_service(api, "bare", {HEADLESS: "true"}, clusterIP="None")
-    (told,) = wait(lambda: events(api, made, "MadeHeadless"), **SOON)
-    assert told["involvedObject"]["kind"] == "Service"
+    (reported,) = wait(lambda: events(api, made, "MadeHeadless"), **SOON)
+    assert reported["involvedObject"]["kind"] == "Service"
     api.patch(f"{SERVICES}/bare", {"metadata": {"labels": {"changed": "yes"}}})
     own = make_service(api, "own", clusterIP="None")
     last = make_service(api, "last", {HEADLESS: "true"}, clusterIP="None")

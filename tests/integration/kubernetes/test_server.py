@@ -41,20 +41,20 @@ def test_logs_of_a_pod_that_leaves_at_that_moment_come_from_its_file(api_server,
 
 
 @pytest.mark.parametrize(
-    ("status", "told"),
+    ("status", "reported"),
     [
         ({"phase": "Pending"}, "is waiting to start: ContainerCreating"),
         ({"phase": "Failed"}, "is not available"),
         ({"containerStatuses": [{"name": "main", "state": {"waiting": {"reason": "X"}}}]}, "is waiting to start: X"),
     ],
 )
-def test_log_that_cannot_be_there_yet_is_told(status, told):
+def test_log_that_cannot_be_there_yet_is_reported(status, reported):
     with pytest.raises(web.HTTPBadRequest) as refused:
         server.must_have_run({"metadata": {"name": "web"}, "status": status}, "main")
-    assert refused.value.text == f'container "main" in pod "web" {told}'
+    assert refused.value.text == f'container "main" in pod "web" {reported}'
 
 
-def test_exec_tells_streams_and_status(api_server, served):
+def test_exec_reports_streams_and_status(api_server, served):
     done = api_server.kubectl("exec", "web", "--", "echo", "a b", "c")
     assert (done.stdout, done.returncode) == ("echo a b c\n", 7)
     assert "to stderr" in done.stderr
@@ -91,7 +91,7 @@ def test_exec_speaks_older_protocols(api_server, served, protocol):
     assert last == "command terminated with non-zero exit code: exit status 7"
 
 
-def test_unknown_container_is_told(api_server, served):
+def test_unknown_container_is_reported(api_server, served):
     session = api_server.session()
     done = session.get(f"{api_server.url}/api/v1/namespaces/default/pods/web/log?container=none")
     assert (done.status_code, "none" in done.text) == (400, True)
@@ -108,11 +108,11 @@ def test_forwarded_port_answers(api_server, served):
                 assert got == text.upper()
 
 
-def test_closed_port_is_told(api_server, served):
+def test_closed_port_is_reported(api_server, served):
     with forwarded(api_server, 9) as (local, process):
         with socket.create_connection(("127.0.0.1", local), timeout=60) as client:
             client.sendall(b"x")
-            # An end; told by a reset, where kubectl had not yet read what came.
+            # An end; reported by a reset, where kubectl had not yet read what came.
             with contextlib.suppress(ConnectionResetError):
                 assert client.recv(10) == b""
         process.send_signal(signal.SIGINT)
@@ -131,18 +131,20 @@ def test_nobody_gets_in(api_server, served):
     assert forged.status_code == 401
 
 
-def test_figures_are_told(api_server, served):
+def test_figures_are_reported(api_server, served):
     session = api_server.session()
     summary = session.get(f"{served[0]}/stats/summary").json()
     assert summary["pods"][0]["containers"][0]["memory"]["workingSetBytes"] == 1 << 20
     resources = session.get(f"{served[0]}/metrics/resource").text
-    assert 'pod_cpu_usage_seconds_total{namespace="default",pod="web"} 5.000' in resources
+    assert 'pod_cpu_usage_seconds_total{namespace="default",pod="web"} 5.0' in resources
     assert session.get(f"{served[0]}/pods").json()["items"][0]["metadata"]["name"] == "web"
     assert session.get(f"{served[0]}/healthz").text == "ok"
-    assert "isthmus_kubelet_pods" in session.get(f"{served[0]}/metrics").text
-    place = 'namespace="default",pod="web",container="main",id="",image="x",name=""'
+    own = session.get(f"{served[0]}/metrics")
+    assert own.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+    assert "isthmus_kubelet_pods{" in own.text
+    place = 'container="main",id="",image="x",name="",namespace="default",pod="web"'
     advised = session.get(f"{served[0]}/metrics/cadvisor").text.splitlines()
-    assert f"container_memory_working_set_bytes{{{place}}} {1 << 20}" in advised
+    assert f"container_memory_working_set_bytes{{{place}}} 1.048576e+06" in advised
     listed = session.get(f"{served[0]}/runningpods/").json()["items"]
     assert [one["spec"]["containers"][0]["name"] for one in listed] == ["main"]
 

@@ -30,7 +30,7 @@ def pulling(served):
 
 
 @pytest.mark.parametrize("words", [("exec", "web", "--", "true"), ("attach", "web")], ids=lambda words: words[0])
-def test_container_that_does_not_run_is_told(api_server, served, words):
+def test_container_that_does_not_run_is_reported(api_server, served, words):
     """After an upgrade that is refused kubectl would try SPDY, and show how that failed."""
     with pulling(served):
         done = api_server.kubectl(*words)
@@ -40,7 +40,7 @@ def test_container_that_does_not_run_is_told(api_server, served, words):
     assert "405" not in done.stderr
 
 
-def test_forward_to_a_pod_that_does_not_run_is_told(api_server, served):
+def test_forward_to_a_pod_that_does_not_run_is_reported(api_server, served):
     with pulling(served), forwarded(api_server, OPEN_PORT) as (local, process):
         client = socket.create_connection(("127.0.0.1", local), timeout=60)
         with client, contextlib.suppress(ConnectionResetError):
@@ -49,13 +49,13 @@ def test_forward_to_a_pod_that_does_not_run_is_told(api_server, served):
         assert "is waiting to start: ImagePullBackOff: nothing answers" in process.stdout.read()
 
 
-def test_old_kubectl_is_told(api_server, served):
+def test_old_kubectl_is_reported(api_server, served):
     posted = api_server.session().post(f"{served[0]}/exec/default/web/main?command=true")
     assert (posted.status_code, "kubectl 1.31" in posted.text) == (400, True)
 
 
 @pytest.mark.parametrize(
-    ("status", "told"),
+    ("status", "reported"),
     [
         ({"phase": "Succeeded"}, "has ended: the pod's phase is Succeeded"),
         ({"phase": "Pending"}, "is waiting to start: ContainerCreating"),
@@ -63,6 +63,6 @@ def test_old_kubectl_is_told(api_server, served):
         ({"phase": "Running"}, "cannot be reached: its job on the node does not answer; try again"),
     ],
 )
-def test_reason_why_nothing_answers(status, told):
+def test_reason_why_nothing_answers(status, reported):
     pod = {"metadata": {"name": "web"}, "status": status}
-    assert server.not_running(pod, "main").startswith(f'container "main" in pod "web" {told}')
+    assert server.not_running(pod, "main").startswith(f'container "main" in pod "web" {reported}')

@@ -28,11 +28,12 @@ LAYOUTS = {
 SHOW = "echo =mounts; cat /proc/self/mountinfo; echo =net; ls /sys/class/net; readlink /proc/self/ns/net; echo =end"
 
 
-def part(told, name):
+def part(reported, name):
     """Return the lines between two marks, each time there are some."""
-    start = [index for index, line in enumerate(told) if line == f"={name}"]
+    start = [index for index, line in enumerate(reported) if line == f"={name}"]
     return [
-        told[index + 1 : next(i for i, line in enumerate(told) if i > index and line[:1] == "=")] for index in start
+        reported[index + 1 : next(i for i, line in enumerate(reported) if i > index and line[:1] == "=")]
+        for index in start
     ]
 
 
@@ -81,7 +82,7 @@ def test_task_sees_its_network_and_all_else_as_before(node, daemon, pod, layout)
     daemon(job_get=READY | {"netns": str(pod)})
     result = run_task(node(layout))
     assert result.logged == ""
-    before, within, after = (below_sys(lines) for lines in part(result.told, "mounts"))
+    before, within, after = (below_sys(lines) for lines in part(result.reported, "mounts"))
     # A new /sys is another file system; its flags are the old one's.
     assert within.pop("/sys")[1] == before["/sys"][1]
     assert within == {path: seen for path, seen in before.items() if path != "/sys"}
@@ -90,7 +91,7 @@ def test_task_sees_its_network_and_all_else_as_before(node, daemon, pod, layout)
 
 def test_task_is_in_the_pod_and_the_node_is_not(node, daemon, pod):
     daemon(job_get=READY | {"netns": str(pod)})
-    before, within, after = part(run_task(node("the machine's")).told, "net")
+    before, within, after = part(run_task(node("the machine's")).reported, "net")
     assert within == ["lo", f"net:[{pod.stat().st_ino}]"]
     assert before == after != within
 
@@ -100,13 +101,13 @@ def test_mount_of_the_node_reaches_the_task(node, daemon, pod, tmp_path):
     late = tmp_path / "late"
     late.mkdir()
     mount = f"nsenter --mount=/proc/$PPID/ns/mnt mount -t tmpfs late {late}; grep -c ' {late} ' /proc/self/mountinfo"
-    assert "1" in run_task(node("the machine's"), mount).told
+    assert "1" in run_task(node("the machine's"), mount).reported
 
 
 def test_resolv_conf_is_the_pods(node, daemon, pod, tmp_path):
     (tmp_path / "resolv.conf").write_text("search 7.alice.isthmus\n")
     daemon(job_get=READY | {"netns": str(pod), "resolv_conf": str(tmp_path / "resolv.conf")})
-    assert "search 7.alice.isthmus" in run_task(node("the machine's"), "cat /etc/resolv.conf").told
+    assert "search 7.alice.isthmus" in run_task(node("the machine's"), "cat /etc/resolv.conf").reported
 
 
 def test_removed_namespace_is_refused(node, daemon, tmp_path):
@@ -114,5 +115,5 @@ def test_removed_namespace_is_refused(node, daemon, tmp_path):
     left_over.touch()
     daemon(job_get=READY | {"netns": str(left_over)})
     result = run_task(node("the machine's"))
-    assert "task=1" in result.told
+    assert "task=1" in result.reported
     assert f"{left_over} is no network namespace" in result.errors[-1]

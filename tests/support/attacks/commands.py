@@ -46,5 +46,5 @@ class Outcome:
 def tried(node: Node, user: str, ways: Mapping[str, str], at_once: int = AT_ONCE) -> dict[str, Outcome]:
     """Run each command of a table in the user's name; return what became of them."""
     program = _RUN.replace("LIMIT", str(LIMIT_S)).replace("AT_ONCE", str(at_once))
-    told = node.run_as(user, f"python3 -c {shlex.quote(program)} {shlex.quote(json.dumps(ways))}")
-    return {name: Outcome(rc, said) for name, (rc, said) in json.loads(told.splitlines()[-1]).items()}
+    reported = node.run_as(user, f"python3 -c {shlex.quote(program)} {shlex.quote(json.dumps(ways))}")
+    return {name: Outcome(rc, said) for name, (rc, said) in json.loads(reported.splitlines()[-1]).items()}

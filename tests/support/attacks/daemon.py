@@ -100,11 +100,11 @@ def as_each(uids, work):
 
 
 def ended(readers):
-    """Return what processes told, summed, when all have ended: their CPU time is counted then."""
-    told = sum(int(os.fdopen(each).read() or 0) for each in readers)
+    """Return what processes reported, summed, when all have ended: their CPU time is counted then."""
+    reported = sum(int(os.fdopen(each).read() or 0) for each in readers)
     for _ in readers:
         os.wait()
-    return told
+    return reported
 
 
 def hold(each, seconds):
@@ -115,7 +115,7 @@ def hold(each, seconds):
             connection = connect()
             connection.settimeout(2)
             connection.sendall(line("job_get", job=4294967000))
-            # Whoever is told that he is nobody is not served.
+            # An unknown account is not served.
             served += b'"ok":true' in connection.recv(1000)
             held.append(connection)
         except OSError:

@@ -20,9 +20,9 @@ CA = "/etc/isthmus/ca.crt"
 
 def connected() -> tuple[ssl.SSLSocket, Any, dict[str, Any]]:
     """Return a connection, a reader of its lines, and the hello."""
-    told = json.loads(SETTINGS.read_text())["jobs"]
-    plain = socket.create_connection((told["address"], told["port"]), timeout=20)
-    encrypted = ssl.create_default_context(cafile=CA).wrap_socket(plain, server_hostname=told["address"])
+    reported = json.loads(SETTINGS.read_text())["jobs"]
+    plain = socket.create_connection((reported["address"], reported["port"]), timeout=20)
+    encrypted = ssl.create_default_context(cafile=CA).wrap_socket(plain, server_hostname=reported["address"])
     lines = encrypted.makefile("rb")
     return encrypted, lines, json.loads(lines.readline())
 
@@ -46,11 +46,11 @@ def answered(connection: ssl.SSLSocket, lines: Any, text: str) -> bytes:
 def main(verb: str, *words: str) -> None:
     """Do one of the above."""
     if verb == "flood":
-        told = json.loads(SETTINGS.read_text())["jobs"]
+        reported = json.loads(SETTINGS.read_text())["jobs"]
         held = []
         for _ in range(int(words[0])):
             try:
-                held.append(socket.create_connection((told["address"], told["port"]), timeout=1))
+                held.append(socket.create_connection((reported["address"], reported["port"]), timeout=1))
             except OSError:
                 break
         print(len(held), flush=True)

@@ -1,7 +1,7 @@
-"""Knocks at a user's Kubernetes, as a program of the standard library alone: tests bring it to nodes.
+"""Tries requests at a user's Kubernetes, as a program of the standard library alone: tests bring it to nodes.
 
-knocks.py MASTER KUBELET POD OTHER JOB TOKEN   the servers' URLs, two pods' folders, a job of the same user that is no
-pod's, and a service account's token. Prints way -> what the server did: its HTTP status, `closed`, `closed after an
+kubernetes.py MASTER KUBELET POD OTHER JOB TOKEN   the servers' URLs, two pods' folders, a job of the same user that is
+no pod's, and a service account's token. Prints way -> what the server did: its HTTP status, `closed`, `closed after an
 answer`, or `open`.
 """
 
@@ -13,6 +13,7 @@ import ssl
 import struct
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from urllib.parse import urlsplit
 
 LIMIT_S = 15
@@ -20,7 +21,7 @@ MASTER, KUBELET, POD, OTHER, JOB, TOKEN = sys.argv[1:]
 FOLDER = pathlib.Path(POD)
 
 
-def context(certified=False):
+def context(certified: bool = False) -> ssl.SSLContext:
     made = ssl.create_default_context()
     made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
     if certified:
@@ -28,22 +29,22 @@ def context(certified=False):
     return made
 
 
-def ask(server, path, method="GET", certified=False, body=None, **headers):
+def ask(server: str, path: str, method: str = "GET", certified: bool = False, body: Any = None, **headers: Any) -> Any:
     link = http.client.HTTPSConnection(urlsplit(server).netloc, timeout=LIMIT_S, context=context(certified))
-    told = {key.replace("_", "-"): value for key, value in headers.items()}
+    reported = {key.replace("_", "-"): value for key, value in headers.items()}
     try:
-        link.request(method, path, body and json.dumps(body), {"Content-Type": "application/json", **told})
+        link.request(method, path, body and json.dumps(body), {"Content-Type": "application/json", **reported})
         return str(link.getresponse().status)
     except (ssl.SSLError, ConnectionError):
         return "closed"
 
 
-def holder(server, path, method="GET", body=None, **headers):
+def holder(server: str, path: str, method: str = "GET", body: Any = None, **headers: Any) -> Any:
     return ask(server, path, method, body=body, Authorization=f"Bearer {TOKEN}", **headers)
 
 
-def say(*frames, certified=True):
-    """Speak on the channel; tell whether the kubelet hangs up."""
+def say(*frames: bytes, certified: bool = True) -> Any:
+    """Speak on the channel; return whether the kubelet hangs up."""
     where = json.loads((FOLDER / "kubelet.json").read_text())
     heard = 0
     try:
@@ -60,22 +61,22 @@ def say(*frames, certified=True):
     return "closed after an answer" if heard else "closed"
 
 
-def frame(kind, body, length=None):
+def frame(kind: int, body: bytes, length: int | None = None) -> bytes:
     return struct.pack(">IB", length or len(body) + 1, kind) + body
 
 
-def message(**content):
+def message(**content: Any) -> bytes:
     return frame(0, json.dumps(content).encode())
 
 
-def hello(**changes):
+def hello(**changes: Any) -> bytes:
     own = json.loads((FOLDER / "job.json").read_text())["job"]
     fields = {"type": "hello", "version": 1, "uid": FOLDER.name, "job": own, "node": "x", "has_plan": True}
     return message(**{**fields, **changes})
 
 
 EXEC = "/exec/default/web/web?command=id&output=1"
-UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec_WebSocket_Version": "13"}
+UPGRADE: dict[str, Any] = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec_WebSocket_Version": "13"}
 UPGRADE |= {"Sec_WebSocket_Key": "x" * 22 + "==", "Sec_WebSocket_Protocol": "v5.channel.k8s.io"}
 BINDING = {
     "metadata": {"name": "attack"},

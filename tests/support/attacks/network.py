@@ -180,7 +180,7 @@ def barrage(address, seconds):
 
 
 def listen(address, port, seconds):
-    """Answer whoever comes for a while: the trap, not the attack."""
+    """Answer all callers for a while: the trap, not the attack."""
     ends = time.monotonic() + seconds
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as second, socket.create_server((address, port)) as server:
         second.bind((address, port))
@@ -217,6 +217,6 @@ def attempt(way):
 if __name__ == "__main__":
     ways = json.loads(base64.b64decode(sys.argv[1]))
     with ThreadPoolExecutor(64) as pool:
-        print(json.dumps({way["name"]: told for way, told in zip(ways, pool.map(attempt, ways), strict=True)}))
+        print(json.dumps({way["name"]: reported for way, reported in zip(ways, pool.map(attempt, ways), strict=True)}))
     sys.stdout.flush()
     os._exit(0)

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tests.support.clusters import jobs
@@ -44,12 +45,12 @@ class Bed:
 
     def on_host(self, ways: Sequence[Way], node: Node | None = None, role: str = "attacker") -> dict[str, str]:
         """Try ways as a user's processes on a node."""
-        return self._told(self.command(ways), lambda text: (node or self.near).run_as(self.users[role], text))
+        return self._reported(self.command(ways), lambda text: (node or self.near).run_as(self.users[role], text))
 
     def in_pod(self, ways: Sequence[Way], node: Node | None = None, role: str = "attacker") -> dict[str, str]:
         """Try ways in a user's pod on a node."""
         where = f"--overlap --jobid={self.jobs[role]} --nodelist={(node or self.near).name} --nodes=1 --ntasks=1"
-        return self._told(
+        return self._reported(
             f"srun {where} --mem=20 {self.command(ways)}", lambda text: self.login.run_as(self.users[role], text)
         )
 
@@ -58,16 +59,16 @@ class Bed:
         given = base64.b64encode(json.dumps([self.meant(way) for way in ways]).encode()).decode()
         return f"python3 {AGENT} {given}"
 
-    def meant(self, told: Any) -> Any:
+    def meant(self, reported: Any) -> Any:
         """Put in what stands in braces."""
-        match told:
+        match reported:
             case str():
-                return told.format(**self.words)
+                return reported.format(**self.words)
             case list():
-                return [self.meant(each) for each in told]
+                return [self.meant(each) for each in reported]
             case dict():
-                return {name: each if name == "name" else self.meant(each) for name, each in told.items()}
-        return told
+                return {name: each if name == "name" else self.meant(each) for name, each in reported.items()}
+        return reported
 
     def pod_frames(self, role: str) -> int:
         """Return how many frames came to a user's pod on the near node."""
@@ -84,7 +85,7 @@ class Bed:
         yield
 
     @staticmethod
-    def _told(command: str, run: Any) -> dict[str, str]:
+    def _reported(command: str, run: Any) -> dict[str, str]:
         found: dict[str, str] = json.loads(run(command).splitlines()[-1])
         return found
 
@@ -108,8 +109,13 @@ def bed(cluster: Cluster, near: Node, far: Node, users: dict[str, str]) -> Itera
         stack.callback(jobs.cancel, cluster.controller, *begun.values())
         for role, job in begun.items():
             jobs.wait_for_job(cluster.controller, job, "RUNNING")
-            wait(lambda r=role, j=job: jobs.written(login, users[r], j).count("ready"), lambda count: count == 2)
+            wait(partial(_ready, login, users[role], job), lambda count: count == 2)
         yield Bed(login, near, far, users, begun, _words(cluster, near, far, users, begun))
+
+
+def _ready(login: Node, user: str, job: str) -> int:
+    """Count the tasks of a job that said that they listen."""
+    return jobs.written(login, user, job).count("ready")
 
 
 def _words(cluster: Cluster, near: Node, far: Node, users: dict[str, str], begun: dict[str, str]) -> dict[str, str]:

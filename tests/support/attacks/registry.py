@@ -113,9 +113,13 @@ def push(name):
     first = {"mediaType": "application/vnd.oci.image.config.v1+json", "digest": digest(config), "size": len(config)}
     manifest = json.dumps({"schemaVersion": 2, "mediaType": MANIFEST, "config": first, "layers": parts}).encode()
     path = f"/v2/{name}/manifests/1"
-    told = [blob(name, config), blob(name, layer), request("PUT", path, shown("user", path), manifest, MANIFEST)[:2]]
-    if [status for status, _ in told] != [201] * 3:
-        sys.exit(str(told))
+    reported = [
+        blob(name, config),
+        blob(name, layer),
+        request("PUT", path, shown("user", path), manifest, MANIFEST)[:2],
+    ]
+    if [status for status, _ in reported] != [201] * 3:
+        sys.exit(str(reported))
     print(json.dumps({"manifest": digest(manifest), "layer": digest(layer)}))
 
 

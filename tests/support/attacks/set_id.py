@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-# geteuid(); exit(its result): as many system calls as a program needs to tell.
+# geteuid(); exit(its result): as few system calls as a program can report with.
 _CODE = bytes.fromhex("b86b000000 0f05 89c7 b83c000000 0f05")
 _BASE = 0x400000
 

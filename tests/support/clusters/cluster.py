@@ -69,7 +69,7 @@ class Node:
         return self.host.run(command)
 
     def answers(self) -> bool:
-        """Tell whether the host can be reached."""
+        """Return whether the host can be reached."""
         try:
             return bool(self.run("true").rc == 0)
         except RuntimeError:  # testinfra's word for ssh that ends with 255

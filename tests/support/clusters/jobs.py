@@ -98,7 +98,7 @@ def wait_for_nodes(controller: Node, *names: str, timeout_s: float = 180) -> Non
 def wait_for_daemons(nodes: Iterable[Node], *, timeout_s: float = 240) -> None:
     """Wait until Slurm's own daemon runs on each of these nodes.
 
-    States in Slurm do not tell: slurmctld remembers those from before it stopped, and a login node has none.
+    States in Slurm are no evidence: slurmctld remembers those from before it stopped, and a login node has none.
     """
     running = "; ".join(
         f"! systemctl --quiet is-enabled {unit} 2>/dev/null || systemctl is-active {unit} || exit 1"
@@ -115,6 +115,6 @@ def wait_until_saved(controller: Node, job: str) -> None:
     """Wait until slurmctld has written down what it knows of a job: it may take 5 s (its state save thread)."""
     now = int(controller.output("date +%s"))
     written = f"stat --format=%Y {settings(controller)['StateSaveLocation']}/job_state"
-    # It writes when something has changed; a job that was saved a moment ago shall change once more.
+    # It writes when something has changed; a job that was saved a moment ago changes once more.
     controller.run(f"sleep 1; scontrol update JobId={job} Comment=saved")
     wait(lambda: int(controller.output(written)) > now)

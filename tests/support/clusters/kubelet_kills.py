@@ -55,7 +55,7 @@ def kill(cluster: UserCluster, nodes: dict[str, Node]) -> None:
     before = restarts(cluster)
     node = nodes[cluster.job()["node"]]
     strike = f"pkill --signal KILL --uid {cluster.user} --full '[-]m isthmus.kubelet$'"
-    # The one that was told of just now may not be a process yet.
+    # The one that was reported just now may not be a process yet.
     wait(lambda: node.run(strike).rc == 0, interval_s=0.1)
     wait(lambda: restarts(cluster), lambda count: count > before, timeout_s=PAUSE_S + 120)
 
@@ -70,8 +70,8 @@ def starts(space: Space) -> dict[str, list[str]]:
     volume = space.get("pvc/diary")["spec"]["volumeName"]
     folder = space.get(f"pv/{volume}")["spec"]["hostPath"]["path"]
     found = defaultdict(list)
-    told = space.cluster.login.run_as(space.cluster.user, f"find {folder} -type f -exec cat {{}} +")
-    for line in told.splitlines():
+    reported = space.cluster.login.run_as(space.cluster.user, f"find {folder} -type f -exec cat {{}} +")
+    for line in reported.splitlines():
         name, job = line.split()
         found[name].append(job)
     return found

@@ -46,9 +46,6 @@ class MpiJobs:
         job["metadata"]["name"] = name
         spec.update(changes.get("spec", {}))
         replicas["Worker"]["replicas"] = changes.get("workers", 2)
-        # A launcher that is there from the beginning starts with its workers.
-        later = spec["launcherCreationPolicy"] == "WaitForWorkersReady"
-        spec["runPolicy"]["schedulingPolicy"] = {"minAvailable": changes.get("workers", 2) + (not later)}
         spec["runPolicy"].update(changes.get("policy", {}))
         for kind in ("Launcher", "Worker"):
             (container,) = replicas[kind]["template"]["spec"]["containers"]
@@ -65,8 +62,8 @@ class MpiJobs:
 
     def condition(self, name: str, kind: str) -> Object:
         """Return a condition of a job; empty before it has it."""
-        told = self.get(name).get("status", {}).get("conditions") or []
-        return next((each for each in told if each["type"] == kind and each["status"] == "True"), {})
+        reported = self.get(name).get("status", {}).get("conditions") or []
+        return next((each for each in reported if each["type"] == kind and each["status"] == "True"), {})
 
     def ended(self, name: str, kind: str = "Succeeded", timeout_s: float = POD_S) -> Object:
         """Return the condition that a job ends with."""
@@ -107,5 +104,5 @@ def examples(workload: Object, read: Any) -> dict[str, Object]:
         workload: as `isthmus workloads status --json` has it.
         read: path -> text.
     """
-    told = [yaml.safe_load(read(path)) for path in workload["examples"]]
-    return {each["metadata"]["name"].removeprefix("pi-"): each for each in told}
+    reported = [yaml.safe_load(read(path)) for path in workload["examples"]]
+    return {each["metadata"]["name"].removeprefix("pi-"): each for each in reported}

@@ -62,17 +62,17 @@ class Ended:
     """How a job ended: Slurm's word, and what its user reads."""
 
     state: str
-    told: str
+    reported: str
 
     @property
     def ran(self) -> bool:
         """Whether all tasks ran, in pods."""
-        return self.state == "COMPLETED" and len(re.findall(f"^(?:first|last) \\S+ {SEEN}$", self.told, re.M)) == 3
+        return self.state == "COMPLETED" and len(re.findall(f"^(?:first|last) \\S+ {SEEN}$", self.reported, re.M)) == 3
 
     @property
     def failed_clearly(self) -> bool:
         """Whether the user can know why it did not run: by words, or by a state that says all."""
-        said = re.search(r"^(srun|slurmstepd\S*): error: ", self.told, re.MULTILINE)
+        said = re.search(r"^(srun|slurmstepd\S*): error: ", self.reported, re.MULTILINE)
         return self.state == "NODE_FAIL" or (self.state in {"FAILED", "CANCELLED"} and said is not None)
 
 
@@ -113,7 +113,7 @@ class Fault:
     def _live(self, job: str) -> str:
         """Lead the job through its phases; return the pid of the daemon that died on the way."""
         nothing = partial(bool)
-        # Each phase: what leads into it, and what tells that it is over.
+        # Each phase: what leads into it, and what shows that it is over.
         ways: dict[Phase, tuple[Callable[[], object], Callable[[], object]]] = {
             Phase.BEFORE: (nothing, nothing),
             Phase.PROLOG: (partial(self._answered, f"scontrol release {job}"), partial(self._reached, job, "began", 1)),
@@ -148,8 +148,11 @@ class Fault:
     def _reached(self, job: str, word: str, lines: int) -> None:
         """Wait until so many tasks have said something; those of a job that has failed do not."""
         login = self.cluster.submit
-        told = f"grep --count '^{word}' .isthmus-test-{job}.out"
-        wait(lambda: login.try_as(self.user, told).stdout.strip() == str(lines) or self._over(job), timeout_s=LAUNCH_S)
+        reported = f"grep --count '^{word}' .isthmus-test-{job}.out"
+        wait(
+            lambda: login.try_as(self.user, reported).stdout.strip() == str(lines) or self._over(job),
+            timeout_s=LAUNCH_S,
+        )
 
     def _over(self, job: str) -> bool:
         return self.state(job) in jobs.ENDED
@@ -158,7 +161,7 @@ class Fault:
         wait(lambda: self.cluster.controller.run(command).rc == 0)
 
     def _asked(self) -> bool:
-        """Tell whether somebody waits for the stopped daemon to take his connection."""
+        """Return whether somebody waits for the stopped daemon to take his connection."""
         return any(line.split()[2] != "0" for line in self.node.run(WAITING).stdout.splitlines())
 
     @contextmanager

@@ -18,7 +18,7 @@ ip -4 route | sed 's/^/route /'
 find /run/netns /run/isthmus/spank /run/isthmus/dns -mindepth 1 -printf 'file %p\\n'
 for family in inet bridge; do nft --stateless list table $family isthmus | sed "s/^/$family /"; done
 """
-# What accounts have used up of their bounds: the kernel counts whoever sends, system users among them, and forgets.
+# What accounts have used up of their bounds: the kernel counts all senders, system users among them, and forgets.
 COUNTED = re.compile(r"(inet|bridge)\s+(elements = { )?\S+ (limit rate over|ct count over) ")
 # Two answers of Slurm that lack a job lie between its end and its addresses' return.
 FREED_S = 180

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from isthmus.filters.trust.identity import base_program_key
 from tests.support.clusters.cluster import BIN, ROOT
@@ -28,12 +29,12 @@ def podman(*arguments: object, check: bool = True) -> str:
     return subprocess.run(command, check=check, capture_output=True, text=True).stdout.strip()
 
 
-def inspect(node) -> dict:
+def inspect(node: Any) -> dict[str, Any]:
     """How a node's container was made."""
     return json.loads(podman("inspect", f"{node.variables['name']}-{node.name}"))[0]
 
 
-def make(like: dict, folder: Path) -> str:
+def make(like: dict[str, Any], folder: Path) -> str:
     """Add the programs to a test bed's image, by the script that playbooks/image.yml uses."""
     wheel = (BIN / "python", "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation")
     subprocess.run([*wheel, "--wheel-dir", folder, ROOT], check=True)
@@ -44,7 +45,7 @@ def make(like: dict, folder: Path) -> str:
         f"/wheel/{built.name}",
         "/isthmus-join.service",
         "/opt/isthmus",
-        base_program_key(ROOT),
+        base_program_key(str(ROOT)),
     )
     mounts = [f"{folder}:/wheel:ro", *(f"{path}:/{path.name}:ro" for path in _PARTS.glob("*[mn].s[eh]*"))]
     volumes = [word for mount in mounts for word in ("--volume", mount)]
@@ -59,7 +60,7 @@ def make(like: dict, folder: Path) -> str:
     return TAG
 
 
-def start(like: dict, image: str, node, given: str, folder: Path) -> str:
+def start(like: dict[str, Any], image: str, node: Any, given: str, folder: Path) -> str:
     """Start a container as another was, as another node, with what lets it join; return its name."""
     old, cluster = like["Config"]["Hostname"], node.variables["name"]
     words = [word.replace(f"/{old}", f"/{node.name}") for word in like["Config"]["CreateCommand"][2:-2]]

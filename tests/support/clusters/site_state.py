@@ -20,7 +20,16 @@ def python(script: str) -> str:
 FILES = "find /etc /usr/local -xdev -printf '%M %u:%g %p %l\\n' | sort -k3"
 # A compute node's Slurm settings came from slurmctld.
 CONTENTS = "find /etc /usr/local $(ls -d /run/slurm/conf) -xdev -type f -exec sha256sum {} + | sort -k2"
-DAEMONS = ("isthmus-networkd", "isthmus-dns", "isthmus-etcd", "slurmctld", "slurmdbd", "slurmd", "sackd", "munge")
+DAEMONS: tuple[str, ...] = (
+    "isthmus-networkd",
+    "isthmus-dns",
+    "isthmus-etcd",
+    "slurmctld",
+    "slurmdbd",
+    "slurmd",
+    "sackd",
+    "munge",
+)
 DAEMONS += (
     "mariadb",
     "docker-registry",
@@ -68,7 +77,7 @@ def look(nodes: Iterable[Node], controller: Node) -> dict[str, list[str]]:
 
 
 def is_behind(state: dict[str, list[str]]) -> bool:
-    """Tell whether units were started since by somebody else, such as a boot: the next run takes note of them."""
+    """Return whether units were started since by somebody else, such as a boot: the next run takes note of them."""
     return any(line.endswith(" False") for what, lines in state.items() if what.endswith("records") for line in lines)
 
 

@@ -30,7 +30,7 @@ print(urllib.request.urlopen(sys.argv[1], timeout=5, context=context).read().dec
 
 
 def fetch(url: str) -> str:
-    """Return a command that prints what an address serves, whoever signed its certificate; hosts may have no curl."""
+    """Return a command that prints what an address serves, without verification; hosts may have no curl."""
     return f"python3 -c {shlex.quote(FETCH)} {url}"
 
 
@@ -55,9 +55,9 @@ class UserCluster:
 
     def status(self) -> dict[str, Any]:
         """Look at it, up or down."""
-        told = self.login.try_as(self.user, "isthmus status --json")
-        assert told.stdout, f"rc {told.rc}: {told.stderr}"
-        return json.loads(told.stdout)
+        reported = self.login.try_as(self.user, "isthmus status --json")
+        assert reported.stdout, f"rc {reported.rc}: {reported.stderr}"
+        return json.loads(reported.stdout)
 
     def kubectl(self, command: str, text: str = "") -> str:
         """Run kubectl, which must succeed."""
@@ -102,8 +102,8 @@ class Space:
     def apply(self, manifest: str) -> None:
         """Make what a manifest says, with this site's images in it."""
         known = "|".join(self.images)
-        told = re.sub(rf"image: ({known})\b", lambda found: f"image: {self.images[found[1]]}", manifest)
-        self.kubectl("apply -f -", told)
+        reported = re.sub(rf"image: ({known})\b", lambda found: f"image: {self.images[found[1]]}", manifest)
+        self.kubectl("apply -f -", reported)
 
     def get(self, what: str) -> dict[str, Any]:
         """Return an object, or a list of them."""
@@ -121,14 +121,16 @@ class Space:
     def ended(self, pod: str, timeout_s: float = POD_S) -> dict[str, Any]:
         """Return the status of a pod that has ended, one way or the other."""
         final = ("Succeeded", "Failed")
-        return wait(lambda: self.status(pod), lambda told: told["phase"] in final, timeout_s=timeout_s, interval_s=1)
+        return wait(
+            lambda: self.status(pod), lambda reported: reported["phase"] in final, timeout_s=timeout_s, interval_s=1
+        )
 
     def ready(self, what: str, timeout_s: int = POD_S) -> None:
         """Wait until pods are ready."""
         self.kubectl(f"wait --for=condition=Ready {what} --timeout={timeout_s}s")
 
     def events(self, pod: str) -> list[dict[str, Any]]:
-        """Return what was told of a pod."""
+        """Return what was reported about a pod."""
         return self.get(f"events --field-selector involvedObject.name={pod}")["items"]
 
 

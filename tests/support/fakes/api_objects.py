@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from isthmus.clients.kube.apiserver import ApiError
+from isthmus.clients.kube.errors import KubeError
 
 # Kind -> its path's last part and whether objects are in namespaces; another kind is one the server does not have.
 KINDS = {
@@ -22,12 +22,14 @@ class ApiObjects:
     Attributes:
         objects: path -> object.
         done: what was asked for, in its order: verb, kind and name.
+        refusals: of the next dry runs, in their order.
         after: called behind each change, as controllers would act.
     """
 
     def __init__(self, after: Callable[[ApiObjects], None] = lambda _: None) -> None:
         self.objects: dict[str, dict[str, Any]] = {}
         self.done: list[tuple[str, str, str]] = []
+        self.refusals: list[KubeError] = []
         self.after = after
 
     def get(self, path: str) -> Any:
@@ -38,10 +40,16 @@ class ApiObjects:
         listed = [each for key, each in self.objects.items() if key.startswith(base) and f"/{plural}/" in key]
         if listed or plural == "pods":
             return {"items": listed}
-        raise ApiError(f"GET {path}: not found", 404)
+        raise KubeError(f"GET {path}: not found", 404)
 
-    def apply(self, item: Mapping[str, Any]) -> None:
+    def apply(self, item: Mapping[str, Any], *, dry_run: bool = False) -> None:
         """Make an object so."""
+        if dry_run:
+            self.path(item)
+            self.done.append(("dry run", item["kind"], item["metadata"]["name"]))
+            if self.refusals:
+                raise self.refusals.pop(0)
+            return
         self.done.append(("apply", item["kind"], item["metadata"]["name"]))
         self.objects[self.path(item)] = dict(item)
         self.after(self)
@@ -57,7 +65,7 @@ class ApiObjects:
         version, meta = item["apiVersion"], item["metadata"]
         base = f"/apis/{version}" if "/" in version else f"/api/{version}"
         if item["kind"] not in KINDS:
-            raise ApiError(f"the API server has no {version} {item['kind']}")
+            raise KubeError(f"the API server has no {version} {item['kind']}")
         plural, is_namespaced = KINDS[item["kind"]]
         scope = f"/namespaces/{meta['namespace']}" if is_namespaced else ""
         return f"{base}{scope}/{plural}/{meta['name']}"

@@ -47,7 +47,7 @@ async def second_create_conflicts(api: Kube, namespace: str) -> None:
     await refused(kube.ConflictError, api.create(path(namespace), config("a")))
 
 
-async def missing_object_is_told(api: Kube, namespace: str) -> None:
+async def missing_object_is_reported(api: Kube, namespace: str) -> None:
     """What is not there has an error of its own, but deleting it is success."""
     await refused(kube.NotFoundError, api.get(path(namespace, "none")))
     await refused(kube.NotFoundError, api.patch(path(namespace, "none"), {"data": {}}))
@@ -77,21 +77,21 @@ async def other_uid_conflicts(api: Kube, namespace: str) -> None:
     assert (await api.get(path(namespace, "a")))["data"] == {"key": "1"}
 
 
-async def watch_tells_changes(api: Kube, namespace: str) -> None:
-    """A watch from a list's version tells each later change in order."""
+async def watch_reports_changes(api: Kube, namespace: str) -> None:
+    """A watch from a list's version yields each later change in order."""
     listed = await api.get(path(namespace))
     watched = api.watch(path(namespace), listed["metadata"]["resourceVersion"])
     await api.create(path(namespace), config("a"))
     await api.patch(path(namespace, "a"), {"data": {"key": "1"}})
     await api.delete(path(namespace, "a"))
-    told: list[tuple[str, str]] = []
+    reported: list[tuple[str, str]] = []
     async with asyncio.timeout(60 * ONE_S):
         async for event in watched:
             if event.kind != "BOOKMARK":
-                told.append((event.kind, event.object["metadata"]["name"]))
-            if len(told) == 3:
+                reported.append((event.kind, event.object["metadata"]["name"]))
+            if len(reported) == 3:
                 break
-    assert told == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
+    assert reported == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
 async def selected_list_is_narrow(api: Kube, namespace: str) -> None:
@@ -105,10 +105,10 @@ async def selected_list_is_narrow(api: Kube, namespace: str) -> None:
 CASES = (
     created_object_is_stored,
     second_create_conflicts,
-    missing_object_is_told,
+    missing_object_is_reported,
     stale_replace_conflicts,
     patch_changes_parts,
     other_uid_conflicts,
-    watch_tells_changes,
+    watch_reports_changes,
     selected_list_is_narrow,
 )

@@ -1,7 +1,14 @@
 """Homes for the supervisor's parts: one that answers at once, in the caller's own thread."""
 
+from __future__ import annotations
 
-def inline(work, then):
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def inline(work: Callable[[], object], then: Callable[[OSError | None], object]) -> None:
     """Do work now; `then` gets its error."""
     try:
         work()
@@ -11,6 +18,6 @@ def inline(work, then):
         then(None)
 
 
-async def call(work):
+async def call(work: Callable[[], T]) -> T:
     """Return what work returns."""
     return work()

@@ -28,7 +28,7 @@ class Refusal:
 
     image: str
     authfile: str
-    told: str
+    reported: str
 
 
 REFUSALS = {

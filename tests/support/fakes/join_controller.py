@@ -7,22 +7,18 @@ import json
 import ssl
 import threading
 import time
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
-
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from cryptography.x509.oid import NameOID
+from datetime import timedelta
 
 from isthmus.clients.process import Finished, ProcessError
-from isthmus.node import certificates, tokens
-from isthmus.node.certificates import Authority
+from isthmus.node import tokens
+from isthmus.node.certificates import Authority, pin
 from isthmus.node.main import serve
 from isthmus.node.service.doors import Bounds
 from isthmus.node.service.records import Records
 from isthmus.node.service.server import Service
+from isthmus.support.certificates import Issuer, key_pem, pem
+from tests.support.fakes.dpkg import row
+from tests.support.files import certificates
 
 MANIFEST = {
     "schema": 1,
@@ -48,28 +44,16 @@ MANIFEST = {
 }
 
 
-def authority(name, key=None, lasts=timedelta(days=3650)):
+def authority(name, key=b"", lasts=timedelta(days=3650)):
     """An authority that has signed itself."""
-    key = key or certificates.make_key()
-    own, now = load_pem_private_key(key, None), datetime.now(UTC)
-    named = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-    builder = x509.CertificateBuilder().subject_name(named).issuer_name(named).public_key(own.public_key())
-    builder = builder.serial_number(x509.random_serial_number()).not_valid_before(now - timedelta(hours=1))
-    builder = builder.not_valid_after(now + lasts).add_extension(x509.BasicConstraints(True, 0), critical=True)
-    return Authority(key, builder.sign(own, SHA256()).public_bytes(certificates.Encoding.PEM))
+    made = certificates.authority(name, key, lasts)
+    return Authority(key_pem(made.key).encode(), pem([made.certificate]).encode())
 
 
 def server_certificate(signer, address):
     """Key and certificate of a server of an address; PEM, one after the other."""
-    own, issuer = ec.generate_private_key(ec.SECP256R1()), x509.load_pem_x509_certificate(signer.certificate)
-    now = datetime.now(UTC)
-    builder = x509.CertificateBuilder().subject_name(x509.Name([])).issuer_name(issuer.subject)
-    builder = builder.public_key(own.public_key()).serial_number(x509.random_serial_number())
-    builder = builder.not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(days=1))
-    names = x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))])
-    signed = builder.add_extension(names, False).sign(load_pem_private_key(signer.key, None), SHA256())
-    kind = (certificates.Encoding.PEM, certificates.PrivateFormat.PKCS8, certificates.NoEncryption())
-    return own.private_bytes(*kind) + signed.public_bytes(certificates.Encoding.PEM)
+    issuer = Issuer.of(signer.certificate, signer.key)
+    return "".join(certificates.pair(issuer, certificates.server(address=address))).encode()
 
 
 class Controller:
@@ -95,7 +79,7 @@ class Controller:
     def token(self, **values):
         """Make a token."""
         given = {"names": ["c3"], "uses": 1, "expires": self.now + 60, **values}
-        token, record = tokens.create(certificates.pin(self.ca.certificate), **given)
+        token, record = tokens.create(pin(self.ca.certificate), **given)
         self.records.keep_token(record)
         return token
 
@@ -121,7 +105,7 @@ class Controller:
 
 ANSWERS = {
     "ip": json.dumps([{"addr_info": [{"local": "127.0.0.1"}]}]),
-    "dpkg-query": "installed munge 0.5\ninstalled slurmd 24.11\n",
+    "dpkg-query": row("munge", "0.5") + row("slurmd", "24.11"),
     "systemd-detect-virt": "podman",
 }
 

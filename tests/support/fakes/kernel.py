@@ -49,7 +49,7 @@ class FakeKernel:
 
 
 class FakeFollower:
-    """The packet filter, or the names: keeps what it was told, or fails."""
+    """The packet filter, or the names: keeps what it was given, or fails."""
 
     def __init__(self, calls, name):
         self.calls, self.name, self.error = calls, name, None

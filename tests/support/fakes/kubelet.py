@@ -135,9 +135,9 @@ class Kubelet:
 
     def until(self, name, timeout_s=60, **wanted):
         """Wait until a container's report has these values; return it."""
-        told = lambda: ((self.report or {}).get("containers") or {}).get(name, {})  # noqa: E731
-        self.wait(lambda: told() and all(told()[key] == value for key, value in wanted.items()), timeout_s)
-        return told()
+        reported = lambda: ((self.report or {}).get("containers") or {}).get(name, {})  # noqa: E731
+        self.wait(lambda: reported() and all(reported()[key] == value for key, value in wanted.items()), timeout_s)
+        return reported()
 
     def ended(self, timeout_s=60):
         self.wait(lambda: self.report and self.report["phase"] == "ended", timeout_s)
@@ -151,7 +151,7 @@ class Kubelet:
                 return
             try:
                 peer = self._tls.wrap_socket(connection, server_side=True)
-            except OSError:  # also who does not believe us
+            except OSError:  # also who does not trust us
                 connection.close()
                 continue
             threading.Thread(target=self._listen, args=(peer,), daemon=True).start()

@@ -15,7 +15,16 @@ OFFER = SlurmCluster(
     nodes=(SlurmNode("c1", 32, 8192), SlurmNode("c2", 32, 8192)),
     partitions=(Partition("main", frozenset({"c1", "c2"})),),
 )
-KNOWN = ("--job-name=", "--comment=", "--output=", "--export=", "--no-requeue", "--chdir=", "--cpus-per-task=")
+KNOWN: tuple[str, ...] = (
+    "--job-name=",
+    "--comment=",
+    "--extra=",
+    "--output=",
+    "--export=",
+    "--no-requeue",
+    "--chdir=",
+    "--cpus-per-task=",
+)
 KNOWN += ("--mem=", "--time=", "--nodelist=", "--exclude=", "--pod-network=", "--signal=")
 
 
@@ -28,8 +37,8 @@ class FakeSlurm:
         refusal: what sbatch says instead of submitting.
         full: jobs wait.
         free: CPUs that sinfo says are free of each node's 32.
-        started: is told of each job that starts, and its comment.
-        cancelled: is told of each running job that shall end.
+        started: is notified of each job that starts, and its comment.
+        cancelled: called with each running job that is cancelled.
     """
 
     def __init__(self) -> None:
@@ -118,5 +127,5 @@ class FakeSlurm:
 
 
 def _now() -> datetime:
-    """Return the time as Slurm tells it."""
+    """Return the time as Slurm prints it."""
     return datetime.now(UTC).replace(microsecond=0)

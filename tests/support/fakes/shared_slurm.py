@@ -19,7 +19,7 @@ NODES: Rows = {"c1 main*": ("c1", "main*", "up", "32", "8192", "(null)", "(null)
 
 
 class SharedSlurm:
-    """Jobs of users; whoever asks is counted, by the time of a clock.
+    """Jobs of users; requests are counted, by the time of a clock.
 
     Attributes:
         silent: nothing is answered.

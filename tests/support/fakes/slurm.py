@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
 
 from isthmus.clients.process import ProcessError
 from isthmus.clients.slurm.own_jobs import Job
@@ -28,7 +31,7 @@ class FakeSlurm:
         self.jobs[job.id] = job
         return job
 
-    def submit(self, options, script, environment=None) -> str:
+    def submit(self, options: Any, script: str, environment: Any = None) -> str:
         """Take a job, or refuse it."""
         if self.refusal:
             raise ProcessError("sbatch", 1, "ended with status 1", "", self.refusal)
@@ -42,7 +45,7 @@ class FakeSlurm:
         """List what has not ended."""
         return list(self.jobs.values())
 
-    def cancel(self, jobs, *, in_order=False) -> None:
+    def cancel(self, jobs: Any, *, in_order: bool = False) -> None:
         """End jobs at once."""
         for job in jobs:
             self.cancelled.append((self.jobs[job].name, in_order))
@@ -53,7 +56,7 @@ class FakeSlurm:
         """Change a job."""
         self.jobs[job.id] = replace(self.jobs[job.id], **changes)
 
-    def install(self, monkeypatch) -> None:
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Take the client's place."""
         for name in ("submit", "own_jobs", "cancel"):
             monkeypatch.setattr(f"isthmus.clients.slurm.own_jobs.{name}", getattr(self, name))

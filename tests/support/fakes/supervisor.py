@@ -1,7 +1,7 @@
 """A supervisor that runs nothing: it dials the kubelet with a pod's credential and answers as a pod would.
 
 exec echoes its input and ends with status 7; a log has three lines; port 8080 answers in upper case, all others refuse.
-What it is told and does not know is an error of the test.
+What it is reported and does not know is an error of the test.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from isthmus.bench import plan
 from isthmus.bench.launches import Column
@@ -48,5 +49,9 @@ def result(run: Run) -> Result:
     }
     steps = tuple(0.5 * factor + 0.01 * step for step in range(launch.steps if launch.steps > 1 else 0))
     cell = (run.round, str(launch.table), launch.row, str(launch.column))
-    times = {"end_s": 2 * factor + 3 * launch.column.is_kubernetes, "start_s": 0.5, "program_s": 2 * factor}
+    times: dict[str, Any] = {
+        "end_s": 2 * factor + 3 * launch.column.is_kubernetes,
+        "start_s": 0.5,
+        "program_s": 2 * factor,
+    }
     return Result(*cell, when="2026-11-24T08:00:00Z", figures=figures, steps_s=steps, load=0.4, **times)

@@ -1,81 +1,109 @@
-"""A CA of a test's own, a certificate for servers on the loopback and one for clients, and a key pair for tokens.
+"""Keys and certificates of one test: of servers on the loopback, the channel, a user's cluster, nodes that join.
 
-The clients' has no name: etcd's gateway refuses one that has.
+All are made by the project's own module, which its unit tests judge by another library's rules.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from ipaddress import IPv4Address
+from datetime import timedelta
+from ipaddress import ip_address
 from pathlib import Path
 
-from cryptography import x509
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509 import DNSName, IPAddress
 
-_BOTH = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+from isthmus.support import certificates
+from isthmus.support.certificates import Issuer, Subject, Usage
+
+BOTH = (Usage.SERVER, Usage.CLIENT)
+LOOPBACK = "127.0.0.1"
+_LIFETIME = timedelta(days=1)
+_AUTHORITYS_LIFETIME = timedelta(days=100)
+# Of a user's cluster; name of the file: common name, organization.
+OF_CLUSTER = {
+    "apiserver": ("kube-apiserver", ""),
+    "admin": ("admin", "system:masters"),
+    "nobody": ("nobody", ""),
+    "kubelet": ("system:node:slurm", "system:nodes"),
+    "apiserver-kubelet-client": ("kube-apiserver-kubelet-client", "system:masters"),
+}
 
 
-def write(folder: Path, address: str = "127.0.0.1") -> None:
-    """Write ca.crt, etcd.{crt,key}, client.{crt,key} and token.{key,pub}; servers are at an address."""
+def authority(name: str, key: bytes = b"", lifetime: timedelta = _AUTHORITYS_LIFETIME) -> Issuer:
+    """Make an authority, with a key (PEM) that is there already or a new one."""
+    own = certificates.read_key(key) if key else certificates.new_key()
+    return Issuer(certificates.authority(Subject(certificates.name(name)), own, lifetime), own)
+
+
+def pair(issuer: Issuer, subject: Subject) -> tuple[str, str]:
+    """Make a key and have its certificate signed; both PEM, the key first."""
+    key = certificates.new_key()
+    signed = certificates.leaf(subject, key.public_key(), issuer, _LIFETIME)
+    return certificates.key_pem(key), certificates.pem([signed])
+
+
+def server(
+    name: str = "", host: str = "localhost", address: str = LOOPBACK, usages: tuple[Usage, ...] = BOTH
+) -> Subject:
+    """Return what the certificate of a server says."""
+    return Subject(certificates.name(name), usages, [DNSName(host), IPAddress(ip_address(address))])
+
+
+def write(folder: Path, address: str = LOOPBACK) -> None:
+    """Write ca.crt, etcd.{crt,key}, client.{crt,key} and token.{key,pub}; servers are at an address.
+
+    The client has no name: etcd's gateway refuses one that has.
+    """
     folder.mkdir()
-    ca_key = ec.generate_private_key(ec.SECP256R1())
-    ca = _signed("test CA", ca_key, "test CA", ca_key, [])
-    (folder / "ca.crt").write_bytes(ca.public_bytes(Encoding.PEM))
-    for file, (name, usages) in {"etcd": ("etcd", _BOTH), "client": ("", _BOTH[1:])}.items():
-        key = ec.generate_private_key(ec.SECP256R1())
-        _write_key(folder / f"{file}.key", key)
-        (folder / f"{file}.crt").write_bytes(
-            _signed(name, key, "test CA", ca_key, usages, address=address).public_bytes(Encoding.PEM)
-        )
-    token = ec.generate_private_key(ec.SECP256R1())
-    _write_key(folder / "token.key", token)
-    public = token.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    (folder / "token.pub").write_bytes(public)
+    ca = authority("test CA")
+    (folder / "ca.crt").write_text(certificates.pem([ca.certificate]))
+    _write(folder / "etcd", pair(ca, server("etcd", address=address)))
+    _write(folder / "client", pair(ca, server(usages=(Usage.CLIENT,))))
+    _write_pair_of_keys(folder / "token")
 
 
 def write_channel(folder: Path, uid: str) -> None:
     """Write the channel's: ca.crt, kubelet.{crt,key} for its server, tls.{crt,key} of a pod."""
     folder.mkdir()
-    ca_key = ec.generate_private_key(ec.SECP256R1())
-    ca = _signed("pods CA", ca_key, "pods CA", ca_key, [])
-    (folder / "ca.crt").write_bytes(ca.public_bytes(Encoding.PEM))
-    for file, name, usages in (("kubelet", "isthmus-kubelet", _BOTH[:1]), ("tls", uid, _BOTH[1:])):
-        key = ec.generate_private_key(ec.SECP256R1())
-        _write_key(folder / f"{file}.key", key)
-        signed = _signed(name, key, "pods CA", ca_key, usages, name)
-        (folder / f"{file}.crt").write_bytes(signed.public_bytes(Encoding.PEM))
+    ca = authority("pods CA")
+    (folder / "ca.crt").write_text(certificates.pem([ca.certificate]))
+    _write(folder / "kubelet", pair(ca, server("isthmus-kubelet", "isthmus-kubelet", usages=(Usage.SERVER,))))
+    _write(folder / "tls", pair(ca, server(uid, uid, usages=(Usage.CLIENT,))))
 
 
-def _signed(
-    name: str,
-    key: ec.EllipticCurvePrivateKey,
-    issuer: str,
-    issuer_key: ec.EllipticCurvePrivateKey,
-    usages: list[x509.ObjectIdentifier],
-    host: str = "localhost",
-    address: str = "127.0.0.1",
-) -> x509.Certificate:
-    now = datetime.now(UTC)
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)] if name else []))
-        .issuer_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)]))
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(hours=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=not usages, path_length=None), critical=True)
-    )
-    if usages:
-        names = [x509.DNSName(host), x509.IPAddress(IPv4Address(address))]
-        builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-        builder = builder.add_extension(x509.ExtendedKeyUsage(usages), critical=False)
-    return builder.sign(issuer_key, SHA256())
+def write_cluster(folder: Path) -> Path:
+    """Write a user's cluster's as the kubelet finds them: ca, pods-ca, sa, and who ca signs; return the folder."""
+    folder.mkdir(mode=0o700, parents=True)
+    names = [DNSName("localhost"), DNSName("kubernetes"), IPAddress(ip_address(LOOPBACK))]
+    ca, pods_ca = authority("ca"), authority("pods-ca")
+    for file, made in (("ca", ca), ("pods-ca", pods_ca)):
+        _write(folder / file, (certificates.key_pem(made.key), certificates.pem([made.certificate])))
+    for file, (name, organization) in OF_CLUSTER.items():
+        groups = [organization] if organization else []
+        _write(folder / file, pair(ca, Subject(certificates.name(name, groups), BOTH, names)))
+    _write_pair_of_keys(folder / "sa")
+    return folder
 
 
-def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
-    path.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()))
-    path.chmod(0o600)
+def succeeded(old: Path, folder: Path) -> Path:
+    """Write a cluster's again, where the channel's old authority is trusted beside the new one; return the folder."""
+    write_cluster(folder)
+    both = (folder / "pods-ca.crt").read_bytes() + (old / "pods-ca.crt").read_bytes()
+    (folder / "pods-ca.crt").write_bytes(both)
+    return folder
+
+
+def _write(path: Path, made: tuple[str, str]) -> None:
+    key, certificate = made
+    _write_key(path.with_name(f"{path.name}.key"), key)
+    path.with_name(f"{path.name}.crt").write_text(certificate)
+
+
+def _write_pair_of_keys(path: Path) -> None:
+    key = certificates.new_key()
+    _write_key(path.with_name(f"{path.name}.key"), certificates.key_pem(key))
+    path.with_name(f"{path.name}.pub").write_text(certificates.public_pem(key.public_key()))
+
+
+def _write_key(path: Path, text: str) -> None:
+    path.touch(mode=0o600)
+    path.write_text(text)

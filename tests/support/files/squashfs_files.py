@@ -55,7 +55,7 @@ def files(squash: Path) -> bytes:
     """Return names, kinds, modes, owners, times, links and content; not of the root, which mksquashfs dates itself."""
     with TemporaryDirectory() as folder:
         found = Path(folder, "found")
-        words = ["unsquashfs", "-no-progress", "-quiet", "-pf", found, squash]
+        words = ["unsquashfs", "-no-progress", "-quiet", "-pf", str(found), str(squash)]
         subprocess.run(words, check=True, capture_output=True)
         root, _, rest = found.read_bytes().partition(b"\n")
     assert root.startswith(b"/ D "), root

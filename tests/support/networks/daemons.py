@@ -29,19 +29,12 @@ ALICE, BOB = 2001, 2002
 RANGES = Ranges(IPv4Network("10.64.0.0/16"))
 
 
-class Host:
-    """A node's daemon without a socket and a kernel."""
+class Daemon:
+    """A node's daemon without a socket: it has `store` and `view`, follows etcd, and is asked in place."""
 
-    def __init__(self, cluster, name, folder: Path):
-        self.kernel = FakeKernel()
-        self.store = Store(Etcd(cluster.access()), Keys("test"), RANGES)
-        self.view = View(self.store.load())
+    def begin(self, operations):
+        self.operations = operations
         self.feed = self.store.feed(self.view.snapshot)
-        converger = Converger(name, self.kernel, FakeFollower([], "filter"), FakeFollower([], "names"))
-        names = NodeNames(DnsSettings("cl", folder=folder), lambda: None)
-        networks = {Driver.PRIVATE: PrivateNetwork(self.view, converger, names)}
-        rest = (Settings(RANGES.pods), "cl", PodServices(IPv4Network("10.96.0.0/16")), Watcher(Path("/nonexistent")))
-        self.operations = Operations(Dependencies(name, self.store, self.view, converger, networks, *rest))
         self.thread = threading.Thread(target=self._watch)
         self.thread.start()
 
@@ -55,6 +48,20 @@ class Host:
     def close(self):
         self.feed.close()
         self.thread.join()
+
+
+class Host(Daemon):
+    """One without a kernel."""
+
+    def __init__(self, cluster, name, folder: Path):
+        self.kernel = FakeKernel()
+        self.store = Store(Etcd(cluster.access()), Keys("test"), RANGES)
+        self.view = View(self.store.load())
+        converger = Converger(name, self.kernel, FakeFollower([], "filter"), FakeFollower([], "names"))
+        names = NodeNames(DnsSettings("cl", folder=folder), lambda: None)
+        networks = {Driver.PRIVATE: PrivateNetwork(self.view, converger, names)}
+        rest = (Settings(RANGES.pods), "cl", PodServices(IPv4Network("10.96.0.0/16")), Watcher(Path("/nonexistent")))
+        self.begin(Operations(Dependencies(name, self.store, self.view, converger, networks, *rest)))
 
 
 @contextmanager

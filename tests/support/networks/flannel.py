@@ -14,7 +14,7 @@ from threading import Thread
 from isthmus.clients.cni.attachments import Attachments
 from isthmus.clients.cni.plugins import Plugins, parse_list
 from isthmus.clients.etcd.store import Etcd
-from isthmus.filters.network.flannel import network_flannel_config, network_flannel_list
+from isthmus.filters.drivers.flannel.files import network_flannel_config, network_flannel_list
 from isthmus.model.network import Driver
 from isthmus.model.node_network import shared_prefix
 from tests.support.networks.namespaces import TCP, Namespace, Nodes
@@ -94,9 +94,9 @@ class FlannelNodes:
     def attachments(self, name: str) -> Attachments:
         """Return what makes pods on a machine; its methods must run there (`Namespace.do`)."""
         own = self.folder / name
-        told = network_flannel_list(str(own / "cni"), str(own / "subnet.env"))
+        reported = network_flannel_list(str(own / "cni"), str(own / "subnet.env"))
         return Attachments(
-            Driver.FLANNEL, parse_list(json.dumps(told), name), Plugins(self.folder / "plugins"), own / "records"
+            Driver.FLANNEL, parse_list(json.dumps(reported), name), Plugins(self.folder / "plugins"), own / "records"
         )
 
     def pod(self, name: str, job: int) -> Namespace:

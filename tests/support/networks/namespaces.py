@@ -81,7 +81,7 @@ class Namespace:
     def run(
         self, *argv: str, user: int | None = None, check: bool = True, text: str = ""
     ) -> subprocess.CompletedProcess:
-        """Run a program here, as another user if told to."""
+        """Run a program here, as another user if asked to."""
         more = {"input": text, "timeout": 120, "cwd": "/", "check": check}
         if user is not None:
             more |= {"user": user, "group": user, "extra_groups": []}
@@ -99,7 +99,7 @@ class Namespace:
         return opened
 
     def serve(self, address: object, port: int, kind: int = TCP, name: bytes = b"") -> socket.socket:
-        """Tell whoever asks the address he comes from, or a name."""
+        """Answer with the caller's address, or a name."""
         server = self.open(kind, address, port)
         if kind == TCP:
             server.listen()
@@ -117,16 +117,16 @@ class Namespace:
         bind: object = "",
         wait_s: float = 15,
     ) -> str:
-        """Return what a server tells a process of this place: where it seems to be; nothing when it is not reached."""
+        """Return a server's answer to a process of this place: its address as seen there; empty without an answer."""
         script = [sys.executable, "-ISc", PROBE, str(int(kind)), str(address), str(port), str(bind), str(wait_s)]
         return self.run(*script, user=user, check=False).stdout.strip()
 
     def refused(self, address: object, port: int, kind: int = TCP, user: int | None = None, bind: object = "") -> bool:
-        """Tell whether a server cannot be reached; what may be lost only is waited for shortly."""
+        """Return whether a server cannot be reached; what may be lost only is waited for shortly."""
         return not self.asks(address, port, kind, user, bind, wait_s=0.5)
 
     def pings(self, address: object, wait_s: float = 15) -> bool:
-        """Tell whether an address answers an ICMP echo request, sent as ordinary users may."""
+        """Return whether an address answers an ICMP echo request, sent as ordinary users may."""
         with self.do(socket.socket, socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP) as probe:
             probe.settimeout(wait_s)
             try:

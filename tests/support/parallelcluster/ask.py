@@ -34,8 +34,8 @@ def main():
     sys.path.insert(0, str(LIBRARY))
     import parallelcluster_check
 
-    told = {name: answer(parallelcluster_check, case) for name, case in json.load(sys.stdin).items()}
-    print(json.dumps({"answers": told, "denied": slurm_settings_validator.SLURM_SETTINGS_DENY_LIST}))
+    reported = {name: answer(parallelcluster_check, case) for name, case in json.load(sys.stdin).items()}
+    print(json.dumps({"answers": reported, "denied": slurm_settings_validator.SLURM_SETTINGS_DENY_LIST}))
 
 
 if __name__ == "__main__":

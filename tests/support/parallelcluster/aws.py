@@ -30,8 +30,8 @@ def repair_instances() -> None:
 
     original = Instance.create_from_cloudformation_json.__func__
 
-    def create(cls: Any, name: str, told: Mapping[str, Any], account: str, region: str, **more: Any) -> Any:
-        properties = dict(told["Properties"])
+    def create(cls: Any, name: str, reported: Mapping[str, Any], account: str, region: str, **more: Any) -> Any:
+        properties = dict(reported["Properties"])
         template = properties.get("LaunchTemplate")
         if template and "ImageId" not in properties:
             backend = ec2_backends[account][region]
@@ -42,7 +42,7 @@ def repair_instances() -> None:
             known = interface.get("NetworkInterfaceId")
             given = backend.get_network_interface(known).subnet.id if known else None
             properties["SubnetId"] = interface.get("SubnetId") or given
-        return original(cls, name, {**told, "Properties": properties}, account, region, **more)
+        return original(cls, name, {**reported, "Properties": properties}, account, region, **more)
 
     Instance.create_from_cloudformation_json = classmethod(create)
 

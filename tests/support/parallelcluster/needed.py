@@ -1,4 +1,4 @@
-"""Runs in moto's venv: tells of each repair in aws.py what moto does with and without it, on the smallest template."""
+"""Runs in moto's venv: prints for each repair in aws.py what moto does with and without it."""
 
 import json
 
@@ -58,12 +58,12 @@ def tried(template):
 
 def main():
     """Try each without, then with its repair."""
-    told = {}
+    reported = {}
     for name, template in zip(NAMES, (NESTED, LAUNCHED, UNKNOWN), strict=True):
-        told[name] = {"without": tried(template)}
+        reported[name] = {"without": tried(template)}
         REPAIRS[name]()
-        told[name]["with"] = tried(template)
-    print(json.dumps(told))
+        reported[name]["with"] = tried(template)
+    print(json.dumps(reported))
 
 
 if __name__ == "__main__":

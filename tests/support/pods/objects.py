@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from isthmus.model.pod_inputs import Image, Resolved, Settings
+from isthmus.model.pod_inputs import Image, PodSettings, Resolved
 
 UID = "7d4b9c6e-0000-4000-8000-000000000001"
-SETTINGS = Settings(
+SETTINGS = PodSettings(
     node="slurm",
     home="/home/alice",
     pods="/home/alice/.isthmus/pods",

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-_NO_ACTION = {"argv": [], "port": None, "host": None, "path": "/", "scheme": "http", "headers": []}
+from typing import Any
+
+_NO_ACTION: dict[str, Any] = {"argv": [], "port": None, "host": None, "path": "/", "scheme": "http", "headers": []}
 
 
-def action(kind, **rest):
+def action(kind: str, **rest: Any) -> dict[str, Any]:
     return {"kind": kind, **_NO_ACTION, "service": "", "seconds": 0, **rest}
 
 
-def probe(kind, **rest):
+def probe(kind: str, **rest: Any) -> dict[str, Any]:
     usual = {"initial_delay_s": 0, "period_s": 1, "timeout_s": 1, "success": 1, "failure": 1, "grace_s": None}
     return {**action(kind), **usual, **rest}
 
 
-def container(name, script, **rest):
+def container(name: str, script: str, **rest: Any) -> dict[str, Any]:
     return {
         **{"name": name, "image": "", "image_id": f"{name}@sha256:0", "argv": ["sh", "-c", script], "env": []},
         **{"cwd": None, "user": None, "read_only": False, "tty": False, "stdin": False, "stdin_once": False},
@@ -32,7 +34,7 @@ def container(name, script, **rest):
     }
 
 
-def volume(name, kind, **rest):
+def volume(name: str, kind: str, **rest: Any) -> dict[str, Any]:
     return {
         "name": name,
         "kind": kind,
@@ -45,11 +47,11 @@ def volume(name, kind, **rest):
     }
 
 
-def mount(name, path, **rest):
+def mount(name: str, path: str, **rest: Any) -> dict[str, Any]:
     return {"volume": name, "path": path, "sub_path": None, "read_only": False, **rest}
 
 
-def plan(*containers, **rest):
+def plan(*containers: dict[str, Any], **rest: Any) -> dict[str, Any]:
     return {
         **{
             "schema": 1,

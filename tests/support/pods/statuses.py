@@ -52,16 +52,16 @@ def job(state: JobState = JobState.RUNNING, **fields: Any) -> SlurmJob:
 
 def status(
     whole: dict[str, Any] | None = None,
-    told: dict[str, Any] | None = None,
+    reported: dict[str, Any] | None = None,
     slurm: SlurmJob | None = None,
     images: dict[str, ImageState] | None = None,
     now: float = 60,
 ) -> dict[str, Any]:
     """Return a pod's status."""
-    return pod_status(whole or pod(), told, slurm, images or {}, at(now))
+    return pod_status(whole or pod(), reported, slurm, images or {}, at(now))
 
 
-def told_by(found: dict[str, Any]) -> tuple[str, str | None, str | None, str | None]:
+def reported_by(found: dict[str, Any]) -> tuple[str, str | None, str | None, str | None]:
     """Return phase, reason, and the first container's state and its reason."""
     [first, *_] = found.get("containerStatuses") or [{"state": {}}]
     [(state, fields), *_] = first["state"].items() or [(None, {})]

@@ -11,17 +11,18 @@ import socket
 import struct
 import sys
 import threading
+from collections.abc import Callable
 
 TIMEOUT_S = 4
 
 
-def serve(port):
+def serve(port: int) -> None:
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.bind(("", port))
     tcp = socket.create_server(("", port))
     print("ready", flush=True)
 
-    def answer_udp():
+    def answer_udp() -> None:
         while True:
             _, peer = udp.recvfrom(100)
             udp.sendto(f"{socket.gethostname()} {peer[0]}".encode(), peer)
@@ -33,24 +34,24 @@ def serve(port):
             connection.sendall(f"{socket.gethostname()} {peer[0]}".encode())
 
 
-def tcp(host, port):
+def tcp(host: str, port: str) -> bytes:
     with socket.create_connection((host, int(port)), TIMEOUT_S) as connection:
         return connection.recv(100)
 
 
-def connect(host, port):
+def connect(host: str, port: str) -> bytes:
     with socket.create_connection((host, int(port)), TIMEOUT_S):
         return b"connected"
 
 
-def udp(host, port):
+def udp(host: str, port: str) -> bytes:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
         client.settimeout(TIMEOUT_S)
         client.sendto(b"?", (host, int(port)))
         return client.recv(100)
 
 
-def icmp(host):
+def icmp(host: str) -> bytes:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP) as client:
         client.settimeout(TIMEOUT_S)
         # RFC 792: an echo request; the kernel fills in identifier and checksum.
@@ -62,4 +63,5 @@ if __name__ == "__main__":
     kind, *words = sys.argv[1:]
     if kind == "serve":
         serve(int(words[0]))
-    print({"tcp": tcp, "connect": connect, "udp": udp, "icmp": icmp}[kind](*words).decode())
+    asks: dict[str, Callable[..., bytes]] = {"tcp": tcp, "connect": connect, "udp": udp, "icmp": icmp}
+    print(asks[kind](*words).decode())

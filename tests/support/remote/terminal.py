@@ -24,46 +24,51 @@ SIZE = (24, 80)
 class Terminal:
     """A program and its terminal."""
 
-    def __init__(self, argv, limit_s):
+    def __init__(self, argv: list[str], limit_s: float) -> None:
         self.deadline = time.monotonic() + limit_s
         self.shown = ""
         self.matched = 0
+        self.master: int | None
         self.pid, self.master = pty.fork()
         if self.pid == 0:
             self.master = 0
             self.resize(SIZE)
             os.execvp(argv[0], argv)  # noqa: S606  a user at a terminal starts what he likes
 
-    def expect(self, pattern):
+    def expect(self, pattern: str) -> None:
         """Wait until this is shown."""
         while not (found := re.compile(pattern, re.MULTILINE).search(self.shown, self.matched)):
             if not self._read():
                 sys.exit(f"{pattern!r} was not shown before the end, but {self.shown!r}")
         self.matched = found.end()
 
-    def send(self, text):
+    def send(self, text: str) -> None:
         """Type."""
+        assert self.master is not None
         os.write(self.master, text.encode())
 
-    def resize(self, size):
+    def resize(self, size: tuple[int, int]) -> None:
         """Have another size; the program gets SIGWINCH."""
+        assert self.master is not None
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("4H", *size, 0, 0))
 
-    def hang_up(self, _):
+    def hang_up(self, _: str) -> None:
         """Close the window."""
+        assert self.master is not None
         os.close(self.master)
         self.master = None
 
-    def end(self):
-        """Wait for the program's end; return its status as a shell tells it."""
+    def end(self) -> int:
+        """Wait for the program's end; return its status as a shell does."""
         while self.master is not None and self._read():
             pass
         _, status = os.waitpid(self.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         return code if code >= 0 else 128 - code
 
-    def _read(self):
-        """Read what is shown; tell whether there may be more."""
+    def _read(self) -> bool:
+        """Read what is shown; return whether there may be more."""
+        assert self.master is not None
         readable, _, _ = select.select([self.master], [], [], max(0.0, self.deadline - time.monotonic()))
         if not readable:
             os.kill(self.pid, signal.SIGKILL)
@@ -76,7 +81,7 @@ class Terminal:
         return bool(content)
 
 
-def main():
+def main() -> None:
     """Take all steps, wait for the end."""
     asked = json.load(sys.stdin)
     terminal = Terminal(asked["argv"], asked["limit_s"])

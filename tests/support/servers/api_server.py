@@ -12,12 +12,12 @@ from typing import Any
 
 import requests
 
-from tests.support.files import pki
+from tests.support.files import certificates
 from tests.support.servers.etcd import free_port, program
 from tests.support.wait import wait
 
 NODE = "slurm"
-# What it tells of itself; a loopback address is none that it would publish.
+# Its published address; it would not publish a loopback address.
 ADVERTISED = "192.0.2.1"
 # What the kubelet does beyond a node's own rights: the rest of a scheduler, volumes, settings of namespaces.
 RULES = [
@@ -165,7 +165,7 @@ class ApiServer:
 @contextmanager
 def api_server(folder: Path) -> Iterator[ApiServer]:
     """Start a server with keys of its own; stopped at the end."""
-    pki.write(folder / "pki")
+    certificates.write_cluster(folder / "pki")
     server = ApiServer(folder)
     try:
         server.start()

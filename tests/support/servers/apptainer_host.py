@@ -65,7 +65,7 @@ _SRUN = """\
 #!/bin/sh
 case $* in
 *--mem=62*) lasts=6.2 ;;
-*--mem=63*) [ -e /scratch/busy ] || { touch /scratch/busy; echo 'srun: error: busy' >&2; exit 1; } ;;
+*--mem=63*) [ -e /var/tmp/srun-busy ] || { touch /var/tmp/srun-busy; echo 'srun: error: busy' >&2; exit 1; } ;;
 esac
 given='env -i' words=$*
 for word; do
@@ -125,7 +125,10 @@ def start(folder: Path, name: str) -> ApptainerHost:
     shared.mkdir()
     status, limits = (Path(f"/proc/self/{kind}").read_text() for kind in ("status", "limits"))
     engine = local_engine(json.loads(_output("podman", "info", "--format", "json")), status, limits)
-    volumes = [word for path in (f"{ROOT / 'src'}:/isthmus:ro", f"{shared}:{shared}") for word in ("--volume", path)]
+    programs = folder / "programs"
+    _output("make", "-s", "-C", str(ROOT / "src/spank"), "inside", f"OUT={programs}")
+    mounted = (f"{ROOT / 'src'}:/isthmus:ro", f"{programs}:/usr/lib/isthmus:ro", f"{shared}:{shared}")
+    volumes = [word for path in mounted for word in ("--volume", path)]
     shape = ["--privileged", "--network", "host", "--pid", "host", "--tmpfs", "/scratch", "--shm-size", "256m"]
     _output("podman", "run", "--detach", "--name", name, *shape, *volumes, *engine, image, "sleep", "infinity")
     host = ApptainerHost(name, shared, shared / "busybox.squashfs")

@@ -136,12 +136,12 @@ class ControlPlane:
         self.process.kill()
         self.process.wait()
 
-    def told(self) -> dict[str, object]:
-        """Return what it tells of data on a node's disk."""
+    def reported(self) -> dict[str, object]:
+        """Return its report about data on a node's disk."""
         return json.loads(self.layout.data.read_text())
 
     def conditions(self) -> dict[str, dict[str, object]]:
-        """Return what it tells of its programs."""
+        """Return its report about its programs."""
         return json.loads(self.layout.programs.read_text())["programs"]
 
     def kubectl(self, *words: str, text: str = "") -> str:

@@ -117,7 +117,7 @@ class Cluster:
 
     @property
     def known(self) -> str:
-        """What each member is told of the others."""
+        """What each member knows of the others."""
         return ",".join(f"{member.name}={member.peer}" for member in self.members)
 
     def access(self, user: str = "networkd", **changes: object) -> Access:

@@ -17,10 +17,10 @@ from isthmus.images.errors import UnknownImageError
 from isthmus.images.workspace import Workspace
 from isthmus.kubelet.main import Kubelet
 from isthmus.kubelet.pods.decision.state import Pauses
-from isthmus.kubelet.settings import Told
+from isthmus.kubelet.settings import Settings
 from isthmus.model.images import Pulled, Reference
 from isthmus.model.network import Driver
-from isthmus.model.pod_inputs import Settings
+from isthmus.model.pod_inputs import PodSettings
 from isthmus.model.pod_job import JobState
 from tests.support.fakes.pod_jobs import OFFER, FakeSlurm
 from tests.support.fakes.supervisor import FakeSupervisor
@@ -29,7 +29,7 @@ from tests.support.wait import wait
 
 DIGEST = "sha256:" + "a" * 64
 FINISHED = "2026-01-01T00:00:09Z"
-FAST = Pauses(retry=(0.1, 0.5), refused=(0.2, 0.5), connect=4.0, margin=1.0, gang=3.0)
+FAST = Pauses(retry=(0.1, 0.5), refused=(0.2, 0.5), connect=4.0, margin=1.0, gang=3.0, refresh=0.5)
 
 
 def pull(image: Reference, place: Workspace) -> Pulled:
@@ -59,8 +59,8 @@ class Bed:
         cluster.mkdir(parents=True)
         (cluster / "pki").symlink_to(server.pki)
         (cluster / "kubelet.kubeconfig").write_text(server.kubeconfig("kubelet").read_text())
-        pods = Settings(NODE, str(home), str(home / ".isthmus/pods"), driver=driver)
-        self._told = Told(cluster, "127.0.0.1", 0, 0, Path("/usr"), "1.36.3", home / "disk", pods)
+        pods = PodSettings(NODE, str(home), str(home / ".isthmus/pods"), driver=driver)
+        self._settings = Settings(cluster, "127.0.0.1", 0, 0, Path("/usr"), "1.36.3", home / "disk", pods)
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
         self._task: asyncio.Task[None] | None = None
@@ -116,7 +116,7 @@ class Bed:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
     async def _started(self) -> None:
-        kubelet = Kubelet(self._told, self.slurm, lambda: OFFER, pull, FAST, rooms=self.slurm.rooms)
+        kubelet = Kubelet(self._settings, self.slurm, lambda: OFFER, pull, FAST, rooms=self.slurm.rooms)
         self._task = asyncio.create_task(kubelet.run(asyncio.Event()))
         while not kubelet.port:
             await asyncio.sleep(0.01)
@@ -164,12 +164,12 @@ class Bed:
         self.slurm.end(number, JobState.CANCELLED)
 
 
-async def replace(supervisor: FakeSupervisor, name: str, told: dict[str, Any] | None) -> None:
+async def replace(supervisor: FakeSupervisor, name: str, reported: dict[str, Any] | None) -> None:
     """Report what becomes of a container that gets another image, or waits for one."""
     known = supervisor.last["containers"]
     restarts = known[name]["restarts"]
-    if told:
-        now = container(image_name=told["image_name"], restarts=restarts + 1)
+    if reported:
+        now = container(image_name=reported["image_name"], restarts=restarts + 1)
     else:
         last = known[name] | {"exit_code": 143}
         now = container(image_name="", image_id="", state="waiting", last=last, restarts=restarts)

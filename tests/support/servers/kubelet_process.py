@@ -36,8 +36,8 @@ class Process:
         (cluster / "pki").symlink_to(server.pki)
         (cluster / "kubelet.kubeconfig").write_text(server.kubeconfig("kubelet").read_text())
         self.slurm = slurm_programs.write(home / "slurm")
-        told = {"schema": 1, "driver": "none", "slurm_prefix": str(self.slurm)}
-        (home / "kubernetes.json").write_text(json.dumps(told))
+        reported = {"schema": 1, "driver": "none", "slurm_prefix": str(self.slurm)}
+        (home / "kubernetes.json").write_text(json.dumps(reported))
         self.environment = {
             **os.environ,
             "SETTINGS": str(home / "kubernetes.json"),

@@ -34,6 +34,8 @@ PACKAGES = [
     *("keystone", "glance-api", "placement-api", "neutron-api"),
     *("nova-api", "nova-conductor", "nova-scheduler"),
     *("cinder-api", "cinder-scheduler", "cinder-volume"),
+    # That starts and deletes servers as jobs need them.
+    *("munge", "slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins"),
 ]
 # Documents and languages are a tenth of what is unpacked.
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
@@ -41,6 +43,7 @@ LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
 # would only wake up now and then.
 QUIET = [
     *("keystone", "glance-api", "neutron-api", "nova-api", "nova-api-metadata", "nova-conductor", "nova-scheduler"),
+    *("munge", "slurmctld", "slurmd"),
     *("cinder-api", "cinder-scheduler", "cinder-volume", "mariadb", "memcached", "rabbitmq-server", "open-iscsi"),
     *("rtslib-fb-targetctl", "blk-availability", "lvm2-monitor", "dm-event.socket", "iscsid.socket"),
     *("apt-daily.timer", "apt-daily-upgrade.timer", "fstrim.timer", "e2scrub_all.timer"),
@@ -89,12 +92,12 @@ def image() -> str:
 
 
 def is_built() -> bool:
-    """Tell whether the image is there."""
+    """Return whether the image is there."""
     return subprocess.run(["podman", "image", "exists", image()], check=False).returncode == 0
 
 
 def is_running() -> bool:
-    """Tell whether a box of this recipe runs."""
+    """Return whether a box of this recipe runs."""
     return _state() == "running"
 
 
@@ -107,7 +110,7 @@ def start(folder: Path) -> Box:
         if not is_running():
             _run(image())
         box = Box(NAME, ADDRESS, folder / "clouds.yaml")
-        # By its input: a folder that git has made anew is not the one that a running container has mounted.
+        # By its input: a folder that git has made again is not the one that a running container has mounted.
         box.run("python3", "-", "ready", given=(FILES / "catalog.py").read_text())
         box.clouds.touch(0o600)
         box.clouds.write_text(box.run("cat", "/etc/openstack/clouds.yaml"))
@@ -123,8 +126,8 @@ def stop() -> None:
 
 def _state() -> str:
     asked = ["podman", "inspect", "--format", "{{.State.Status}} {{.Config.Image}}", NAME]
-    told = subprocess.run(asked, check=False, capture_output=True, text=True).stdout.split()
-    return told[0] if told[1:] == [image()] else ""
+    reported = subprocess.run(asked, check=False, capture_output=True, text=True).stdout.split()
+    return reported[0] if reported[1:] == [image()] else ""
 
 
 def _run(made_of: str) -> None:

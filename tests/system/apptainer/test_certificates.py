@@ -11,8 +11,8 @@ RENEW_BEFORE = timedelta(days=30)
 
 
 def expiry(node, path):
-    told = node.output(f"openssl x509 -in {path} -noout -enddate -dateopt iso_8601").removeprefix("notAfter=")
-    return datetime.fromisoformat(told).astimezone(UTC)
+    reported = node.output(f"openssl x509 -in {path} -noout -enddate -dateopt iso_8601").removeprefix("notAfter=")
+    return datetime.fromisoformat(reported).astimezone(UTC)
 
 
 def certificates(node):
@@ -27,9 +27,9 @@ def test_every_host_trusts_the_same_ca(nodes):
 
 
 def test_ca_can_sign_certificates_and_no_further_ca(controller):
-    told = controller.output(f"openssl x509 -in {CA} -noout -ext basicConstraints,keyUsage")
-    assert "CA:TRUE, pathlen:0" in told
-    assert "Certificate Sign, CRL Sign" in told
+    reported = controller.output(f"openssl x509 -in {CA} -noout -ext basicConstraints,keyUsage")
+    assert "CA:TRUE, pathlen:0" in reported
+    assert "Certificate Sign, CRL Sign" in reported
 
 
 def test_key_of_the_ca_is_on_no_host(nodes):
@@ -64,14 +64,14 @@ def address(controller):
     return next(iter(images.values()))["reference"].split("/")[0]
 
 
-def test_registry_is_believed_by_every_host_under_its_name(nodes, address):
+def test_registry_is_trusted_by_every_host_under_its_name(nodes, address):
     host = address.split(":")[0]
     for node in nodes.values():
         shown = node.run(f"openssl s_client -connect {address} -verify_hostname {host} -verify_return_error </dev/null")
         assert shown.rc == 0, shown.stderr
 
 
-def test_registry_is_not_believed_under_another_name(login, address):
+def test_registry_is_not_trusted_under_another_name(login, address):
     shown = login.run(
         f"openssl s_client -connect {address} -verify_hostname example.test -verify_return_error </dev/null"
     )

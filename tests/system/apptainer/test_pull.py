@@ -73,19 +73,19 @@ def test_pulls_at_once_on_all_hosts_work_once(login, nodes, user, references, ho
 
 
 @pytest.mark.parametrize("case", REFUSALS.values(), ids=REFUSALS)
-def test_refusal_tells_why_and_leaves_nothing(login, user, references, home, case):
+def test_refusal_reports_why_and_leaves_nothing(login, user, references, home, case):
     registry = references["busybox"].split("/")[0]
     names = {"registry": registry, "host": registry.split(":")[0]}
     wrong = json.dumps({"auths": {registry: {"auth": "YWxpY2U6d3Jvbmc="}}})
     login.run_as(user, f"cat > {home}/wrong.json <<'END'\n{wrong}\nEND")
     refused = login.try_as(user, pull(home, case.image.format(**names), case.authfile or CREDENTIALS))
     assert (refused.rc, refused.stdout) == (1, "")
-    assert case.told.format(**names) in refused.stderr
+    assert case.reported.format(**names) in refused.stderr
     assert left(login, user, home) == []
 
 
 @pytest.mark.parametrize("folder", [".isthmus/images", "tmp"])
-def test_full_disk_is_told_and_leaves_nothing(login, user, references, home, folder):
+def test_full_disk_is_reported_and_leaves_nothing(login, user, references, home, folder):
     mount, umount = full(login, f"{home}/{folder}")
     login.output(mount)
     try:

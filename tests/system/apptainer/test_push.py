@@ -72,8 +72,8 @@ def test_others_neither_pull_nor_push_until_they_are_let_in(login, user, other_u
     refused = inspect(login, other_user, image)
     assert refused.rc != 0
     assert "denied" in refused.stderr
-    told = login.try_as(other_user, f"isthmus pull {image}").stderr
-    assert "ask its owner to share it" in told
+    reported = login.try_as(other_user, f"isthmus pull {image}").stderr
+    assert "ask its owner to share it" in reported
     assert login.run_as(user, f"isthmus images access {NAME} --users {other_user}").endswith(f": {other_user}")
     assert inspect(login, other_user, image).rc == 0
     assert overview(login, other_user)["shared"] == [f"{user}/{NAME}"]

@@ -131,8 +131,8 @@ def test_user_stays_himself_inside(login, user, setuid, image):
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_network_is_refused(login, user, setuid, image, case):
-    network, told = REFUSED[case]
-    assert told in refusal(login, user, f"srun {inside(image, 'true', network, options='')}")
+    network, reported = REFUSED[case]
+    assert reported in refusal(login, user, f"srun {inside(image, 'true', network, options='')}")
 
 
 def test_user_without_the_right_is_refused(login, stranger, references):
@@ -145,8 +145,8 @@ def test_user_brings_no_settings(login, user, setuid, image, work):
     login.run_as(
         user, f"sed 's/^allow net networks.*/allow net networks = ptp/' /etc/apptainer/apptainer.conf > {work}/conf"
     )
-    told = refusal(login, user, f"apptainer --config {work}/conf exec --net --network ptp {image} true")
-    assert "--config requires to be root or an unprivileged installation" in told
+    reported = refusal(login, user, f"apptainer --config {work}/conf exec --net --network ptp {image} true")
+    assert "--config requires to be root or an unprivileged installation" in reported
 
 
 def test_only_root_can_change_what_it_trusts(nodes, starter):

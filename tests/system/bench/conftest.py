@@ -8,10 +8,10 @@ import pytest
 @pytest.fixture(scope="session")
 def bench_images(login):
     """Name -> reference of the layer's images."""
-    told = login.run("cat /etc/isthmus/bench.json")
-    if told.rc:
+    reported = login.run("cat /etc/isthmus/bench.json")
+    if reported.rc:
         pytest.skip("the site has no layer bench")
-    return json.loads(told.stdout)["images"]
+    return json.loads(reported.stdout)["images"]
 
 
 @pytest.fixture(scope="session")

@@ -30,8 +30,8 @@ def width(two_computes):
 
 @pytest.mark.parametrize("letter", ["S", "W"])
 def test_four_ranks_on_two_nodes_find_the_published_sums(login, user, ep, width, letter):
-    told = json.loads(login.run_as(user, f"srun {width} {ep} {letter}"))
-    assert (told["class"], told["ranks"], told["verified"]) == (letter, 4, True)
+    reported = json.loads(login.run_as(user, f"srun {width} {ep} {letter}"))
+    assert (reported["class"], reported["ranks"], reported["verified"]) == (letter, 4, True)
 
 
 def test_name_says_class_and_width(login, user, ep, width):

@@ -27,18 +27,18 @@ LISTS = ("initContainerStatuses", "containerStatuses")
 
 
 def reasons(status):
-    """Return each reason that a status tells, with its message."""
+    """Return each reason in a status, with its message."""
     states = [fields for kind in LISTS for each in status.get(kind, ()) for fields in each["state"].values()]
-    return [(told.get("reason", ""), told.get("message", "")) for told in [status, *states]]
+    return [(reported.get("reason", ""), reported.get("message", "")) for reported in [status, *states]]
 
 
-def settled(space, pod):
+def admitted(space, pod):
     """Wait until a pod says what it should."""
     phase, reason, words = BAD[pod]
 
     def so(status):
-        told = reasons(status)
-        return status["phase"] == phase and any(each[0] == reason and words in each[1] for each in told)
+        reported = reasons(status)
+        return status["phase"] == phase and any(each[0] == reason and words in each[1] for each in reported)
 
     return wait(lambda: space.status(pod), so, timeout_s=180, interval_s=1)
 
@@ -51,12 +51,12 @@ def restarts(space):
 
 @pytest.mark.parametrize("pod", BAD)
 def test_bad_pod_says_why(space, pod):
-    assert settled(space, pod)["phase"] != "Running"
+    assert admitted(space, pod)["phase"] != "Running"
 
 
 @pytest.mark.parametrize("pod", ["wrong-image", "wrong-partition", "no-claim", "no-config", "crashing-init"])
 def test_list_of_pods_shows_why_one_waits(space, pod):
-    settled(space, pod)
+    admitted(space, pod)
     reason = BAD[pod][1]
     wait(lambda: space.kubectl(f"get pod {pod} --no-headers").split()[2], lambda word: word.endswith(reason))
 
@@ -68,7 +68,7 @@ def test_bad_pod_has_a_warning(space, pod):
 
 def test_pods_that_cannot_start_have_no_job(space, controller):
     for pod in JOBLESS:
-        settled(space, pod)
+        admitted(space, pod)
     names = controller.output(f"squeue --noheader --user={space.cluster.user} --format=%j").split()
     assert not JOBLESS & set(names)
 

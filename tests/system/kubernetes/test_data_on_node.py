@@ -29,9 +29,9 @@ def test_data_are_on_the_disk_and_the_users_alone(on_disk, nodes, folder, user):
     assert on_disk.login.run_as(on_disk.user, "ls .isthmus/cluster | grep -x etcd || true") == ""
 
 
-def test_up_and_status_tell_what_may_be_lost(on_disk):
-    for told in (on_disk.up()["data"], on_disk.status()["data"]["words"]):
-        assert "when the node dies, what is newer is lost" in told
+def test_up_and_status_report_what_may_be_lost(on_disk):
+    for reported in (on_disk.up()["data"], on_disk.status()["data"]["words"]):
+        assert "when the node dies, what is newer is lost" in reported
 
 
 def test_orderly_end_keeps_all_on_whichever_node(on_disk):

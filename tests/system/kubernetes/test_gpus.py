@@ -21,8 +21,8 @@ def offered(controller):
 
 
 def test_node_shows_what_slurm_has(offered, mine):
-    told = mine.kubectl("get node slurm --output jsonpath='{.status.capacity}'")
-    assert f'"nvidia.com/gpu":"{offered}"' in told
+    reported = mine.kubectl("get node slurm --output jsonpath='{.status.capacity}'")
+    assert f'"nvidia.com/gpu":"{offered}"' in reported
 
 
 def test_pod_with_a_gpu_is_a_job_with_one(offered, space, controller):
@@ -32,5 +32,10 @@ def test_pod_with_a_gpu_is_a_job_with_one(offered, space, controller):
 
 
 def test_pod_with_too_many_says_so(offered, space):
-    told = wait(lambda: space.status("greedy"), lambda told: told.get("reason") == "FailedSubmit", timeout_s=60)
-    assert (told["phase"], "Requested node configuration is not available" in told["message"]) == ("Pending", True)
+    reported = wait(
+        lambda: space.status("greedy"), lambda reported: reported.get("reason") == "FailedSubmit", timeout_s=60
+    )
+    assert (reported["phase"], "Requested node configuration is not available" in reported["message"]) == (
+        "Pending",
+        True,
+    )

@@ -18,8 +18,8 @@ def test_image_holds_programs_of_the_named_versions(computes, user):
     inside = f"apptainer --quiet exec --containall --no-home {settings['image']}"
     for program in ("kube-apiserver", "kube-controller-manager", "etcd", "coredns"):
         flag = "-version" if program == "coredns" else "--version"
-        told = node.run_as(user, f"{inside} /usr/local/bin/{program} {flag}")
-        assert settings["versions"][program] in told
+        reported = node.run_as(user, f"{inside} /usr/local/bin/{program} {flag}")
+        assert settings["versions"][program] in reported
 
 
 def test_images_are_equal_on_all_hosts(nodes):

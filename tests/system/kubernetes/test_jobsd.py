@@ -8,7 +8,7 @@ from tests.support.clusters.user_clusters import fetch
 from tests.support.wait import wait
 
 UNIT = "isthmus-jobsd"
-FIGURE = re.compile(r"^(isthmus_\w+)(\{[^}]*\})? ([0-9.]+)$", re.MULTILINE)
+FIGURE = re.compile(r"^(isthmus_\w+)(\{[^}]*\})? (\S+)$", re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +38,11 @@ def test_it_runs_without_rights(controller):
     }
 
 
-def test_status_tells_who_is_there_and_what_is_asked(controller, mine, figures):
-    def told():
+def test_status_reports_who_is_there_and_what_is_asked(controller, mine, figures):
+    def reported():
         return controller.output(f"systemctl show --property=StatusText --value {UNIT}")
 
-    wait(told, lambda text: "asked a second" in text and not text.startswith("kubelets: 0"), timeout_s=60)
+    wait(reported, lambda text: "asked a second" in text and not text.startswith("kubelets: 0"), timeout_s=60)
     assert figures()["isthmus_jobsd_kubelets"] >= 1
 
 
@@ -55,7 +55,7 @@ def own_questions(user_cluster):
 
 
 def test_kubelet_with_busy_pods_asks_slurm_nothing_itself(mine, images, figures):
-    """Pods come and go; the job's states are those that jobsd told."""
+    """Pods come and go; the job's states are those that jobsd reported."""
     wait(lambda: figures()["isthmus_jobsd_kubelets"], lambda count: count >= 1, timeout_s=90)
     before = own_questions(mine)
     for number in range(3):

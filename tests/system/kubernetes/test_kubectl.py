@@ -14,13 +14,13 @@ def web(space):
 
 
 def test_ready_pod_says_nothing_of_what_was_before(web):
-    told = {one["type"]: one for one in web.status("web")["conditions"]}
-    assert {kind: one["status"] for kind, one in told.items() if one["status"] != "True"} == {}
-    assert not [one for one in told.values() if "message" in one or "reason" in one]
+    reported = {one["type"]: one for one in web.status("web")["conditions"]}
+    assert {kind: one["status"] for kind, one in reported.items() if one["status"] != "True"} == {}
+    assert not [one for one in reported.values() if "message" in one or "reason" in one]
 
 
 def test_logs_follow_to_the_end(space):
-    wait(lambda: space.container("counter", "counter"), lambda told: told.get("containerID"))
+    wait(lambda: space.container("counter", "counter"), lambda reported: reported.get("containerID"))
     assert space.kubectl("logs --follow counter").splitlines() == [f"line {number}" for number in range(1, 6)]
 
 
@@ -35,13 +35,13 @@ def test_logs_are_cut_as_asked(space):
 def test_logs_of_the_previous_run_are_kept(space):
     wait(
         lambda: space.container("crasher", "crasher"),
-        lambda told: told.get("restartCount") and told["state"].get("running"),
+        lambda reported: reported.get("restartCount") and reported["state"].get("running"),
     )
     assert space.kubectl("logs crasher --previous") == "this is run 1"
     wait(lambda: space.kubectl("logs crasher"), lambda said: said == "this is run 2")
 
 
-def test_exec_tells_the_exit_code_and_both_streams(web):
+def test_exec_reports_the_exit_code_and_both_streams(web):
     done = web.try_kubectl("exec web -- sh -c 'echo out; echo err >&2; exit 7'")
     assert (done.rc, done.stdout.strip()) == (7, "out")
     assert done.stderr.splitlines()[0] == "err"
@@ -78,15 +78,15 @@ def test_ephemeral_container_joins_the_pod(web):
     web.kubectl(f"debug web --image={web.images['busybox']} --container=look -- wget -q -O - http://127.0.0.1:8080/")
     wait(
         lambda: web.container("web", "look", "ephemeralContainerStatuses"),
-        lambda told: "terminated" in told.get("state", {}),
+        lambda reported: "terminated" in reported.get("state", {}),
     )
     assert web.kubectl("logs web --container look") == "hello"
 
 
 @pytest.mark.parametrize("path", ["healthz", "pods", "metrics", "metrics/resource", "stats/summary"])
 def test_node_serves(web, path):
-    told = web.kubectl(f"get --raw /api/v1/nodes/slurm/proxy/{path}")
-    assert told == "ok" if path == "healthz" else "web" in told or "kubelet" in told
+    reported = web.kubectl(f"get --raw /api/v1/nodes/slurm/proxy/{path}")
+    assert reported == "ok" if path == "healthz" else "web" in reported or "kubelet" in reported
 
 
 def test_users_have_pods_of_the_same_name(web, theirs, images):

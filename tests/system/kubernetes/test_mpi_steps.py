@@ -39,8 +39,8 @@ def ring(pods):
 
 
 def test_ranks_meet_over_two_nodes(ring):
-    told = json.loads(next(line for line in ring.splitlines() if line.startswith("{")))
-    assert (told["ranks"], told["nodes"], told["ring"], told["between_nodes"]) == (2, 2, "right", True)
+    reported = json.loads(next(line for line in ring.splitlines() if line.startswith("{")))
+    assert (reported["ranks"], reported["nodes"], reported["ring"], reported["between_nodes"]) == (2, 2, "right", True)
 
 
 def test_each_rank_is_the_user_on_a_node_of_its_own(ring, login, user, two_computes):
@@ -74,8 +74,8 @@ def step(pods):
 
 
 def test_step_runs_over_two_nodes(step):
-    told = json.loads(next(line for line in step if line.startswith("{")))
-    assert (told["ranks"], told["nodes"], told["ring"]) == (2, 2, "right")
+    reported = json.loads(next(line for line in step if line.startswith("{")))
+    assert (reported["ranks"], reported["nodes"], reported["ring"]) == (2, 2, "right")
 
 
 def test_exit_code_of_a_step_is_that_of_its_ranks(step, pods):

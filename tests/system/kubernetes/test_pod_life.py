@@ -19,26 +19,31 @@ def test_sidecar_ends_with_the_pod(space):
 
 
 def test_container_with_good_probes_is_ready(space):
-    told = wait(lambda: space.container("probed", "well"), lambda told: told.get("ready"))
-    assert (told["started"], told["restartCount"]) == (True, 0)
+    reported = wait(lambda: space.container("probed", "well"), lambda reported: reported.get("ready"))
+    assert (reported["started"], reported["restartCount"]) == (True, 0)
 
 
 def test_container_with_a_bad_readiness_probe_runs_unready(space):
-    wait(lambda: space.container("probed", "well"), lambda told: told.get("ready"))
-    told = space.container("probed", "unready")
-    assert "running" in told["state"]
-    assert (told["started"], told["ready"], told["restartCount"]) == (True, False, 0)
+    wait(lambda: space.container("probed", "well"), lambda reported: reported.get("ready"))
+    reported = space.container("probed", "unready")
+    assert "running" in reported["state"]
+    assert (reported["started"], reported["ready"], reported["restartCount"]) == (True, False, 0)
 
 
 def test_containers_with_bad_liveness_or_startup_probes_are_restarted(space):
     for name in ("sick", "mute"):
-        told = wait(lambda name=name: space.container("probed", name), lambda told: told.get("restartCount", 0) > 0)
-        assert told["lastState"]["terminated"]["exitCode"] == 143 or told["lastState"]["terminated"]["exitCode"] == 137
+        reported = wait(
+            lambda name=name: space.container("probed", name), lambda reported: reported.get("restartCount", 0) > 0
+        )
+        assert (
+            reported["lastState"]["terminated"]["exitCode"] == 143
+            or reported["lastState"]["terminated"]["exitCode"] == 137
+        )
 
 
 def test_hooks_run_around_the_container(space):
     space.ready("pod/hooked pod/listener")
-    read = "exec listener -- cat /told/text"
+    read = "exec listener -- cat /reported/text"
     wait(lambda: space.kubectl(read), lambda text: text == "postStart")
     space.kubectl("delete pod hooked --timeout=120s")
     assert space.kubectl(read).split() == ["postStart", "preStop", "SIGTERM"]
@@ -53,9 +58,9 @@ def test_termination_message_comes_from_its_file_or_the_log(space):
 
 def test_memory_limit_kills_its_container_alone(space):
     assert space.ended("greedy")["phase"] == "Failed"
-    told = terminated(space, "greedy", "greedy")
+    reported = terminated(space, "greedy", "greedy")
     # Its shell lived on, and ended by itself.
-    assert (told["reason"], told["exitCode"]) == ("OOMKilled", 5)
+    assert (reported["reason"], reported["exitCode"]) == ("OOMKilled", 5)
     assert terminated(space, "greedy", "modest")["reason"] == "Completed"
 
 
@@ -68,8 +73,8 @@ def test_exec_counts_into_the_memory_of_its_container(space):
 
 
 def test_deadline_ends_the_pod(space):
-    told = space.ended("late")
-    assert (told["phase"], told["reason"]) == ("Failed", "DeadlineExceeded")
+    reported = space.ended("late")
+    assert (reported["phase"], reported["reason"]) == ("Failed", "DeadlineExceeded")
 
 
 def test_number_has_the_group_and_home_that_the_image_gives_it(space):

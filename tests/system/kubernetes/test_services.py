@@ -75,9 +75,9 @@ def test_client_with_affinity_stays_with_one_pod(services):
 
 
 def test_service_without_pods_refuses_at_once(services):
-    told = services.tries("exec client -- wget -q -T 30 -O - http://empty")
-    assert told.rc != 0
-    assert "refused" in told.stderr
+    reported = services.tries("exec client -- wget -q -T 30 -O - http://empty")
+    assert reported.rc != 0
+    assert "refused" in reported.stderr
 
 
 def test_pod_reaches_itself_by_its_own_service(services):
@@ -97,9 +97,9 @@ def test_rules_follow_pods_that_go_and_come(services):
 def test_account_reaches_the_api_server_by_its_service(services):
     """Nodes are not the account's to see; the refusal names whom the API server took the pod for."""
     services.kubectl(f"wait --for=jsonpath={{.status.phase}}=Succeeded pod/account --timeout={POD_S}s")
-    told = services.kubectl("logs account")
-    assert "HTTP/1.1 403" in told
-    assert f"system:serviceaccount:{services.name}:default" in told
+    reported = services.kubectl("logs account")
+    assert "HTTP/1.1 403" in reported
+    assert f"system:serviceaccount:{services.name}:default" in reported
 
 
 def test_two_users_have_the_same_addresses_and_do_not_meet(services, theirs):

@@ -48,15 +48,15 @@ def say(text):
     return [["send", f"{text}{ENTER}"], ["expect", r"it is \w+\r$"]]
 
 
-def test_run_opens_a_terminal_and_tells_the_exit_code(space, terminal):
+def test_run_opens_a_terminal_and_reports_the_exit_code(space, terminal):
     run = f"run guest -it --rm --restart=Never --image={space.images['busybox']} -- sh"
-    told = terminal(
+    reported = terminal(
         run, ["expect", ATTACHED], *say("echo it is $((6 * 7))"), *sized(33, 101), ["send", f"exit 5{ENTER}"]
     )
-    assert "it is 42" in told["shown"]
-    assert told["rc"] == 5
+    assert "it is 42" in reported["shown"]
+    assert reported["rc"] == 5
     # Or the log, once more.
-    assert "couldn't attach" not in told["shown"]
+    assert "couldn't attach" not in reported["shown"]
     assert space.try_kubectl("get pod guest").rc == 1
 
 
@@ -73,8 +73,8 @@ def test_attach_finds_the_shell_that_was_left(space, terminal):
 
 def test_exec_has_a_terminal_that_follows_its_window(space, terminal):
     space.ready("pod/house")
-    told = terminal("exec -it house -- sh", *is_sized(24, 80), *sized(40, 132), ["send", f"exit{ENTER}"])
-    assert told["rc"] == 0
+    reported = terminal("exec -it house -- sh", *is_sized(24, 80), *sized(40, 132), ["send", f"exit{ENTER}"])
+    assert reported["rc"] == 0
 
 
 def test_ctrl_c_ends_a_shells_command_and_not_the_shell(space, terminal):
@@ -82,16 +82,16 @@ def test_ctrl_c_ends_a_shells_command_and_not_the_shell(space, terminal):
     # Who says so has the terminal: a shell that was still about to start it would not hand the signal on.
     begun = [["send", f"sh -c 'echo it is $((1 + 1)); exec sleep 1000'{ENTER}"], ["expect", r"it is 2\r$"]]
     steps = [*begun, ["send", CTRL_C], *say("echo it is $?"), ["send", f"exit 7{ENTER}"]]
-    told = terminal("exec -it house -- sh", *steps)
-    assert "it is 130" in told["shown"]
-    assert told["rc"] == 7
+    reported = terminal("exec -it house -- sh", *steps)
+    assert "it is 130" in reported["shown"]
+    assert reported["rc"] == 7
 
 
 def test_ctrl_c_ends_a_program(space, terminal):
     space.ready("pod/house")
     begun = ["expect", r"begun\r$"]
-    told = terminal("exec -it house -- sh -c 'echo begun; exec sleep 999'", begun, ["send", CTRL_C])
-    assert told["rc"] == 130
+    reported = terminal("exec -it house -- sh -c 'echo begun; exec sleep 999'", begun, ["send", CTRL_C])
+    assert reported["rc"] == 130
     running = space.kubectl("exec house -- ps -o args")
     assert "sleep 1000" in running
     assert "sleep 999" not in running

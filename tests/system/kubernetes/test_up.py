@@ -59,8 +59,8 @@ def test_other_user_reaches_no_port(mine, theirs, login):
 
 
 def test_user_without_certificate_gets_nothing(mine, login):
-    told = login.try_as(mine.user, fetch(f"{mine.status()['server']}/api"))
-    assert "HTTP Error 401" in told.stderr
+    reported = login.try_as(mine.user, fetch(f"{mine.status()['server']}/api"))
+    assert "HTTP Error 401" in reported.stderr
 
 
 @pytest.mark.parametrize("path", SECRETS)
@@ -72,7 +72,7 @@ def test_other_user_reads_no_secret(mine, theirs, login, path):
 def test_deployment_is_bound_to_the_node(mine, images):
     mine.kubectl(f"create deployment bound --image={images['busybox']} --replicas=2")
     nodes = "get pods -l app=bound -o jsonpath={.items[*].spec.nodeName}"
-    wait(lambda: mine.kubectl(nodes), lambda told: told == "slurm slurm")
+    wait(lambda: mine.kubectl(nodes), lambda reported: reported == "slurm slurm")
     mine.kubectl("delete deployment bound --wait=false")
 
 
@@ -89,7 +89,7 @@ def test_dns_answers_in_the_pod_network(mine, login, settings):
         login.run_as(mine.user, "rm .dns_question.py")
 
 
-def test_refused_partition_is_told_and_not_kept(theirs, login):
+def test_refused_partition_is_reported_and_not_kept(theirs, login):
     theirs.down()
     refused = login.try_as(theirs.user, "isthmus up --partition nowhere")
     assert refused.rc == 1
@@ -107,11 +107,11 @@ def test_kubeconfig_is_merged_on_request_alone(mine, login):
 
 def test_doctor_finds_nothing_broken(theirs, login):
     """Of a cluster whose kubelet no test has killed."""
-    told = login.try_as(theirs.user, "isthmus doctor --json")
-    assert '"level": "failure"' not in told.stdout
-    assert told.rc == 0
+    reported = login.try_as(theirs.user, "isthmus doctor --json")
+    assert '"level": "failure"' not in reported.stdout
+    assert reported.rc == 0
 
 
 @pytest.mark.parametrize("program", ["job", "etcd", "kube-apiserver", "coredns"])
-def test_logs_tell_of_each_program(mine, login, program):
+def test_logs_report_each_program(mine, login, program):
     assert login.run_as(mine.user, f"isthmus logs {program} --lines 3")

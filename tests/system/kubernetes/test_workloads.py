@@ -23,9 +23,9 @@ def test_stateful_set_has_stable_names(space, database, settings):
     assert space.kubectl("exec db-1 -- cat /data/names") == "db-1"
     # By the name of the other, from one to the other, as soon as DNS has heard that they are ready.
     full = f"db-1.db.{space.name}.svc.{settings['domain']}"
-    for asks, name, told in (("db-1", "db-0.db", "db-0"), ("db-0", full, "db-1")):
+    for asks, name, reported in (("db-1", "db-0.db", "db-0"), ("db-0", full, "db-1")):
         command = f"exec {asks} -- wget -q -O - http://{name}:8080/names"
-        wait(lambda command=command: space.try_kubectl(command).stdout.strip(), told.__eq__)
+        wait(lambda command=command: space.try_kubectl(command).stdout.strip(), reported.__eq__)
 
 
 def test_stateful_set_has_a_claim_per_pod(space, database):
@@ -76,8 +76,8 @@ def test_job_completes(space):
 
 def test_indexed_job_counts(space):
     pods = completed(space, "indexed")
-    told = [space.kubectl(f"logs {pod['metadata']['name']}") for pod in pods]
-    assert sorted(told) == [f"{index} of indexed-{index}" for index in range(3)]
+    reported = [space.kubectl(f"logs {pod['metadata']['name']}") for pod in pods]
+    assert sorted(reported) == [f"{index} of indexed-{index}" for index in range(3)]
 
 
 def test_failed_pod_of_a_job_has_a_successor(space):

@@ -1,6 +1,7 @@
 """The daemon dies, jobs come and go: nothing is lost, nothing is left."""
 
 import json
+import re
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.system.network.conftest import PORT
 CHURN = 20
 
 
-def leavings(node):
+def leftovers(node):
     """What a node still has of pods and legs."""
     links = node.output("ls /sys/class/net").split()
     namespaces = node.run("ls /run/netns").stdout.split()
@@ -72,8 +73,16 @@ def test_every_slurmd_has_the_plugin(computes, user):
             assert json.loads(status)["plugin"] == "loaded"
 
 
+def test_daemon_reports_root_what_it_measured(computes, user):
+    for node in computes:
+        page = node.output("isthmus network metrics")
+        counts = re.findall(r'^isthmus_networkd_nft_seconds_count\{rules="filter"\} (\S+)$', page, re.MULTILINE)
+        assert float(*counts) >= 1
+        assert "only root" in node.run_as(user, "isthmus network metrics 2>&1 || true")
+
+
 @pytest.mark.disruptive
-def test_key_that_cannot_be_read_is_told_and_jobs_live_on(serving, two_computes, nodes, probe):
+def test_key_that_cannot_be_read_is_reported_and_jobs_live_on(serving, two_computes, nodes, probe):
     near, far = two_computes
     member = next(node for node in nodes.values() if "etcd" in node.variables["groups"])
     settings = json.loads(near.output("cat /etc/isthmus/network.json"))
@@ -82,12 +91,12 @@ def test_key_that_cannot_be_read_is_told_and_jobs_live_on(serving, two_computes,
         member.output(f"isthmus-etcdctl put {key} '{{}}'")
         wait(
             lambda: json.loads(near.output("isthmus network status --json"))["errors"].get("etcd", ""),
-            lambda told: key in told,
+            lambda reported: key in reported,
         )
         serving[0][near.name].run(f"{probe} tcp {serving[0][far.name].address} {PORT}")
     finally:
         member.output(f"isthmus-etcdctl del {key}")
-    wait(lambda: json.loads(near.output("isthmus network status --json"))["errors"], lambda told: told == {})
+    wait(lambda: json.loads(near.output("isthmus network status --json"))["errors"], lambda reported: reported == {})
 
 
 @pytest.mark.disruptive
@@ -111,7 +120,7 @@ def test_nothing_is_left_after_jobs_came_and_went(quiet, login, controller, user
     for job in started:
         jobs.wait_for_job(controller, job, "COMPLETED", timeout_s=180)
     for node in two_computes:
-        wait(lambda node=node: leavings(node), lambda left: left == [])
+        wait(lambda node=node: leftovers(node), lambda left: left == [])
     wait(
         lambda: controller.output(
             "isthmus network list --json | python3 -c 'import json, sys; print(len(json.load(sys.stdin)[\"jobs\"]))'"

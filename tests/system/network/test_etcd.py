@@ -1,4 +1,4 @@
-"""etcd as admins and ordinary users find it: well, and closed to whoever has no business there."""
+"""etcd as admins and ordinary users find it: well, and closed to everybody else."""
 
 import pytest
 

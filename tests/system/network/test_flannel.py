@@ -36,7 +36,7 @@ def shared(offered, login, controller, user, other_user, two_computes, probe):
         jobs.cancel(controller, *(job for _, job in started))
 
 
-def leavings(node):
+def leftovers(node):
     """What a node still has of pods."""
     namespaces = node.run("ls /run/netns | grep ^isthmus-flannel-").stdout.split()
     records = node.run(
@@ -57,8 +57,8 @@ def test_pod_reaches_every_pod_of_the_network(shared, two_computes, probe, kind)
 
 def test_pod_sees_the_address_of_the_pod_that_asks(shared, two_computes, probe):
     near, far = (node.name for node in two_computes)
-    told = shared[0][near].run(ask(probe, "tcp", shared[0][far].address))
-    assert told.split()[1] == shared[0][near].address
+    reported = shared[0][near].run(ask(probe, "tcp", shared[0][far].address))
+    assert reported.split()[1] == shared[0][near].address
 
 
 def test_shared_and_private_pods_do_not_reach_each_other(shared, serving, two_computes, probe):
@@ -111,7 +111,7 @@ def test_live_pods_survive_the_daemons_and_flannelds_death(shared, two_computes,
 @pytest.mark.disruptive
 def test_job_that_ends_while_the_daemon_is_dead_leaves_nothing(login, controller, user, two_computes):
     near = two_computes[0]
-    before = set(leavings(near))
+    before = set(leftovers(near))
     job = jobs.submit(login, user, f"{FLAT} --nodelist={near.name} --mem=20", "sleep 600")
     jobs.wait_for_job(controller, job, "RUNNING")
     near.output("systemctl stop isthmus-networkd")
@@ -119,14 +119,14 @@ def test_job_that_ends_while_the_daemon_is_dead_leaves_nothing(login, controller
         jobs.cancel(controller, job)
     finally:
         near.output("systemctl start isthmus-networkd")
-    wait(lambda: set(leavings(near)), lambda left: left <= before)
+    wait(lambda: set(leftovers(near)), lambda left: left <= before)
 
 
 def test_nothing_is_left_after_jobs_came_and_went(login, controller, user, other_user, two_computes):
-    before = {node.name: set(leavings(node)) for node in two_computes}
+    before = {node.name: set(leftovers(node)) for node in two_computes}
     options = f"{FLAT} --nodes=2 --ntasks-per-node=1 --mem=20"
     started = [jobs.submit(login, who, options, "srun true") for _ in range(5) for who in (user, other_user)]
     for job in started:
         jobs.wait_for_job(controller, job, "COMPLETED", timeout_s=180)
     for node in two_computes:
-        wait(lambda node=node: set(leavings(node)), lambda left, node=node: left <= before[node.name])
+        wait(lambda node=node: set(leftovers(node)), lambda left, node=node: left <= before[node.name])

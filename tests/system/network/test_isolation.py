@@ -87,8 +87,8 @@ def test_user_forges_no_vxlan(serving, two_computes, user, probe):
 
 
 def test_job_without_the_option_has_the_hosts_network(login, controller, user, two_computes):
-    told = login.run_as(user, "srun --mem=20 ls /sys/class/net").split()
-    assert "eth0" in told
+    reported = login.run_as(user, "srun --mem=20 ls /sys/class/net").split()
+    assert "eth0" in reported
     job = jobs.submit(login, user, "--mem=20", "readlink /proc/self/ns/net")
     jobs.wait_for_job(controller, job, "COMPLETED")
     assert jobs.output(login, user, job) in [node.output("readlink /proc/self/ns/net") for node in two_computes]

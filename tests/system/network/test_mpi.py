@@ -38,8 +38,8 @@ def options(request, controller):
 @contextmanager
 def pods(login, user):
     """An allocation that has pods on both nodes."""
-    told = login.run_as(user, f"salloc --no-shell {JOB} 2>&1")
-    job = next(word for word in told.split() if word.isdigit())
+    reported = login.run_as(user, f"salloc --no-shell {JOB} 2>&1")
+    job = next(word for word in reported.split() if word.isdigit())
     try:
         yield
     finally:
@@ -48,8 +48,8 @@ def pods(login, user):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_ranks_of_two_nodes_meet_in_pods(login, user, two_computes, programs, options, kind):
-    told = login.run_as(user, f"srun --mpi={KINDS[kind]} {options} {programs[kind]}")
-    assert results(told) == MET
+    reported = login.run_as(user, f"srun --mpi={KINDS[kind]} {options} {programs[kind]}")
+    assert results(reported) == MET
 
 
 def test_two_jobs_of_a_user_on_the_same_nodes_do_not_mix(login, controller, user, two_computes, programs):
@@ -66,8 +66,8 @@ def test_mpirun_works_in_a_batch_script(login, controller, user, two_computes, p
 
 
 def test_mpirun_works_in_an_interactive_shell(login, user, two_computes, programs, options):
-    told = login.run_as(user, f"echo 'mpirun.openmpi {programs['openmpi']}' | salloc {options}")
-    assert results(told) == MET
+    reported = login.run_as(user, f"echo 'mpirun.openmpi {programs['openmpi']}' | salloc {options}")
+    assert results(reported) == MET
 
 
 def test_ranks_in_containers_meet_in_pods(login, user, two_computes, programs):
@@ -79,7 +79,7 @@ def test_ranks_in_containers_meet_in_pods(login, user, two_computes, programs):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("owner", ["user", "other"])
 def test_ranks_on_the_hosts_network_meet_beside_pods(login, user, other_user, two_computes, programs, kind, owner):
-    """The legs of whoever has pods on both nodes are interfaces more, which no other host's process reaches."""
+    """The legs of a user with pods on both nodes are additional interfaces, which no other host's process reaches."""
     host = f"srun --mpi={KINDS[kind]} {JOB} --pod-network=none --time=1 {programs[kind]}"
     with pods(login, user if owner == "user" else other_user):
         assert results(login.run_as(user, host)) == MET

@@ -40,8 +40,8 @@ def test_job_id_is_the_name_of_all_its_pods(serving, two_computes, domain, user)
 def test_address_resolves_to_the_pods_name(serving, two_computes, domain, user):
     mine = serving[0]
     near, far = (node.name for node in two_computes)
-    told = mine[near].run(f"getent hosts {mine[far].address}")
-    assert f"pod1.{mine[far].job}.{user}.{domain}" in told.split()
+    reported = mine[near].run(f"getent hosts {mine[far].address}")
+    assert f"pod1.{mine[far].job}.{user}.{domain}" in reported.split()
 
 
 def test_job_name_is_that_of_the_newest_job(serving, two_computes, login, controller, user, domain):

@@ -127,8 +127,8 @@ def test_requeued_job_has_a_pod_again(login, controller, user):
     wait(lambda: controller.output(f"squeue --noheader --format=%T --jobs={job}"), lambda seen: seen == "PENDING")
     controller.output(f"scontrol update JobId={job} StartTime=now")
     jobs.wait_for_job(controller, job, "COMPLETED", timeout_s=120)
-    told = [line for line in jobs.output(login, user, job).splitlines() if not line.startswith("slurmstepd")]
-    assert told == [POD, POD, "1"]
+    reported = [line for line in jobs.output(login, user, job).splitlines() if not line.startswith("slurmstepd")]
+    assert reported == [POD, POD, "1"]
 
 
 def test_cancelled_job_leaves_nothing(login, controller, user, computes):

@@ -1,4 +1,4 @@
-"""The node's daemon is dead: who does not ask does not notice, who asks is told."""
+"""The node's daemon is dead: who does not ask does not notice, who asks gets an error."""
 
 import time
 
@@ -40,12 +40,12 @@ def test_step_that_asks_fails_clearly_in_time(login, user, node):
 def test_batch_job_that_asks_fails_clearly(login, controller, user, node):
     job = jobs.submit(login, user, f"--pod-network --nodelist={node.name}", "echo it ran")
     jobs.wait_for_job(controller, job, "FAILED", timeout_s=BOUND_S)
-    told = jobs.output(login, user, job)
-    assert MISSED.format(job=job, node=node.name) in told
-    assert "it ran" not in told
+    reported = jobs.output(login, user, job)
+    assert MISSED.format(job=job, node=node.name) in reported
+    assert "it ran" not in reported
 
 
-def test_every_task_of_the_node_fails_and_one_tells(login, user, node):
+def test_every_task_of_the_node_fails_and_one_reports(login, user, node):
     failed = login.try_as(user, f"srun --pod-network --nodelist={node.name} --ntasks=4 --mem-per-cpu=20 echo it ran")
     assert (failed.rc, failed.stdout) == (1, "")
     assert failed.stderr.count("so the task was not started") == 1

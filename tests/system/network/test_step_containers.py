@@ -51,14 +51,14 @@ def printed(done):
 
 
 def test_tasks_see_the_image_and_cannot_change_it(srun):
-    told = printed(srun(ONE, "sh -c 'ls -d /.singularity.d; touch /new || echo kept'"))
-    assert told.splitlines() == ["/.singularity.d", "kept"]
+    reported = printed(srun(ONE, "sh -c 'ls -d /.singularity.d; touch /new || echo kept'"))
+    assert reported.splitlines() == ["/.singularity.d", "kept"]
 
 
 def test_one_container_a_node_for_all_tasks(srun, two_computes):
-    told = printed(srun(TWO, "sh -c 'echo $SLURMD_NODENAME $(readlink /proc/self/ns/mnt)'")).split("\n")
-    assert len(told) == 4
-    assert len(set(told)) == 2
+    reported = printed(srun(TWO, "sh -c 'echo $SLURMD_NODENAME $(readlink /proc/self/ns/mnt)'")).split("\n")
+    assert len(reported) == 4
+    assert len(set(reported)) == 2
 
 
 def test_user_is_the_same_and_root_only_of_name(srun, login, user):
@@ -106,8 +106,8 @@ def test_exit_code_is_the_programs_and_nothing_stays(srun, two_computes, login, 
 
 def test_steps_of_one_job_have_images_of_their_own(login, user, image, references):
     step = f"srun {ONE} --overlap --container-image="
-    tell = "sh -c 'ls /usr/bin/mpirun* 2>/dev/null | wc -l'"
-    both = f"{step}{image} {tell}; {step}{references['mpi']} {tell}; srun {ONE} --overlap ls -d /.singularity.d"
+    count = "sh -c 'ls /usr/bin/mpirun* 2>/dev/null | wc -l'"
+    both = f"{step}{image} {count}; {step}{references['mpi']} {count}; srun {ONE} --overlap ls -d /.singularity.d"
     done = login.try_as(user, f"salloc {ONE} sh -c {json.dumps(both)} 2>&1")
     counts = [line for line in done.stdout.splitlines() if line.isdigit()]
     assert counts[0] == "0"
@@ -133,7 +133,7 @@ def test_ranks_in_containers_meet(login, user, two_computes, references, work, n
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         ("--container-image=ctl:5000/isthmus/none", "none"),
         ("--container-image='No Image'", "is no image; write e.g. debian:13"),
@@ -144,10 +144,10 @@ def test_ranks_in_containers_meet(login, user, two_computes, references, work, n
         ("--container-image=debian:13 --container-writable --container-readonly", "exclude one another"),
     ],
 )
-def test_wrong_options_are_refused_before_slurm_is_asked(login, user, options, told):
+def test_wrong_options_are_refused_before_slurm_is_asked(login, user, options, reported):
     done = login.try_as(user, f"srun --job-name=refused {options} true")
     assert done.rc == 1
-    assert told in done.stderr
+    assert reported in done.stderr
     assert login.run_as(user, "squeue --me --noheader --name=refused") == ""
 
 

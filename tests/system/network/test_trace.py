@@ -7,12 +7,12 @@ import pytest
 from tests.system.network.conftest import PORT
 
 
-def verdict(told):
-    return json.loads(told)["verdict"]
+def verdict(reported):
+    return json.loads(reported)["verdict"]
 
 
-def told_by(pod, target, port):
-    """What the pod's own user is told, on the login node."""
+def reported_by(pod, target, port):
+    """What the pod's own user sees, on the login node."""
     point = f"{pod.job}:{pod.node}"
     return pod.login.run_as(pod.user, f"isthmus network trace {point} {target} --port {port} --json")
 
@@ -38,7 +38,7 @@ def targets(serving, two_computes, controller, user, other_user):
 def test_verdict_for_a_pod_is_what_happens(serving, two_computes, probe, targets):
     pod = serving[0][two_computes[0].name]
     reached = {target: pod.try_run(f"{probe} connect {target[0]} {target[1]}").rc == 0 for target in targets}
-    said = {target: verdict(told_by(pod, *target)) == "passes" for target in targets}
+    said = {target: verdict(reported_by(pod, *target)) == "passes" for target in targets}
     # The metadata address, and etcd where there is none, have no listener that could answer.
     wrong = [target for target in targets if said[target] != reached[target]]
     assert wrong == []
@@ -71,5 +71,5 @@ def test_user_learns_nothing_of_others(serving, two_computes):
     nowhere = mine.login.try_as(mine.user, f"isthmus network trace {mine.job} 99999999")
     assert there.rc == nowhere.rc == 1
     assert there.stderr.replace(theirs.job, "N") == nowhere.stderr.replace("99999999", "N")
-    assert theirs.user not in told_by(mine, theirs.address, PORT)
+    assert theirs.user not in reported_by(mine, theirs.address, PORT)
     assert mine.login.try_as(mine.user, f"isthmus network trace {theirs.job} {mine.job}").rc == 1

@@ -49,8 +49,8 @@ def test_daemons_run_and_nobody_waits_for_the_cluster_any_more(joining):
 
 def test_node_is_named_and_found_as_parallelcluster_does(joining):
     for name, node in joining.items():
-        told = json.loads(node.output("cat /etc/isthmus/network.json"))
-        assert (told["node"], told["address"]) == (name, node.variables["address"])
+        reported = json.loads(node.output("cat /etc/isthmus/network.json"))
+        assert (reported["node"], reported["address"]) == (name, node.variables["address"])
 
 
 def test_jobs_run_on_each_with_and_without_a_pod_network(joining, login, user):

@@ -38,6 +38,9 @@ def test_two_jobs_that_each_need_all_nodes_both_end(jobs, job):
 
 def test_job_that_can_never_fit_says_so_and_holds_nothing(jobs, job, mine, login):
     name = job("never", workers=3, **ALL)
-    told = wait(lambda: jobs.space.kubectl(f"describe pod {name}-worker-0"), lambda text: "can never start" in text)
-    assert "3 of its pods need more than half of a node each, and there are 2 nodes" in told or "CPUs together" in told
+    reported = wait(lambda: jobs.space.kubectl(f"describe pod {name}-worker-0"), lambda text: "can never start" in text)
+    assert (
+        "3 of its pods need more than half of a node each, and there are 2 nodes" in reported
+        or "CPUs together" in reported
+    )
     assert name not in login.run_as(mine.user, "squeue --me --noheader --format=%j")

@@ -43,6 +43,6 @@ def test_manifest_is_of_the_sites_image_and_domain(login, settings):
 
 
 def test_nobody_else_is_offered_what_the_site_does_not_have(login, user):
-    told = login.try_as(user, "isthmus workloads add argo")
-    assert told.rc == 1
-    assert "the site offers no workload 'argo'; it offers: mpi" in told.stderr
+    reported = login.try_as(user, "isthmus workloads add argo")
+    assert reported.rc == 1
+    assert "the site offers no workload 'argo'; it offers: mpi" in reported.stderr

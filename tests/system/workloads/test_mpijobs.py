@@ -19,7 +19,7 @@ def pi(jobs):
 
 @pytest.mark.parametrize("mpi", MPIS)
 def test_each_rank_is_on_a_worker_of_its_own(pi, mpi):
-    """Open MPI 5 that was not told of its hosts would run all ranks in the launcher."""
+    """Open MPI 5 that does not know its hosts would run all ranks in the launcher."""
     assert pi.hosts(f"pi-{mpi}") == {f"pi-{mpi}-worker-0": 1, f"pi-{mpi}-worker-1": 1}
     assert "pi is approximately 3.14" in pi.log(f"pi-{mpi}")
 
@@ -30,10 +30,10 @@ def test_workers_go_when_the_job_has_ended(pi, mpi):
     assert len(pi.pods(f"pi-{mpi}")) == 1
 
 
-def test_status_tells_of_them(pi, mine, workload):
-    (told,) = mine.isthmus("workloads status mpi")["workloads"]
-    assert (told["cluster"]["ready"], told["cluster"]["version"]) == (True, workload["version"])
-    assert told["cluster"]["objects"] == {"Succeeded": 2}
+def test_status_reports_them(pi, mine, workload):
+    (reported,) = mine.isthmus("workloads status mpi")["workloads"]
+    assert (reported["cluster"]["ready"], reported["cluster"]["version"]) == (True, workload["version"])
+    assert reported["cluster"]["objects"] == {"Succeeded": 2}
 
 
 def test_operator_is_a_small_job_of_the_user(mine, login, workload):
@@ -44,6 +44,6 @@ def test_operator_is_a_small_job_of_the_user(mine, login, workload):
 
 def test_adding_again_changes_nothing(mine, workload):
     before = mine.kubectl("--namespace mpi-operator get pods --output name")
-    (told,) = mine.isthmus("workloads add mpi")["workloads"]
-    assert told["cluster"]["ready"]
+    (reported,) = mine.isthmus("workloads add mpi")["workloads"]
+    assert reported["cluster"]["ready"]
     assert mine.kubectl("--namespace mpi-operator get pods --output name") == before

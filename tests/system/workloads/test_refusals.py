@@ -1,7 +1,8 @@
-"""MPIJobs that cannot run: each ends with a reason where its user looks."""
+"""MPIJobs that cannot run, or go on: each ends with a reason where its user looks."""
 
 import pytest
 
+from tests.support.clusters.user_clusters import POD_S
 from tests.support.wait import wait
 
 pytestmark = pytest.mark.full
@@ -16,13 +17,13 @@ def job(jobs, request):
 
 
 def said(jobs, pod):
-    """All that a pod's status and events tell."""
+    """All messages of a pod's status and events."""
     return str(jobs.space.status(pod)) + str(jobs.space.events(pod))
 
 
 def test_too_large(jobs, job):
     name = job(worker={"resources": {"requests": {"memory": "4Ti"}}})
-    wait(lambda: said(jobs, f"{name}-worker-0"), lambda told: "sbatch" in told or "memory" in told.lower())
+    wait(lambda: said(jobs, f"{name}-worker-0"), lambda reported: "can never start" in reported)
 
 
 def test_too_few_slots(jobs, job):
@@ -47,4 +48,41 @@ def test_no_sshd(jobs, job):
 def test_wrong_field(jobs, job):
     """The operator, not the API server, knows that a launcher is one."""
     name = job(spec={"mpiReplicaSpecs": {}})
-    wait(lambda: jobs.space.events(name), lambda told: any(each["reason"] == "ValidationError" for each in told))
+    wait(
+        lambda: jobs.space.events(name), lambda reported: any(each["reason"] == "ValidationError" for each in reported)
+    )
+
+
+def test_worker_that_dies(jobs, job, mine, login):
+    """Slurm ends the job of a worker, as it does when a node fails."""
+    name = job(policy={"backoffLimit": 0}, launcher={"command": ["mpirun", "-n", "2", "sleep", "1000"]})
+    wait(lambda: jobs.condition(name, "Running"), timeout_s=POD_S)
+    login.run_as(mine.user, f"scancel --name={name}-worker-1")
+    assert jobs.ended(name, "Failed")["reason"].startswith("BackoffLimitExceeded")
+    assert "lost communication" in jobs.log(name)
+
+
+def test_rank_out_of_memory(jobs, job):
+    """The worker's first process is sshd, which lives on: the OOM is reported by an event of the pod, and by mpirun."""
+    hungry = '[ "$OMPI_COMM_WORLD_RANK" = 0 ] && exec sleep 1000; exec tail /dev/zero'
+    name = job(
+        policy={"backoffLimit": 0, "cleanPodPolicy": "None"},
+        launcher={"command": ["mpirun", "-n", "2", "sh", "-c", hungry]},
+        worker={"resources": {"requests": {"cpu": "1", "memory": "64Mi"}}},
+    )
+    assert jobs.ended(name, "Failed")["reason"].startswith("BackoffLimitExceeded")
+    assert "signal 9 (Killed)" in jobs.log(name)
+    killed = lambda reported: any(each["reason"] == "OOMKilling" for each in reported)  # noqa: E731 -- one use
+    wait(lambda: jobs.space.events(f"{name}-worker-1"), killed)
+    assert not killed(jobs.space.events(f"{name}-worker-0"))
+
+
+@pytest.mark.parametrize(
+    ("launchers", "workers", "why"),
+    [("openmpi", "mpich", "/usr/bin/prted: No such file"), ("mpich", "openmpi", "hydra_pmi_proxy: No such file")],
+)
+def test_workers_of_another_mpi(jobs, job, launchers, workers, why):
+    image = jobs.images[f"mpi-operator-{workers}"]
+    name = job(mpi=launchers, policy={"backoffLimit": 0}, worker={"image": image})
+    assert jobs.ended(name, "Failed")["reason"].startswith("BackoffLimitExceeded")
+    assert why in jobs.log(name)

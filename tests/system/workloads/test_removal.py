@@ -28,9 +28,9 @@ def removed(mine):
 
 def test_active_jobs_are_not_ended_by_mistake(jobs, mine, login):
     jobs.make("busy", launcher={"command": ["sleep", "1000"]})
-    told = login.try_as(mine.user, "isthmus workloads remove mpi")
-    assert told.rc == 1
-    assert "MPIJob of yours would end with it" in told.stderr
+    reported = login.try_as(mine.user, "isthmus workloads remove mpi")
+    assert reported.rc == 1
+    assert "MPIJob of yours would end with it" in reported.stderr
     assert jobs.get("busy")
     assert mine.isthmus("workloads remove mpi --force")["removed"]
     assert left(mine) == []

@@ -65,7 +65,7 @@ def test_equal_content_makes_equal_bundles(made, tmp_path, root):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         (lambda members: members.update({"programs/tool": b"evil"}), "programs/tool: sha256 is"),
         (lambda members: members.pop("programs/tool"), "programs/tool: sha256 is no file"),
@@ -74,11 +74,11 @@ def test_equal_content_makes_equal_bundles(made, tmp_path, root):
     ],
     ids=["changed", "lost", "no manifest", "outside"],
 )
-def test_changed_bundle_is_refused(made, tmp_path, root, change, told):
+def test_changed_bundle_is_refused(made, tmp_path, root, change, reported):
     rewrite(made, change)
     with pytest.raises(bundle.BundleError, match=r"make bundle|copy the bundle") as refused:
         bundle.unpack(made, tmp_path / "cache", root)
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
     assert str(made) in str(refused.value)
     assert not list((tmp_path / "cache").glob("*"))
 

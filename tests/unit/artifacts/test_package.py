@@ -31,8 +31,8 @@ def folder(tmp_path):
 
 
 def write(folder, **changes):
-    told = {key: value for key, value in (RECIPE | changes).items() if value is not None}
-    (folder / "recipe.yml").write_text(yaml.safe_dump(told))
+    reported = {key: value for key, value in (RECIPE | changes).items() if value is not None}
+    (folder / "recipe.yml").write_text(yaml.safe_dump(reported))
 
 
 def arguments(folder, cache, **changes):
@@ -76,7 +76,7 @@ def test_key_follows_no_address(folder):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         ({"version": None}, "lacks version"),
         ({"sourze": 1}, "unknown key of the recipe: 'sourze'; did you mean 'source'"),
@@ -85,12 +85,12 @@ def test_key_follows_no_address(folder):
         ({"date": "yesterday"}, "is no recipe: Invalid isoformat string"),
     ],
 )
-def test_wrong_recipe_is_refused(folder, change, told):
+def test_wrong_recipe_is_refused(folder, change, reported):
     write(folder, **change)
     with pytest.raises(InputError) as refused:
         recipe.load(folder)
     assert str(refused.value).startswith(str(folder / "recipe.yml"))
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
 
 
 def test_recipe_of_the_tree_is_right():

@@ -23,7 +23,7 @@ def test_program_is_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "reported"),
     [
         ({"version": "latest"}, "name one released version"),
         ({"version": None}, "lacks version"),
@@ -37,12 +37,12 @@ def test_program_is_read(tmp_path):
         ({"upstream": upstream(sha256={"x86": DIGEST})}, "unknown machine of tool's sha256: 'x86'"),
     ],
 )
-def test_wrong_row_is_refused(tmp_path, changes, told):
+def test_wrong_row_is_refused(tmp_path, changes, reported):
     path = write_table(tmp_path, tool=release(**changes))
     with pytest.raises(InputError) as refused:
         table.load(path)
     assert str(refused.value).startswith(f"{path}: ")
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
 
 
 @pytest.mark.parametrize("text", ["", "schema: 2\nreleases: {a: {}}\n", "[1]", "releases: {", "schema: 1\nreleases: 3"])
@@ -95,8 +95,9 @@ def test_module_names_the_version_of_the_table(program):
     required = dict(line.split()[-3:-1] if "//" in line else line.split()[-2:] for line in requires(module / "go.mod"))
     owner = max((name for name in required if f"{program.build.package}/".startswith(f"{name}/")), key=len)
     assert required[owner] == f"v{program.version}"
-    # A file is of the module, which the program beside it requires.
-    assert program.build.file or f'_ "{program.build.package}"' in (module / "tools.go").read_text()
+    # A file is of the module, which the program beside it requires; a package of tests alone cannot be imported.
+    imported = f'_ "{owner}/' if program.build.test else f'_ "{program.build.package}"'
+    assert program.build.file or imported in (module / "tools.go").read_text()
 
 
 def requires(go_mod):

@@ -39,16 +39,24 @@ def test_lines_that_came_after_others_without_a_break_are_read():
     assert output.read(broken, launch()).program_s == 13
 
 
+def test_result_with_a_line_of_another_rank_in_it_is_read():
+    whole = text(result=RESULT | {"points": list(range(300))})
+    line = "rank ends c2 113.25 0\n"
+    cut = whole.replace(line, "").replace("299", f"2{line}99")
+    assert output.read(cut, launch()) == output.read(whole, launch())
+
+
 @pytest.mark.parametrize(
     ("wrote", "reason"),
     [
-        (text(hosts=("c1",) * 4), "2 ranks on each of 2 hosts are wanted"),
-        (text(hosts=("c1", "c1", "c1", "c2")), "2 ranks on each of 2 hosts are wanted"),
+        (text(hosts=("c1",) * 4), "expected 2 ranks on each of 2 hosts"),
+        (text(hosts=("c1", "c1", "c1", "c2")), "expected 2 ranks on each of 2 hosts"),
         (text(hosts=("c1", "c2")), "of 4 ranks 2 began"),
         (text(status=1), "4 ranks ended with status 1"),
         (text(result=RESULT | {"verified": False}), "ep found a wrong result"),
         (text(result=RESULT | {"ranks": 1}), "ep ran with 1 ranks, not 4"),
         (text(result={}), "ep wrote 0 results, not 1"),
+        (text().replace("true}", "tr"), "ep wrote a result that cannot be read"),
         ("", "of 4 ranks 0 began and 0 ended: no output"),
     ],
 )

@@ -69,7 +69,7 @@ def test_warm_up_has_each_program_in_each_column_once():
         (replace(FOUR, memory_mib=600), "table3/1/1/slurm", "needs 1200 MiB on a node, and the smallest has 600"),
         (replace(FOUR, kubernetes="it is down"), "ep/2/pod", "it is down"),
         (replace(FOUR, mpijobs="not added"), "table3/1/1/mpijob", "not added"),
-        (replace(FOUR, network="no network"), "figure3/HPL/container-network", "no network"),
+        (replace(FOUR, network="no network"), "figure3/HPL-like/container-network", "no network"),
     ],
 )
 def test_what_cannot_be_run_is_left_out_with_its_reason(cluster, cell, reason):

@@ -1,4 +1,4 @@
-"""A session: what is run, kept and told; a platform that the test plays."""
+"""A session: what is run, kept and reported; a platform that the test plays."""
 
 import json
 
@@ -42,22 +42,22 @@ def kept():
 
 
 @pytest.fixture
-def told():
+def reported():
     return []
 
 
 @pytest.fixture
-def session(platform, kept, told):
-    return Session(lambda column: platform, kept.append, told.append, clock=lambda: platform.now_s)
+def session(platform, kept, reported):
+    return Session(lambda column: platform, kept.append, reported.append, clock=lambda: platform.now_s)
 
 
-def test_each_result_is_kept_at_once(session, platform, kept, told):
+def test_each_result_is_kept_at_once(session, platform, kept, reported):
     document = session.go_on(PLAN, Document("smoke", ABOUT), float("inf"))
     assert document.done == {run.key for run in PLAN.runs}
     assert [len(each.results) for each in kept] == list(range(1, len(PLAN.runs) + 1))
     (first, *_) = document.results
     assert (first.end_s, first.start_s, first.program_s) == (4, 1, 2.5)
-    assert told[0].startswith(f"[1/{len(PLAN.runs)}] warm-up: ep 2 slurm: 4.0 s, the program 2.5 s; about ")
+    assert reported[0].startswith(f"[1/{len(PLAN.runs)}] warm-up: ep 2 slurm: 4.0 s, the program 2.5 s; about ")
 
 
 def test_limit_ends_a_session_and_the_next_one_goes_on(session, platform):
@@ -67,13 +67,13 @@ def test_limit_ends_a_session_and_the_next_one_goes_on(session, platform):
     assert len(platform.ran) == len(set(platform.ran)) == len(PLAN.runs)
 
 
-def test_failure_is_kept_and_the_others_run(session, platform, told):
+def test_failure_is_kept_and_the_others_run(session, platform, reported):
     platform.broken = {"8"}
     document = session.go_on(PLAN, Document("smoke", ABOUT), float("inf"))
     failed = [each for each in document.results if each.error]
     assert {each.row for each in failed} == {"8"}
     assert failed[0].error == "it broke"
-    assert any("FAILED: it broke" in line for line in told)
+    assert any("FAILED: it broke" in line for line in reported)
     platform.broken = set()
     assert session.go_on(PLAN, document, float("inf")).done == {run.key for run in PLAN.runs}
 

@@ -32,12 +32,14 @@ def test_script_runs_each_step_and_leaves_its_file_also_when_one_fails(tmp_path)
     path = f"{tmp_path}:/usr/bin:/bin"
     done = subprocess.run(["bash", "-c", text], env={"PATH": path}, capture_output=True, text=True)
     assert done.returncode == 3
-    assert done.stdout.splitlines()[1] == "srun 3 1"
+    assert done.stdout.splitlines()[1] == "srun 4 1"
     assert ended.exists()
 
 
 def test_native_ranks_want_no_network_and_contained_ones_have_the_images_programs():
-    native, contained = (launch(Table.FIGURE3, "HPL", column) for column in (Column.SLURM, Column.CONTAINER_NETWORK))
+    native, contained = (
+        launch(Table.FIGURE3, "HPL-like", column) for column in (Column.SLURM, Column.CONTAINER_NETWORK)
+    )
     assert "--pod-network=none" in scripts.options(native, SITE, "out")
     assert "--pod-network=private" in scripts.options(contained, SITE, "out")
     assert scripts.command(native, SITE)[:2] == [f"{SITE.programs}/rank", f"{SITE.programs}/hpl"]

@@ -4,13 +4,15 @@ import os
 
 import pytest
 
-from isthmus.bench import output, slurm, tables
+from isthmus.bench import output, tables
 from isthmus.bench.launches import Column
 from isthmus.bench.output import OutputError
 from isthmus.bench.scripts import Site
 from isthmus.bench.sizes import SIZES, Table
 from isthmus.bench.slurm import Slurm
+from isthmus.bench.timing import Timing
 
+SITE = Site("/programs", "", "", {}, 8, has_network=False)
 LAUNCH = next(each for each in tables.launches(Table.EP, SIZES["smoke"]) if each.column is Column.SLURM)
 # It keeps the script that it is given, and starts it with the options' output; the job's id is in the file `job`.
 SBATCH = """#!/bin/sh
@@ -43,13 +45,12 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "how").write_text('exec bash "$FOLDER/script"\n')
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setenv("FOLDER", str(tmp_path))
-    monkeypatch.setattr(slurm, "_ASK_S", 0.2)
     return tmp_path
 
 
 @pytest.fixture
 def platform(folder):
-    return Slurm(Site("/programs", "", "", {}, 8, has_network=False), folder)
+    return Slurm(SITE, folder, Timing(squeue_s=0.2))
 
 
 def test_job_runs_and_is_read(platform, folder):
@@ -59,10 +60,9 @@ def test_job_runs_and_is_read(platform, folder):
     assert not list(folder.glob("b1.*"))
 
 
-def test_slurmctld_is_not_asked_while_a_job_runs(platform, folder, monkeypatch):
-    monkeypatch.setattr(slurm, "_ASK_S", 60.0)
+def test_slurmctld_is_not_asked_while_a_job_runs(folder):
     (folder / "how").write_text('sleep 0.6; exec bash "$FOLDER/script"\n')
-    platform.run(LAUNCH, "b1")
+    Slurm(SITE, folder, Timing(squeue_s=60.0)).run(LAUNCH, "b1")
     assert (folder / "asked").read_text().count("asked") <= 4
 
 
@@ -79,9 +79,8 @@ def test_refused_job_says_why(platform, folder):
         platform.run(LAUNCH, "b1")
 
 
-def test_job_that_does_not_end_is_cancelled(platform, folder, monkeypatch):
-    monkeypatch.setattr(slurm, "_GRACE_S", 0.5 - LAUNCH.minutes * 60)
+def test_job_that_does_not_end_is_cancelled(folder):
     (folder / "how").write_text("sleep 30\n")
-    with pytest.raises(OutputError, match="job 7 has not ended"):
-        platform.run(LAUNCH, "b1")
+    with pytest.raises(OutputError, match=r"job 7 has not ended after 0\.5 s; see `squeue --me`"):
+        Slurm(SITE, folder, Timing(limit_s=lambda _: 0.5)).run(LAUNCH, "b1")
     assert not (folder / "job").exists()

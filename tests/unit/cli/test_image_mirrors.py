@@ -25,9 +25,9 @@ def test_add_and_show(path, capsys):
         "quay.io -> quay.example (the site's)",
     ]
     assert main(["images", "mirror", "quay.io", "ctl:5000", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["own"] == {"docker.io/library": ["ctl:5000/isthmus", "other:5000"], "quay.io": ["ctl:5000"]}
-    assert mirrors.read(path.parent) == told["own"]
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["own"] == {"docker.io/library": ["ctl:5000/isthmus", "other:5000"], "quay.io": ["ctl:5000"]}
+    assert mirrors.read(path.parent) == reported["own"]
 
 
 def test_the_users_hides_the_sites(capsys):
@@ -46,8 +46,8 @@ def test_remove(path, capsys):
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["quay.io"], "names no mirror"),
-        (["quay.io", "a.example", "--remove"], "says both"),
+        (["quay.io"], "has no mirror"),
+        (["quay.io", "a.example", "--remove"], "has both"),
         (["quay.io", "https://a.example"], "'https://a.example' is no registry"),
         (["quay.io", 'a"\nlocation="b'], "is no registry"),
     ],

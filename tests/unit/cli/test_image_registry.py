@@ -24,17 +24,17 @@ OVERVIEW = Overview(
 
 @pytest.fixture(autouse=True)
 def said(tmp_path, monkeypatch):
-    """What the registry is told; it is alice's."""
+    """What the registry is sent; it is alice's."""
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".apptainer").mkdir()
     auths = {"auths": {"ctl:5000": {"auth": "YWxpY2U6c2VjcmV0"}}}
     (tmp_path / ".apptainer/docker-config.json").write_text(json.dumps(auths))
     (tmp_path / "images.json").write_text(json.dumps({"schema": 1, "registry": "ctl:5000", "images": {}}))
-    told = []
+    reported = []
     monkeypatch.setattr(registry.login, "__defaults__", (tmp_path / "images.json",))
     monkeypatch.setattr(registry, "overview", lambda login: OVERVIEW)
-    monkeypatch.setattr(registry, "set_access", lambda login, name, access: told.append((name, access)))
-    return told
+    monkeypatch.setattr(registry, "set_access", lambda login, name, access: reported.append((name, access)))
+    return reported
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def said(tmp_path, monkeypatch):
         (["--users", "bob,carol"], BOB),
     ],
 )
-def test_access_is_told_to_the_registry(said, capsys, name, option, access):
+def test_access_is_reported_to_the_registry(said, capsys, name, option, access):
     assert main(["images", "access", name, *option]) == 0
     assert said == [("alice/tool", access)]
     assert capsys.readouterr().out == f"ctl:5000/alice/tool: {access.words()}\n"
@@ -73,7 +73,7 @@ def test_access_is_shown(said, capsys):
         (["../bob", "--site"], 1),
     ],
 )
-def test_wrong_words_tell_the_registry_nothing(said, words, status):
+def test_wrong_words_report_the_registry_nothing(said, words, status):
     try:
         assert main(["images", "access", *words]) == status
     except SystemExit as ended:
@@ -90,12 +90,12 @@ def test_list_shows_what_is_there_and_the_room_it_takes(capsys):
 
 def test_list_for_scripts(capsys):
     assert main(["images", "list", "--registry", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["schema"], told["used_bytes"], told["shared"]) == (1, 3 << 20, ["bob/shared"])
-    assert told["repositories"][0]["untagged"] == [DIGEST]
+    reported = json.loads(capsys.readouterr().out)
+    assert (reported["schema"], reported["used_bytes"], reported["shared"]) == (1, 3 << 20, ["bob/shared"])
+    assert reported["repositories"][0]["untagged"] == [DIGEST]
 
 
-def test_user_without_a_credential_is_told_what_to_do(tmp_path, capsys):
+def test_user_without_a_credential_is_reported_what_to_do(tmp_path, capsys):
     (tmp_path / ".apptainer/docker-config.json").write_text("{}")
     assert main(["images", "list", "--registry"]) == 1
     assert "has no credential for ctl:5000; the site's playbook writes one" in capsys.readouterr().err

@@ -47,9 +47,9 @@ def test_list(capsys):
 
 def test_list_for_scripts(capsys):
     assert main(["images", "list", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [(each["digest"], each["runs"]) for each in told["images"]] == [(YOUNG, True), (OLD, False)]
-    assert told["size_bytes"] == sum(each["size_bytes"] for each in told["images"])
+    reported = json.loads(capsys.readouterr().out)
+    assert [(each["digest"], each["runs"]) for each in reported["images"]] == [(YOUNG, True), (OLD, False)]
+    assert reported["size_bytes"] == sum(each["size_bytes"] for each in reported["images"])
 
 
 def test_prune_says_and_removes(cache, capsys):
@@ -70,13 +70,13 @@ def layer(cache):
     return path
 
 
-def test_layers_are_told_in_one_line(layer, capsys):
+def test_layers_are_reported_in_one_line(layer, capsys):
     assert main(["images", "list"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "and, for pulls to come, 1 layer, 1 MiB"
+    assert capsys.readouterr().out.splitlines()[-1] == "and, for later pulls, 1 layer, 1 MiB"
     assert main(["images", "list", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["layers"], told["size_bytes"]) == ({"count": 1, "size_bytes": 1 << 20}, 7 << 20)
-    assert len(told["images"]) == 2
+    reported = json.loads(capsys.readouterr().out)
+    assert (reported["layers"], reported["size_bytes"]) == ({"count": 1, "size_bytes": 1 << 20}, 7 << 20)
+    assert len(reported["images"]) == 2
 
 
 def test_layers_are_pruned_with_images(layer, capsys):
@@ -95,8 +95,8 @@ def test_prune_to_a_size(cache):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["ctl:5000/app:1"], "pods of yours use ctl:5000/app:1; delete them first, or say --force"),
-        (["1200", "1300"], "pods of yours use"),
+        (["ctl:5000/app:1"], "your pods use ctl:5000/app:1; delete them first, or use --force"),
+        (["1200", "1300"], "your pods use"),
         (["ctl:5000/none"], "ctl:5000/none is not there; see `isthmus images list`"),
         (["abcd"], "abcd is not there"),
         (["No Image"], "'No Image' is no image"),

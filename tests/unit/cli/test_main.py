@@ -1,6 +1,9 @@
 """The command isthmus, as a user types it."""
 
 import json
+import subprocess
+import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -28,7 +31,7 @@ def test_info_prints_a_table_for_people(cluster_file, capsys):
     assert "bed" in capsys.readouterr().out
 
 
-def test_info_outside_a_cluster_tells_the_remedy(cluster_file, capsys):
+def test_info_outside_a_cluster_reports_the_remedy(cluster_file, capsys):
     assert main(["info"]) == 1
     assert f"{cluster_file} is missing; run this on a host of the cluster" in capsys.readouterr().err
 
@@ -44,6 +47,20 @@ def test_info_with_a_damaged_file_names_it(cluster_file, capsys, text):
 def test_completion_knows_the_commands(capsys, shell):
     assert main(["completion", shell]) == 0
     assert "completion" in capsys.readouterr().out
+
+
+def test_version_is_that_of_the_package(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"isthmus {version('isthmus')}\n"
+
+
+def test_no_other_command_is_loaded():
+    code = "import sys; from isthmus.cli.main import main; main(['info']); print(*sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    loaded = {name.rpartition(".")[2] for name in shown.split() if name.startswith("isthmus.cli.commands.")}
+    assert loaded == {"info"}
 
 
 @pytest.mark.parametrize("arguments", [[], ["unknown"], ["completion", "fish"]])

@@ -8,7 +8,7 @@ import pytest
 from isthmus.cli.commands import network
 from isthmus.cli.main import main
 from isthmus.network.api import client
-from isthmus.network.api.messages import ErrorCode, LeaseTake, List, Reserve, Status, Trace, TraceProtocol
+from isthmus.network.api.messages import ErrorCode, LeaseTake, List, Metrics, Reserve, Status, Trace, TraceProtocol
 from isthmus.network.api.protocol import accept, parse_request, refuse
 from isthmus.network.api.server import Server
 
@@ -16,6 +16,7 @@ JOB = {"id": 7, "user": "alice", "nodes": ["c1", "c2"], "addresses": ["10.64.0.2
 REPLIES = {
     List(): accept({"jobs": [JOB], "reserved": []}),
     Status(): accept({"node": "c1", "errors": {}}),
+    Metrics(): accept({"text": "# TYPE a counter\na 1.0\n"}),
     LeaseTake(): accept({"leg": "il4096", "address": "10.64.0.9"}),
     Reserve("web"): accept({"address": "10.64.0.5"}),
     Trace("12", "192.0.2.7", TraceProtocol.UDP, 53): accept(
@@ -57,6 +58,11 @@ def test_verb_prints_the_reply(daemon, capsys, words, shown):
     assert shown in capsys.readouterr().out
 
 
+def test_metrics_are_printed_as_they_are(daemon, capsys):
+    assert main(["network", "metrics"]) == 0
+    assert capsys.readouterr().out == "# TYPE a counter\na 1.0\n"
+
+
 def test_trace_prints_each_step(daemon, capsys):
     assert main(["network", "trace", "12", "192.0.2.7", "--port", "53", "--proto", "udp"]) == 0
     shown = capsys.readouterr().out
@@ -64,12 +70,12 @@ def test_trace_prints_each_step(daemon, capsys):
     assert "network_egress" in shown
 
 
-def test_refusal_is_told(daemon, capsys):
+def test_refusal_is_reported(daemon, capsys):
     assert main(["network", "join", "--uid", "1002"]) == 1
     assert "a user asks for himself only" in capsys.readouterr().err
 
 
-def test_daemon_that_is_away_is_told(monkeypatch, tmp_path, capsys):
+def test_daemon_that_is_away_is_reported(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(network, "ask", lambda request: client.ask(request, tmp_path / "nothing"))
     assert main(["network", "status"]) == 1
-    assert "an admin looks at isthmus-networkd" in capsys.readouterr().err
+    assert "an administrator checks isthmus-networkd" in capsys.readouterr().err

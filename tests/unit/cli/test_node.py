@@ -24,22 +24,22 @@ def controller(tmp_path, monkeypatch):
     return made
 
 
-def told(capsys, *words):
+def reported(capsys, *words):
     status = main.main(["node", *words])
     shown = capsys.readouterr()
     return status, shown.out, shown.err
 
 
 def test_token_is_shown_once_and_its_secret_never_again(controller, capsys):
-    status, out, _ = told(capsys, "token", "create", "--nodes", "c3,c4")
+    status, out, _ = reported(capsys, "token", "create", "--nodes", "c3,c4")
     token = parse(out)
     assert status == 0
-    status, out, _ = told(capsys, "token", "list", "--json")
+    status, out, _ = reported(capsys, "token", "list", "--json")
     assert token.secret not in out
     (record,) = json.loads(out)["tokens"]
     assert (record["id"], record["used"], record["state"]) == (token.id, "0/2", "valid")
-    assert told(capsys, "token", "revoke", token.id)[0] == 0
-    assert json.loads(told(capsys, "token", "list", "--json")[1])["tokens"] == []
+    assert reported(capsys, "token", "revoke", token.id)[0] == 0
+    assert json.loads(reported(capsys, "token", "list", "--json")[1])["tokens"] == []
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_token_is_shown_once_and_its_secret_never_again(controller, capsys):
     ],
 )
 def test_what_cannot_be_is_refused_with_the_remedy(controller, capsys, words, why):
-    status, _, error = told(capsys, "token", *words)
+    status, _, error = reported(capsys, "token", *words)
     assert status == 1
     assert why in error
 
@@ -65,7 +65,7 @@ def test_wrong_usage_ends_with_2(controller, capsys, words):
 
 def test_only_root_joins(monkeypatch, capsys):
     monkeypatch.setattr(node_join.os, "geteuid", lambda: 1000)
-    assert told(capsys, "join", "--token", TOKEN, "--server", "c")[::2] == (
+    assert reported(capsys, "join", "--token", TOKEN, "--server", "c")[::2] == (
         1,
         "isthmus: only root can make this host a node; use sudo\n",
     )
@@ -77,7 +77,7 @@ def test_only_root_joins(monkeypatch, capsys):
         (f"TOKEN={TOKEN}\nSERVER=ctl\n", 0o644, 3, "is open to others"),
         ("COLOUR=blue\n", 0o600, 3, "has COLOUR"),
         ("TOKEN=short\nSERVER=ctl\n", 0o600, 3, "this is no token"),
-        (f"TOKEN={TOKEN}\n", 0o600, 1, "which controller?"),
+        (f"TOKEN={TOKEN}\n", 0o600, 1, "the controller is missing"),
     ],
 )
 def test_file_that_cannot_be_is_refused_and_kept(tmp_path, monkeypatch, capsys, text, mode, status, why):
@@ -85,7 +85,7 @@ def test_file_that_cannot_be_is_refused_and_kept(tmp_path, monkeypatch, capsys, 
     file = tmp_path / "join"
     file.write_text(text)
     file.chmod(mode)
-    ended, _, error = told(capsys, "join", "--file", str(file))
+    ended, _, error = reported(capsys, "join", "--file", str(file))
     assert ended == status
     assert why in error
     assert TOKEN not in error

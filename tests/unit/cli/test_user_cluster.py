@@ -32,7 +32,7 @@ def own(home):
 
 
 @pytest.mark.parametrize("command", ["up", "down", "status", "logs", "kubeconfig", "doctor"])
-def test_host_without_the_layer_is_told(tmp_path, monkeypatch, capsys, command):
+def test_host_without_the_layer_is_reported(tmp_path, monkeypatch, capsys, command):
     monkeypatch.setattr(settings.read, "__defaults__", (tmp_path / "none.json",))
     assert main([command]) == 1
     assert "no member of layer kubernetes" in capsys.readouterr().err
@@ -73,7 +73,7 @@ def test_open_folders_are_closed(home, capsys):
     assert [(home / part).stat().st_mode & 0o777 for part in (".isthmus", ".isthmus/cluster")] == [0o700, 0o700]
 
 
-def test_error_of_the_home_is_told_without_a_trace(home, capsys, monkeypatch):
+def test_error_of_the_home_is_reported_without_a_trace(home, capsys, monkeypatch):
     def read_only(*_):
         raise OSError(errno.EROFS, "Read-only file system", str(home / ".isthmus/up.lock"))
 
@@ -87,7 +87,7 @@ def test_path_is_printed_alone(own, capsys):
     assert capsys.readouterr().out == f"{own}\n"
 
 
-def test_kubeconfig_before_the_first_start_is_told(home, capsys):
+def test_kubeconfig_before_the_first_start_is_reported(home, capsys):
     assert main(["kubeconfig", "--path"]) == 1
     assert "`isthmus up` writes it" in capsys.readouterr().err
 
@@ -123,7 +123,7 @@ def test_wrong_usage_ends_with_two(words):
     assert stopped.value.code == 2
 
 
-def test_logs_that_are_not_there_are_told(home, capsys):
+def test_logs_that_are_not_there_are_reported(home, capsys):
     assert main(["logs", "etcd"]) == 1
     assert "none yet: `isthmus up` starts the cluster" in capsys.readouterr().err
 

@@ -29,9 +29,9 @@ DEPLOYMENT = {
 @pytest.fixture
 def site(tmp_path, monkeypatch):
     """A host of the layer, for a user whose cluster was never up."""
-    told = {"obtained": {"mpi-operator": {"version": "1.2.4"}}, "folder": str(tmp_path), "images": {"i": "ctl/i:1"}}
+    reported = {"obtained": {"mpi-operator": {"version": "1.2.4"}}, "folder": str(tmp_path), "images": {"i": "ctl/i:1"}}
     file = tmp_path / "workloads.json"
-    file.write_text(filters.workloads_index(["mpi"], told))
+    file.write_text(filters.workloads_index(["mpi"], reported))
     (tmp_path / "mpi/examples").mkdir(parents=True)
     (tmp_path / "mpi/examples/pi.yaml").touch()
     (tmp_path / "mpi/manifest.yaml").write_text(f"{json.dumps(NAMESPACE)}\n---\n{json.dumps(DEPLOYMENT)}\n")
@@ -55,35 +55,39 @@ def api(site, monkeypatch):
 
 def test_list_needs_no_cluster(site, capsys):
     assert main(["workloads"]) == 0
-    assert "MPI Operator" in (told := capsys.readouterr().out)
-    assert "down" in told
+    assert "MPI Operator" in (reported := capsys.readouterr().out)
+    assert "down" in reported
 
 
 def test_list_is_json_for_scripts(api, capsys):
     for command in (["workloads", "--json"], ["workloads", "list", "--json"], ["workloads", "status", "--json"]):
         assert main(command) == 0
-        told = json.loads(capsys.readouterr().out)
-        assert (told["schema"], told["up"], [each["name"] for each in told["workloads"]]) == (1, True, ["mpi"])
-        assert told["workloads"][0]["cluster"]["version"] == "1.2.3"
+        reported = json.loads(capsys.readouterr().out)
+        assert (reported["schema"], reported["up"], [each["name"] for each in reported["workloads"]]) == (
+            1,
+            True,
+            ["mpi"],
+        )
+        assert reported["workloads"][0]["cluster"]["version"] == "1.2.3"
 
 
 @pytest.mark.parametrize("verb", [["add", "mpi"], ["status"], ["remove", "mpi"]])
-def test_cluster_that_is_down_is_told(site, capsys, verb):
+def test_cluster_that_is_down_is_reported(site, capsys, verb):
     assert main(["workloads", *verb]) == 1
     assert "your Kubernetes is down; start it with `isthmus up`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", ["add", "status", "remove"])
-def test_unknown_name_is_told(api, capsys, verb):
+def test_unknown_name_is_reported(api, capsys, verb):
     assert main(["workloads", verb, "mpj"]) == 1
     assert "the site offers no workload 'mpj'; did you mean mpi?" in capsys.readouterr().err
 
 
-def test_status_tells_of_the_sites_newer_version(api, capsys, site):
+def test_status_reports_the_sites_newer_version(api, capsys, site):
     assert main(["workloads", "status", "mpi"]) == 0
-    told = capsys.readouterr().out
-    assert "1.2.3 ready, the site has 1.2.4" in told
-    assert f"{site}/mpi/examples/pi.yaml" in re.sub(r"\s", "", told)
+    reported = capsys.readouterr().out
+    assert "1.2.3 ready, the site has 1.2.4" in reported
+    assert f"{site}/mpi/examples/pi.yaml" in re.sub(r"\s", "", reported)
 
 
 def test_status_of_what_is_not_added_ends_with_one(api, capsys):
@@ -112,7 +116,7 @@ def test_wrong_usage_ends_with_two(words):
     assert stopped.value.code == 2
 
 
-def test_host_without_the_layer_is_told(site, capsys):
+def test_host_without_the_layer_is_reported(site, capsys):
     (site / "workloads.json").unlink()
     assert main(["workloads"]) == 1
     assert "the site offers no workloads here" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""CNI plugins as programs that write down what they are told: order, environment, chaining, errors."""
+"""CNI plugins as programs that write down what they are given: order, environment, chaining, errors."""
 
 import json
 import sys
@@ -39,7 +39,7 @@ POD = Attachment("pod-7", "/run/netns/pod-7")
 
 
 class Folder:
-    """Two plugins, what they answer, and what they were told."""
+    """Two plugins, what they answer, and what they were given."""
 
     def __init__(self, path):
         self.path = path
@@ -70,7 +70,7 @@ def test_add_chains_results_in_order(folder):
     assert second["prevResult"] == {"by": ["first"]}
 
 
-def test_plugin_is_told_by_its_environment(folder, monkeypatch):
+def test_plugin_is_reported_by_its_environment(folder, monkeypatch):
     monkeypatch.setenv("CNI_ARGS", "K8S_POD_NAME=daemon")
     folder.plugins.add(NETWORK, POD)
     assert folder.calls()[0]["env"] == {

@@ -5,31 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import requests
 
-from isthmus.clients.etcd import gateway as etcd_gateway
-from isthmus.clients.etcd.gateway import Access, Gateway, TokenError, UnavailableError
+from isthmus.clients.etcd.gateway import Access, EtcdError, Gateway, TokenError, UnavailableError
 
-ACCESS = Access(("https://etcd",), Path("ca"), Path("crt"), Path("key"), "alice", "word", timeout_s=0.1)
+ACCESS = Access(
+    ("https://etcd",), Path("ca"), Path("crt"), Path("key"), "alice", "word", timeout_s=0.1, pauses_s=(0.0, 0.0)
+)
 
 
 @pytest.fixture
 def asked(monkeypatch):
     """An etcd that calls so many tokens old; the tokens that it was asked with."""
-    monkeypatch.setattr(etcd_gateway, "PAUSE_S", 0)
     tokens = []
 
     def call(refusals):
-        def post(self, endpoint, path, body, timeout, token):
-            answer = requests.Response()
-            if path == "auth/authenticate":
-                answer._content = f'{{"token": "{len(tokens)}"}}'.encode()
-                return answer
-            tokens.append(token)
+        def post(self, request):
+            if request.path == "auth/authenticate":
+                return f'{{"token": "{len(tokens)}"}}'.encode()
+            tokens.append(request.token)
             if len(tokens) <= refusals:
                 raise TokenError("etcdserver: invalid auth token")
-            answer._content = b"{}"
-            return answer
+            return b"{}"
 
         monkeypatch.setattr(Gateway, "_post", post)
         return tokens
@@ -43,7 +39,20 @@ def test_new_token_that_has_ended_already_is_replaced_too(asked):
     assert tokens == ["0", "1", "1", "3"]
 
 
-def test_tokens_that_are_never_good_are_told(asked):
+def test_tokens_that_are_never_good_are_reported(asked):
     asked(refusals=10**6)
     with pytest.raises(UnavailableError, match="a new token is good no longer: etcdserver: invalid auth token"):
         Gateway(ACCESS).call("kv/range", {})
+
+
+def test_certificates_that_cannot_be_read_are_named():
+    with pytest.raises(UnavailableError, match="No such file"):
+        Gateway(ACCESS).call("kv/range", {})
+
+
+def test_closed_client_asks_nobody_and_is_not_waited_for():
+    gateway = Gateway(ACCESS)
+    gateway.close()
+    with pytest.raises(EtcdError, match="the client was closed") as refused:
+        gateway.call("kv/range", {})
+    assert not isinstance(refused.value, UnavailableError)

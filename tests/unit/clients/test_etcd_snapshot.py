@@ -7,37 +7,37 @@ from contextlib import contextmanager
 from hashlib import sha256
 
 import pytest
-import requests
 
 from isthmus.clients.etcd.gateway import EtcdError, UnavailableError
 from isthmus.clients.etcd.snapshot import Snapshots, is_whole
+from isthmus.clients.http import NoAnswerError
 
 PAGES = b"page" * 256
 WHOLE = PAGES + sha256(PAGES).digest()
 
 
 class FakeGateway:
-    """Streams lines, then breaks off if told to."""
+    """Streams lines, then breaks off if asked to."""
 
     def __init__(self, lines, is_broken=False):
-        self.lines, self.is_broken = lines, is_broken
+        self.sent, self.is_broken = lines, is_broken
 
     @contextmanager
     def stream(self, path, body):
         assert path == "maintenance/snapshot"
         yield self
 
-    def iter_lines(self, chunk_size):
-        yield from self.lines
+    def lines(self):
+        yield from self.sent
         if self.is_broken:
-            raise requests.ConnectionError("gone")
+            raise NoAnswerError("gone")
 
 
 def parts(content, size):
     """The answer's lines; protobuf's JSON leaves out an empty blob."""
     blobs = [content[at : at + size] for at in range(0, len(content), size)]
-    told = [{"result": {"blob": base64.b64encode(blob).decode()}} for blob in blobs]
-    return [json.dumps(each).encode() for each in [*told, {"result": {}}]]
+    reported = [{"result": {"blob": base64.b64encode(blob).decode()}} for blob in blobs]
+    return [json.dumps(each).encode() for each in [*reported, {"result": {}}]]
 
 
 @pytest.mark.parametrize("size", [1, 31, 512, 1024, 5000])

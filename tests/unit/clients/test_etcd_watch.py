@@ -2,81 +2,73 @@
 
 from __future__ import annotations
 
-import io
 import json
-import socket
-from http.client import HTTPConnection
+from collections.abc import Iterator
 
 import pytest
-import requests
-from urllib3 import HTTPResponse
 
+from isthmus.clients.etcd.gateway import EtcdError
 from isthmus.clients.etcd.watch import Watch
-
-
-class OneAnswer:
-    """A gateway that gives one stream, over a connection that its reader has closed already."""
-
-    def __init__(self, raw: HTTPResponse) -> None:
-        self._answer = requests.Response()
-        self._answer.status_code = 200
-        self._answer.raw = raw
-
-    def stream(self, path: str, body: object) -> requests.Response:
-        return self._answer
-
+from isthmus.clients.http import NoAnswerError
 
 LINE = {"result": {"header": {"revision": "2"}, "events": [{"kv": {"key": "YQ==", "mod_revision": "2"}}]}}
 
 
-def ended(**parts: object) -> HTTPResponse:
-    return HTTPResponse(io.BytesIO(json.dumps(LINE).encode() + b"\n"), preload_content=False, **parts)
+class Torn:
+    """A stream of one change that then breaks off, as one does that another thread closes."""
+
+    def __init__(self) -> None:
+        self.closed = 0
+        self.before_the_end = lambda: None
+
+    def __enter__(self) -> Torn:
+        """As a Stream."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """As a Stream."""
+        self.close()
+
+    def lines(self) -> Iterator[bytes]:
+        yield json.dumps(LINE).encode()
+        self.before_the_end()
+        raise NoAnswerError("cut off")
+
+    def close(self) -> None:
+        self.closed += 1
 
 
-def closed_socket() -> socket.socket:
-    one = socket.socket()
-    one.close()
-    return one
+class Gateway:
+    """Gives streams, then says that it was closed."""
+
+    def __init__(self, *streams: Torn) -> None:
+        self.streams = list(streams)
+
+    def stream(self, path: str, body: object) -> Torn:
+        if not self.streams:
+            raise EtcdError("the client was closed")
+        return self.streams.pop(0)
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        ended(connection=HTTPConnection("etcd"), sock_shutdown=closed_socket().shutdown),
-        ended(connection=None, sock_shutdown=closed_socket().shutdown),
-        ended(),
-    ],
-    ids=["closed", "given back", "released"],
-)
-def test_close_bears_a_connection_that_is_closed_already(raw):
-    watch = Watch(OneAnswer(raw), "", 1, pytest.fail)
+def test_watch_that_is_closed_while_it_waits_ends_in_silence():
+    stream = Torn()
+    watch = Watch(Gateway(stream), "", 1, pytest.fail)
+    stream.before_the_end = watch.close
+    assert [changes.revision for changes in watch] == [2]
+    assert stream.closed
+
+
+def test_watch_that_is_closed_between_two_changes_ends():
+    watch = Watch(Gateway(Torn()), "", 1, pytest.fail)
     changes = iter(watch)
     assert next(changes).revision == 2
     watch.close()
     assert list(changes) == []
 
 
-class Torn(io.BytesIO):
-    """What a reader sees of a connection that another thread shuts between two reads."""
-
-    def __init__(self, content: bytes) -> None:
-        super().__init__(content)
-        self.shut = lambda: None
-
-    def read(self, size: int | None = -1) -> bytes:
-        if content := super().read(size):
-            return content
-        self.shut()
-        raise ValueError("Read on closed or unwrapped SSL socket.")
-
-
-@pytest.mark.parametrize("closes", [True, False])
-def test_connection_shut_between_two_reads_ends_a_closed_watch_alone(closes):
-    torn = Torn(json.dumps(LINE).encode() + b"\n")
-    watch = Watch(OneAnswer(HTTPResponse(torn, preload_content=False)), "", 1, pytest.fail)
-    if closes:
-        torn.shut = watch.close
-        assert list(watch) == []
-    else:
-        with pytest.raises(ValueError, match="unwrapped SSL socket"):
-            list(watch)
+def test_watch_that_breaks_off_says_so_and_goes_on_until_its_client_is_closed():
+    said: list[str] = []
+    watch = Watch(Gateway(Torn(), Torn()), "", 1, said.append)
+    with pytest.raises(EtcdError, match="the client was closed"):
+        list(watch)
+    assert said == ["watch of etcd broke off at revision 2: cut off"] * 2

@@ -48,7 +48,7 @@ def test_entry_without_a_value_is_empty():
         ),
     ],
 )
-def test_outcome_tells_who_won(answer, outcome):
+def test_outcome_reports_who_won(answer, outcome):
     assert wire.outcome({**HEADER, **answer}) == outcome
 
 
@@ -85,7 +85,7 @@ def test_error_is_named(code, message, kind):
 
 @pytest.mark.parametrize(("status", "kind"), [(400, EtcdError), (502, UnavailableError), (302, UnavailableError)])
 @pytest.mark.parametrize("text", ["<html>", "", "[]", '{"code": 3}'])
-def test_refusal_in_other_words_is_told_with_its_status(status, kind, text):
+def test_refusal_in_other_words_is_reported_with_its_status(status, kind, text):
     error = refusal(text, status)
     assert type(error) is kind
     assert str(error).startswith(f"status {status}: ")

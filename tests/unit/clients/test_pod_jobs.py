@@ -118,9 +118,9 @@ def test_accounting_row_without_a_job_is_no_answer(programs):
 )
 def test_no_and_no_answer_differ(programs, stderr, status, kind):
     programs(sbatch=failed(stderr, status))
-    with pytest.raises(kind) as told:
+    with pytest.raises(kind) as reported:
         PodJobs().submit(["--comment=x"], "#!/bin/sh\n")
-    assert type(told.value) is kind
+    assert type(reported.value) is kind
 
 
 def test_number_is_taken_of_a_federation_too(programs):

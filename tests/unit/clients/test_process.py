@@ -46,7 +46,6 @@ def test_registry_that_drips_is_given_up(tmp_path, monkeypatch):
     program.write_text(DRIPS)
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(skopeo, "STALL_S", 0.5)
     image = parse("slow.test/web")
     with pytest.raises(UnreachableError, match=r"slow\.test sends next to nothing"), explained(image, "", ""):
-        skopeo.copy(image, tmp_path / "work/oci", None)
+        skopeo.copy(image, tmp_path / "work/oci", None, stall_s=0.5)

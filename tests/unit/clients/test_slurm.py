@@ -60,7 +60,7 @@ def test_name_of_any_bytes_hides_no_job(squeue):
         "printf '%s7%s1001%sx%s' $mark $mark $mark $mark",
     ],
 )
-def test_answer_that_is_none_tells_nothing(squeue, lines):
+def test_answer_that_is_none_reports_nothing(squeue, lines):
     with pytest.raises(SlurmError):
         jobs_on_nodes(squeue(lines))
 

@@ -30,7 +30,7 @@ STRIPPED = (
     "SRUN_CPUS_PER_TASK",
     "_SLURM_SPANK_OPTION_isthmus_pod_network",
 )
-WISHES = ("SBATCH_ACCOUNT", "SBATCH_PARTITION", "SBATCH_QOS", "SBATCH_RESERVATION", "SBATCH_TIMELIMIT")
+REQUESTS = ("SBATCH_ACCOUNT", "SBATCH_PARTITION", "SBATCH_QOS", "SBATCH_RESERVATION", "SBATCH_TIMELIMIT")
 KEPT = ("ISTHMUS_CLUSTER_DIR", "LANG", "SLURM_CONF", "SLURM_JWT", "SLURM_SACK_SOCKET")
 CALLS = {
     "a pod's job": ("sbatch", lambda prefix: PodJobs(prefix).submit([], ""), ()),
@@ -42,8 +42,8 @@ CALLS = {
     "all jobs": ("squeue", slurm.jobs_on_nodes, ()),
     "own jobs": ("squeue", lambda _: slurm_jobs.own_jobs(), ()),
     "own job's end": ("scancel", lambda _: slurm_jobs.cancel(["1"]), ()),
-    "own job": ("sbatch", lambda _: slurm_jobs.submit([], ""), WISHES),
-    "whether it may be": ("sbatch", lambda _: slurm_jobs.try_submit([], ""), WISHES),
+    "own job": ("sbatch", lambda _: slurm_jobs.submit([], ""), REQUESTS),
+    "whether it may be": ("sbatch", lambda _: slurm_jobs.try_submit([], ""), REQUESTS),
 }
 
 
@@ -56,7 +56,7 @@ def prefix(tmp_path, monkeypatch):
         path.write_text(f"#!/bin/sh\nenv > {tmp_path}/{name}\n")
         path.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
-    for name in (*STRIPPED, *WISHES, *KEPT):
+    for name in (*STRIPPED, *REQUESTS, *KEPT):
         monkeypatch.setenv(name, "own")
     return tmp_path
 
@@ -65,10 +65,10 @@ def seen(prefix, program):
     return dict(line.partition("=")[::2] for line in (prefix / program).read_text().splitlines())
 
 
-@pytest.mark.parametrize("program, call, wishes", CALLS.values(), ids=CALLS)
-def test_only_ways_and_wishes_reach_a_command(prefix, program, call, wishes):
+@pytest.mark.parametrize("program, call, requests", CALLS.values(), ids=CALLS)
+def test_only_ways_and_requests_reach_a_command(prefix, program, call, requests):
     call(prefix)
-    assert {*seen(prefix, program)} & {*STRIPPED, *WISHES, *KEPT} == {*KEPT, *wishes}
+    assert {*seen(prefix, program)} & {*STRIPPED, *REQUESTS, *KEPT} == {*KEPT, *requests}
 
 
 def test_what_a_call_sets_reaches_it(prefix):

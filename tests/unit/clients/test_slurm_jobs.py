@@ -15,13 +15,13 @@ RUNNING = ("12_3", "RUNNING", "None", "c1", "1:00", "2026-01-01T00:00:00", "trai
 def squeue(monkeypatch):
     """Let squeue answer with some jobs, or with a text or an error."""
 
-    def answer(told):
+    def answer(reported):
         def run(argv, **_):
             assert argv[0] == "squeue"
-            if isinstance(told, Exception):
-                raise told
-            jobs = [dict(zip(KEYS, row, strict=True)) for row in told] if isinstance(told, list) else []
-            return process.Finished(slurm_programs.shown(argv, jobs) if jobs else told, "")
+            if isinstance(reported, Exception):
+                raise reported
+            jobs = [dict(zip(KEYS, row, strict=True)) for row in reported] if isinstance(reported, list) else []
+            return process.Finished(slurm_programs.shown(argv, jobs) if jobs else reported, "")
 
         monkeypatch.setattr(slurm_jobs, "run", run)
 
@@ -35,8 +35,8 @@ def test_jobs_are_listed_until_they_have_ended(squeue):
     assert (second.id, second.state, second.name) == ("14", "COMPLETING", "train|net\n2")
 
 
-@pytest.mark.parametrize("told", ["12|RUNNING", process.ProcessError("squeue", 1, "ended with status 1")])
-def test_answer_that_is_none_tells_nothing(squeue, told):
-    squeue(told)
+@pytest.mark.parametrize("reported", ["12|RUNNING", process.ProcessError("squeue", 1, "ended with status 1")])
+def test_answer_that_is_none_reports_nothing(squeue, reported):
+    squeue(reported)
     with pytest.raises(SlurmError):
         slurm_jobs.own_jobs()

@@ -1,8 +1,10 @@
 """Variables that are refused before the cloud is asked, and what the others become."""
 
 import pytest
+import yaml
 
-from isthmus.cloud.desired import desired
+from isthmus.cloud.desired import cloud_server, desired
+from isthmus.cloud.userdata import Join
 from isthmus.filters.errors import InputError
 from isthmus.model.cloud import Kind
 from tests.unit.cloud.given import NODES, VARIABLES, settings
@@ -96,3 +98,21 @@ def test_uploaded_image_replaces_the_clouds_but_where_a_kind_has_its_own():
     assert images["hpc-login"] == "ubuntu"
     assert images["hpc-c1"] == f"isthmus-node-{'ab' * 8}"
     assert by_kind(Kind.IMAGE, **changed) == {images["hpc-c1"]: {"file": "/node.qcow2", "digest": "ab" * 32}}
+
+
+CLOUD = {"nodes": {**NODES, "b": {"group": "compute", "count": 2, "at": 40, "cloud": True}}}
+CLOUD["machines"] = {**MACHINES, "b": {"flavor": "big", "boot_gib": 9}}
+
+
+def test_nodes_that_slurm_starts_have_ports_and_no_servers():
+    assert by_kind(Kind.PORT, **CLOUD)["hpc-b2"]["address"] == "10.20.0.41"
+    assert by_kind(Kind.SERVER, **CLOUD).keys() == by_kind(Kind.SERVER).keys()
+    assert settings(**CLOUD).cloud_nodes == ["b1", "b2"]
+
+
+def test_server_that_slurm_starts_is_of_its_kind_and_joins_by_itself():
+    server = cloud_server(settings(**CLOUD), "b2", Join("10.20.0.10:7443", "ssh-ed25519 AAAA", "secret"))
+    assert (server.name, server.settings["flavor"], server.settings["boot_gib"]) == ("hpc-b2", "big", 9)
+    assert (server.settings["port"], server.settings["key"]) == ("hpc-b2", "")
+    assert "TOKEN=secret" in yaml.safe_load(server.settings["user_data"])["write_files"][0]["content"]
+    assert "secret" not in repr(Join("10.20.0.10:7443", "ssh-ed25519 AAAA", "secret"))

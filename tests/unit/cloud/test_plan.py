@@ -9,7 +9,7 @@ from isthmus.cloud.ownership import Record
 from isthmus.cloud.plan import plan, removal
 from isthmus.filters.errors import InputError
 from isthmus.model.cloud import Found, Kind, Made, Verb
-from tests.unit.cloud.given import MARK, cloud, found, settings
+from tests.unit.cloud.given import MARK, NODES, cloud, found, settings
 
 WANTED = desired(settings())
 EMPTY = Record("0a0b0c0d")
@@ -64,9 +64,9 @@ def test_server_that_somebody_deleted_is_made_and_keeps_its_port():
 
 def test_named_nodes_alone_are_made_and_others_are_no_strangers():
     left = [one for one in THERE if one.name not in ("hpc-c1", "hpc-c2")]
-    told = plan(cloud(*left), WANTED, WHOLE, MARK, ["hpc-c2"])
-    assert [(step.kind, step.name) for step in told.steps] == [(Kind.PORT, "hpc-c2"), (Kind.SERVER, "hpc-c2")]
-    assert told.notes == []
+    reported = plan(cloud(*left), WANTED, WHOLE, MARK, ["hpc-c2"])
+    assert [(step.kind, step.name) for step in reported.steps] == [(Kind.PORT, "hpc-c2"), (Kind.SERVER, "hpc-c2")]
+    assert reported.notes == []
 
 
 def test_address_of_a_former_entry_is_given_back():
@@ -79,18 +79,18 @@ def test_address_of_a_former_entry_is_given_back():
 
 def test_other_flavor_is_a_note_and_no_step():
     there = changed(Kind.SERVER, "hpc-c1", settings={"flavor": "old", "image": ""})
-    told = plan(cloud(*there), WANTED, WHOLE, MARK)
-    assert not told.steps
-    assert told.notes == [
-        "hpc-c1 keeps its flavor old, the inventory has small: remove_nodes and add_nodes make it anew"
+    reported = plan(cloud(*there), WANTED, WHOLE, MARK)
+    assert not reported.steps
+    assert reported.notes == [
+        "hpc-c1 keeps its flavor old, the inventory has small: remove_nodes and add_nodes replace it"
     ]
 
 
 def test_node_that_left_the_inventory_is_a_note_and_stays():
     gone = [one for one in WANTED if one.name != "hpc-c2"]
-    told = plan(cloud(*THERE), gone, WHOLE, MARK)
-    assert not told.steps
-    assert told.notes == ["hpc-c2 is not in the inventory and stays: remove_nodes removes nodes"]
+    reported = plan(cloud(*THERE), gone, WHOLE, MARK)
+    assert not reported.steps
+    assert reported.notes == ["hpc-c2 is not in the inventory and stays: remove_nodes removes nodes"]
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_node_that_left_the_inventory_is_a_note_and_stays():
     [
         (Kind.SUBNET, "hpc-net", {"settings": {"cidr": "10.9.0.0/24"}}, "tear the cluster down first"),
         (Kind.PORT, "hpc-c1", {"settings": {"address": "10.20.0.9"}}, "put the old value back"),
-        (Kind.SERVER, "hpc-c1", {"mark": ""}, "server hpc-c1 (id-server-hpc-c1) is there and not this cluster's"),
-        (Kind.SERVER, "hpc-c1", {"mark": "isthmus.hpc2.0a0b0c0d"}, "is there and not this cluster's"),
+        (Kind.SERVER, "hpc-c1", {"mark": ""}, "server hpc-c1 (id-server-hpc-c1) exists and is not this cluster's"),
+        (Kind.SERVER, "hpc-c1", {"mark": "isthmus.hpc2.0a0b0c0d"}, "exists and is not this cluster's"),
         (Kind.NETWORK, "hpc-net", {"mark": "isthmus.hpc.ffffffff"}, "provider_openstack_identity: ffffffff"),
     ],
 )
@@ -110,7 +110,7 @@ def test_what_cannot_be_done_is_refused(kind, name, what, message):
 
 
 def test_key_pair_that_is_not_in_the_record_is_a_strangers():
-    with pytest.raises(InputError, match=r"key pair hpc-key .* is there and not this cluster's"):
+    with pytest.raises(InputError, match=r"key pair hpc-key .* exists and is not this cluster's"):
         steps(THERE, record=WHOLE.without([(Kind.KEY_PAIR, "hpc-key")]))
 
 
@@ -163,3 +163,18 @@ def test_removal_may_leave_the_homes():
     there = cloud(*map(found, wanted))
     all_of_it, but_homes = (removal(there, WHOLE, MARK, keep_volumes=keep) for keep in (False, True))
     assert {step.name for step in all_of_it} - {step.name for step in but_homes} == {"hpc-home"}
+
+
+def test_server_that_slurm_started_is_neither_made_nor_missed():
+    machines = {
+        "ctl": {"flavor": "big"},
+        "login": {"flavor": "small"},
+        "c": {"flavor": "small"},
+        "b": {"flavor": "big"},
+    }
+    coming = {"group": "compute", "count": 1, "at": 40, "cloud": True}
+    wanted = desired(settings(nodes={**NODES, "b": coming}, machines=machines))
+    server = Found(Kind.SERVER, "s1", "hpc-b1", MARK, "ACTIVE")
+    made = plan(cloud(*map(found, wanted), server), wanted, WHOLE, MARK)
+    assert not [one for one in made.notes if "b1" in one]
+    assert not [step for step in made.steps if step.kind is Kind.SERVER]

@@ -95,7 +95,7 @@ def test_unmarked_resources_are_named_before_they_are_made(recorded):
         make(Cut(), recorded)
 
 
-def test_failed_server_is_told_with_its_reason(recorded):
+def test_failed_server_is_reported_with_its_reason(recorded):
     with pytest.raises(CloudError, match="hpc-c2: No valid host was found; the next run replaces them"):
         make(FakeChanges(fails=["hpc-c2"]), recorded)
 

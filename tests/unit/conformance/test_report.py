@@ -26,9 +26,9 @@ def test_page_counts_by_group():
 
 def test_page_has_each_reason_once():
     lines = report.page(ROWS, "1.36.3").splitlines()
-    told = [line for line in lines if "gone" in line]
+    reported = [line for line in lines if "gone" in line]
     cases = r"\[sig-node\] Pods should be \*slow\*, \[sig-node\] Pods should be late"
-    assert told == [rf"| {cases} | pod pods-\<n\> at \<address\> is \| gone |"]
+    assert reported == [rf"| {cases} | pod pods-\<n\> at \<address\> is \| gone |"]
     assert r"| \[sig-apps\] Job should end | no root |" in lines
     assert "| common/node/pods.go | 1 of 3 |" in lines
 

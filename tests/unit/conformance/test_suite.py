@@ -48,9 +48,9 @@ printf '%s\\n' "$@" >&2; cat "$KUBE_TEST_REPO_LIST" >&2; echo noise
 cat >junit_01.xml <<'END'
 {report("passed")}
 END"""
-    found, told = suite(script).run(CASE)
+    found, reported = suite(script).run(CASE)
     assert found.outcome is Outcome.PASSED
-    lines = told.splitlines()
+    lines = reported.splitlines()
     assert {"--kubeconfig=/home/of carol/kubeconfig", f"--ginkgo.focus={CASE.pattern}", "--ginkgo.timeout=5s"} <= {
         *lines
     }

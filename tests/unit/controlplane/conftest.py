@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.controlplane.commands.context import Context
+from isthmus.controlplane.commands.context import Context, Timing
 from isthmus.controlplane.layout import Home
 from isthmus.controlplane.network import NetworkError
 from isthmus.controlplane.settings import Settings
@@ -13,7 +13,7 @@ from tests.support.fakes.slurm import FakeSlurm
 
 
 class FakeNetwork:
-    """Remembers reservations; refuses when told to."""
+    """Remembers reservations; refuses when asked to."""
 
     def __init__(self):
         self.reserved, self.joined, self.refusal = set(), 0, ""
@@ -40,15 +40,15 @@ class FakeNetwork:
 def slurm(monkeypatch):
     made = FakeSlurm()
     made.install(monkeypatch)
-    for module in ("up", "down"):
-        monkeypatch.setattr(f"isthmus.controlplane.commands.{module}._PAUSE_S", 0)
     return made
 
 
 @pytest.fixture
 def context(tmp_path):
     (tmp_path / ".isthmus").mkdir(mode=0o700)
-    return Context(Home(tmp_path), Settings(Path("/opt/image")), FakeNetwork(), Path("/opt/python"))
+    return Context(
+        Home(tmp_path), Settings(Path("/opt/image")), FakeNetwork(), Path("/opt/python"), Timing(up_s=0, down_s=0)
+    )
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def ready(context):
         files = context.home.cluster
         files.logs.mkdir(parents=True, exist_ok=True)
         files.state.write_text(json.dumps({"schema": 1, "job": job.id, "server": "https://10.64.0.2:6443"}))
-        told = {name: {"state": state, "restarts": 0, "said": "a word"} for name, state in programs.items()}
-        files.programs.write_text(json.dumps({"schema": 1, "programs": told}))
+        reported = {name: {"state": state, "restarts": 0, "said": "a word"} for name, state in programs.items()}
+        files.programs.write_text(json.dumps({"schema": 1, "programs": reported}))
 
     return write

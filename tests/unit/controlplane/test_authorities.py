@@ -1,4 +1,4 @@
-"""How one authority succeeds another: when, in which steps, who believes whom meanwhile, and after a crash."""
+"""How one authority succeeds another: when, in which steps, who trusts whom meanwhile, and after a crash."""
 
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
@@ -8,7 +8,7 @@ import pytest
 
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Layout
-from isthmus.controlplane.pki import authorities, certificates
+from isthmus.controlplane.pki import authorities, files
 from isthmus.controlplane.pki import issuing as pki
 from isthmus.controlplane.pki.authorities import LIFE, OVERLAP, WINDOW
 from isthmus.support import durable
@@ -46,12 +46,12 @@ def start(layout, now):
     return steps
 
 
-def believed(layout, name="ca"):
+def trusted(layout, name="ca"):
     return [each.subject.rfc4514_string().removeprefix("CN=") for each in pki_read(layout, name)]
 
 
 def pki_read(layout, name):
-    return certificates.read(layout.certificate(name))
+    return files.read(layout.certificate(name))
 
 
 def signer_of(layout, leaf):
@@ -63,7 +63,7 @@ def successor(now):
 
 
 FIRST = END - WINDOW + DAY
-# Starts, then what is believed, the signer first.
+# Starts, then what is trusted, the signer first.
 SUCCESSIONS = {
     "long before": ((END - WINDOW,), [CA]),
     "published": ((FIRST,), [CA, successor(FIRST)]),
@@ -85,9 +85,9 @@ SUCCESSIONS = {
 def test_succession(layout, starts, expected):
     for now in starts:
         start(layout, now)
-    assert believed(layout) == expected
+    assert trusted(layout) == expected
     assert signer_of(layout, "admin") == expected[0]
-    assert [signer_of(layout, authorities.SIGNER)] == believed(layout, authorities.SIGNER) == expected[:1]
+    assert [signer_of(layout, authorities.SIGNER)] == trusted(layout, authorities.SIGNER) == expected[:1]
     waits = len(expected) == 2 and expected[0] == CA
     assert layout.key("ca-next").exists() == waits
 
@@ -106,7 +106,7 @@ def test_running_cluster_keeps_its_authorities(layout):
 
 
 def test_what_the_old_one_signed_ends_before_the_new_one_signs_unknown(layout):
-    # A kubeconfig of the moment before the successor was believed.
+    # A kubeconfig of the moment before the successor was trusted.
     pki.ensure(layout, NAMES, FIRST - DAY)
     copied = pki_read(layout, "admin")[0]
     start(layout, FIRST)
@@ -142,25 +142,25 @@ def test_crash_at_any_write_is_completed(layout, monkeypatch, now, writes):
     assert all(layout.certificate(name).exists() for name in authorities.NAMES)
     monkeypatch.setattr(durable, "write", durable_write)
     start(layout, now)
-    assert believed(layout) == whole
+    assert trusted(layout) == whole
     assert signer_of(layout, "admin") == signer_of(layout, authorities.SIGNER) == whole[0]
 
 
 def start_whole(layout, now):
-    """Tell what a start without a crash leads to."""
+    """Return the result of a start without a crash."""
     other = Layout(copytree(layout.folder, layout.folder.parent / "whole"))
     start(other, now)
-    return believed(other)
+    return trusted(other)
 
 
 def test_successor_without_its_key_is_replaced(layout):
     start(layout, FIRST)
     layout.key("ca-next").unlink()
     start(layout, FIRST + DAY)
-    assert believed(layout) == [CA, successor(FIRST + DAY)]
+    assert trusted(layout) == [CA, successor(FIRST + DAY)]
 
 
-def test_key_that_fits_nothing_is_told(layout):
+def test_key_that_fits_nothing_is_reported(layout):
     layout.key("ca").write_bytes(layout.key("admin").read_bytes())
     with pytest.raises(ControlPlaneError, match=r"ca\.key does not fit .*ca\.crt; bring both back"):
         start(layout, FIRST)

@@ -84,7 +84,7 @@ def test_claim_is_read_as_written_and_none_is_none(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", json.dumps({"schema": 2}), json.dumps({"schema": 1, "id": "x"})])
-def test_broken_claim_is_told(tmp_path, text):
+def test_broken_claim_is_reported(tmp_path, text):
     layout = Layout(tmp_path)
     layout.claim.write_text(text)
     with pytest.raises(ControlPlaneError, match="remove it, and the newest snapshot is used"):

@@ -5,14 +5,14 @@ import json
 
 import pytest
 
-from isthmus.clients.kube.apiserver import ApiError
+from isthmus.clients.kube.errors import KubeError
 from isthmus.clients.slurm.commands import SlurmError
 from isthmus.controlplane.commands import down as ending
 from isthmus.controlplane.commands import logs as reading
 from isthmus.controlplane.commands import status as viewing
 from isthmus.controlplane.commands import up as starting
 from isthmus.controlplane.commands import user_options
-from isthmus.controlplane.commands.context import control_planes
+from isthmus.controlplane.commands.context import Timing, control_planes
 from isthmus.controlplane.data.snapshotter import DataReport
 from isthmus.controlplane.errors import ControlPlaneError, UnansweredError
 from isthmus.controlplane.layout import JOB_NAME
@@ -35,7 +35,7 @@ class Answers:
 
 class Silent(Answers):
     def text(self, path):
-        raise ApiError(f"{SERVER} did not answer")
+        raise KubeError(f"{SERVER} did not answer")
 
     get = text
 
@@ -51,8 +51,8 @@ def answering(monkeypatch):
 
 
 def up(context, timeout_s=60, **changes):
-    told = []
-    return starting.up(context, changes, told.append, timeout_s), told
+    reported = []
+    return starting.up(context, changes, reported.append, timeout_s), reported
 
 
 def test_up_submits_one_job_and_waits(context, slurm, ready, answering):
@@ -64,7 +64,7 @@ def test_up_submits_one_job_and_waits(context, slurm, ready, answering):
     assert context.network.joined
 
 
-def test_second_up_finds_it_and_tells_that_options_wait(context, slurm, ready, answering):
+def test_second_up_finds_it_and_reports_that_options_wait(context, slurm, ready, answering):
     ready(slurm.add(JOB_NAME))
     found, _ = up(context, time="1-0")
     assert (found.created, slurm.submitted) == (False, [])
@@ -91,21 +91,21 @@ def test_job_that_can_never_start_is_not_waited_for(context, slurm, answering):
         up(context)
 
 
-def test_refused_options_are_told_and_not_kept(context, slurm, answering):
+def test_refused_options_are_reported_and_not_kept(context, slurm, answering):
     slurm.refusal = "invalid partition specified: nowhere"
     with pytest.raises(ControlPlaneError, match=r"refuses .* nowhere; choose others with --partition"):
         up(context, partition="nowhere")
     assert not context.home.cluster.user_options.exists()
 
 
-def test_kubelet_that_does_not_stay_up_is_told(context, slurm, ready, answering):
+def test_kubelet_that_does_not_stay_up_is_reported(context, slurm, ready, answering):
     slurm.on_submit = lambda job: ready(job, kubelet="backoff")
     (warning,) = up(context)[0].warnings
     assert "the kubelet does not stay up" in warning
     assert "a word" in warning
 
 
-def test_job_that_ended_is_told_with_its_last_words(context, slurm, answering):
+def test_job_that_ended_is_reported_with_its_last_words(context, slurm, answering):
     def die(job):
         del slurm.jobs[job.id]
         (context.home.cluster.logs / "job.log").write_text("no such image\n")
@@ -122,8 +122,8 @@ def test_network_that_refuses_comes_before_any_job(context, slurm):
     assert slurm.submitted == []
 
 
-def test_ready_but_unreachable_is_told(context, slurm, ready, answering, monkeypatch):
-    monkeypatch.setattr(starting, "REACH_S", -1)
+def test_ready_but_unreachable_is_reported(context, slurm, ready, answering):
+    context = dataclasses.replace(context, timing=Timing(up_s=0, reach_s=-1))
     answering(Silent)
     slurm.on_submit = ready
     with pytest.raises(ControlPlaneError, match="did not answer; `isthmus doctor`"):
@@ -172,8 +172,8 @@ def test_down_keeps_pods_when_asked(context, slurm):
     assert slurm.cancelled == []
 
 
-def test_down_insists_where_nobody_listens(context, slurm, monkeypatch):
-    monkeypatch.setattr(ending, "ORDERLY_S", 0)
+def test_down_insists_where_nobody_listens(context, slurm):
+    context = dataclasses.replace(context, timing=Timing(down_s=0, orderly_s=0))
     slurm.ignores_order = True
     slurm.add(JOB_NAME)
     ending.down(context, lambda _: None)
@@ -190,14 +190,14 @@ def test_purge_removes_all_but_images(context, slurm):
     assert context.network.reserved == set()
 
 
-def test_status_tells_programs_and_pods(context, slurm, ready, answering):
+def test_status_reports_programs_and_pods(context, slurm, ready, answering):
     ready(slurm.add(JOB_NAME), etcd="ready")
     found = viewing.status(context)
     assert (found.up, found.version, found.programs["etcd"]["state"]) == (True, "v1.36.3", "ready")
 
 
 @pytest.mark.parametrize("state", ["PENDING", "RUNNING"])
-def test_status_of_one_that_is_not_ready_tells_why(context, slurm, answering, state):
+def test_status_of_one_that_is_not_ready_reports_why(context, slurm, answering, state):
     slurm.add(JOB_NAME, state)
     found = viewing.status(context)
     assert not found.up
@@ -227,13 +227,13 @@ def test_logs_give_the_last_lines_and_name_what_there_is(context):
         list(reading.lines(context.home.cluster, "coredns", 2, follow=False))
 
 
-def test_up_keeps_the_wish_and_tells_what_it_means(context, slurm, ready, answering):
-    def tell(job):
+def test_up_keeps_the_request_and_reports_what_it_means(context, slurm, ready, answering):
+    def edit(job):
         ready(job)
-        told = DataReport(job.id, "c1", "/disk", "snapshot", ("your cluster is as of noon",), every_s=30)
-        context.home.cluster.data.write_text(json.dumps(dataclasses.asdict(told)))
+        reported = DataReport(job.id, "c1", "/disk", "snapshot", ("your cluster is as of noon",), every_s=30)
+        context.home.cluster.data.write_text(json.dumps(dataclasses.asdict(reported)))
 
-    slurm.on_submit = tell
+    slurm.on_submit = edit
     found, _ = up(context, data="node")
     assert user_options.read(context.home.cluster).data == "node"
     assert "when the node dies, what is newer is lost" in found.data

@@ -91,12 +91,12 @@ def test_up_goes_on_without_locks(context, no_locks):
         assert (context.home.folder / "up.lock").exists()
 
 
-def test_snapshots_are_told_while_it_runs(context, slurm):
+def test_snapshots_are_reported_while_it_runs(context, slurm):
     assert list(doctor_home.snapshots(context)) == []
     job = slurm.add(JOB_NAME)
     context.home.cluster.folder.mkdir()
-    told = DataReport(job.id, "c1", "/disk", "node", ("w",), every_s=30, problem="p")
-    context.home.cluster.data.write_text(json.dumps(asdict(told)))
+    reported = DataReport(job.id, "c1", "/disk", "node", ("w",), every_s=30, problem="p")
+    context.home.cluster.data.write_text(json.dumps(asdict(reported)))
     found = list(doctor_home.snapshots(context))
     assert [each.level for each in found] == [Level.OK, Level.WARNING, Level.WARNING]
     assert [each.what for each in found[1:]] == ["w", "no newer snapshot: p"]

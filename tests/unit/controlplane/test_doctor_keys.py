@@ -28,7 +28,7 @@ SUCCESSIONS = {
 
 
 @pytest.mark.parametrize("left, made, level, words", SUCCESSIONS.values(), ids=SUCCESSIONS)
-def test_succession_is_told(tmp_path, left, made, level, words):
+def test_succession_is_reported(tmp_path, left, made, level, words):
     context = SimpleNamespace(home=Home(tmp_path))
     layout = context.home.cluster
     pki.ensure(layout, NAMES, NOW + left - LIFE)
@@ -48,7 +48,7 @@ def test_succession_is_told(tmp_path, left, made, level, words):
         (366 * DAY, Level.FAILURE, "admin expired on 2029-12-31"),
     ],
 )
-def test_first_end_is_told(tmp_path, age, level, words):
+def test_first_end_is_reported(tmp_path, age, level, words):
     context = SimpleNamespace(home=Home(tmp_path))
     pki.ensure(context.home.cluster, NAMES, NOW - age)
     (found,) = doctor_keys.certificates(context, NOW)

@@ -1,4 +1,4 @@
-"""Settings, wishes and kubeconfigs: what is read, kept and merged."""
+"""Settings, requests and kubeconfigs: what is read, kept and merged."""
 
 import json
 import stat
@@ -16,7 +16,14 @@ from isthmus.controlplane.pki import kubeconfig
 from isthmus.controlplane.settings import DataLocation
 from isthmus.model.network import Driver
 
-TOLD = {"schema": 1, "image": "/opt/image", "services": "10.90.0.0/20", "driver": "none", "kubelet": ["a", "b"], "x": 1}
+REPORTED = {
+    "schema": 1,
+    "image": "/opt/image",
+    "services": "10.90.0.0/20",
+    "driver": "none",
+    "kubelet": ["a", "b"],
+    "x": 1,
+}
 THEIRS = {
     "clusters": [{"name": "work", "cluster": {"server": "https://work"}}],
     "users": [{"name": "work", "user": {}}],
@@ -34,11 +41,11 @@ def own(tmp_path):
 
 
 def test_settings_are_read_and_other_programs_keys_left_alone():
-    known = settings.parse(TOLD)
+    known = settings.parse(REPORTED)
     assert (known.services, known.driver, known.kubelet) == (IPv4Network("10.90.0.0/20"), Driver.NONE, ("a", "b"))
     assert (known.data, known.data_dir, known.snapshot_s) == (DataLocation.HOME, Path("/var/tmp"), 30)
-    told = settings.parse(TOLD | {"data": "node", "data_dir": "/scratch", "snapshot_s": 5})
-    assert (told.data, told.data_dir) == (DataLocation.NODE, Path("/scratch"))
+    reported = settings.parse(REPORTED | {"data": "node", "data_dir": "/scratch", "snapshot_s": 5})
+    assert (reported.data, reported.data_dir) == (DataLocation.NODE, Path("/scratch"))
     assert (known.api_service, known.has_network) == (IPv4Address("10.90.0.1"), False)
 
 
@@ -52,12 +59,12 @@ def test_wrong_settings_name_file_and_remedy(tmp_path, text):
         settings.read(path)
 
 
-def test_missing_settings_are_told(tmp_path):
+def test_missing_settings_are_reported(tmp_path):
     with pytest.raises(ControlPlaneError, match="no member of layer kubernetes"):
         settings.read(tmp_path / "none.json")
 
 
-def test_wishes_are_kept_and_changed_one_by_one(tmp_path):
+def test_requests_are_kept_and_changed_one_by_one(tmp_path):
     layout = Layout(tmp_path / "cluster")
     assert user_options.read(layout) == user_options.UserOptions()
     user_options.keep(layout, {"partition": "long", "audit": True})
@@ -67,7 +74,7 @@ def test_wishes_are_kept_and_changed_one_by_one(tmp_path):
     assert user_options.read(layout).time == "7-0"
 
 
-def test_broken_wishes_are_told(tmp_path):
+def test_broken_requests_are_reported(tmp_path):
     layout = Layout(tmp_path)
     layout.user_options.write_text("{")
     with pytest.raises(ControlPlaneError, match="remove it"):

@@ -6,6 +6,7 @@ import pytest
 
 from isthmus.controlplane.handover import Handover, Pauses, Slurm, delay_s, until_there_is_room
 from isthmus.controlplane.layout import JOB_NAME
+from tests.support import virtual_time
 from tests.support.fakes.slurm import FakeSlurm
 
 QUICK = Pauses(0.001, 0.002)
@@ -107,14 +108,14 @@ def test_last_look_replaces_a_successor_that_failed():
 
 def test_nobody_who_ends_the_job_gets_a_successor():
     queue = Queue()
-    leaving = queue.handover(delay_s=0.05)
+    leaving = queue.handover(delay_s=60)
 
-    async def end():
+    async def end(clock):
         leaving.start(lambda: pytest.fail("it went on"))
         leaving.stop()
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(3600)
 
-    asyncio.run(end())
+    virtual_time.run(end)
     leaving.insist()
     assert (queue.submitted, queue.seen) == ([], [])
 

@@ -76,12 +76,12 @@ def test_place_where_others_rename_is_refused(layout, parent, mode):
         node_disk.of(layout, parent)
 
 
-def test_place_that_is_not_there_is_told(layout, tmp_path):
+def test_place_that_is_not_there_is_reported(layout, tmp_path):
     with pytest.raises(ControlPlaneError, match="No such file or directory; `isthmus up --data home`"):
         node_disk.of(layout, tmp_path / "scratch")
 
 
-def test_broken_name_is_told(layout, parent):
+def test_broken_name_is_reported(layout, parent):
     layout.folder.mkdir(parents=True)
     layout.disk_name.write_text("../x")
     with pytest.raises(ControlPlaneError, match="is no name; remove it"):

@@ -52,7 +52,7 @@ def test_free_lock_is_not_enough(layout, slurm, words):
     assert ownership.owner(layout) == "7"
 
 
-def test_job_that_begins_anew_needs_no_word_of_slurm(layout):
+def test_job_that_begins_again_needs_no_word_of_slurm(layout):
     ownership.take(layout, "7", never, wait_s=0).release()
     ownership.take(layout, "7", silent, wait_s=0).release()
 
@@ -93,7 +93,7 @@ def test_refusal_leaves_nothing_open(layout):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_broken_owner_is_told(layout):
+def test_broken_owner_is_reported(layout):
     layout.folder.mkdir()
     layout.owner.write_text("{")
     with pytest.raises(OwnedError, match="remove it when no control plane of yours runs"):

@@ -85,7 +85,7 @@ def test_leaves_are_renewed_before_they_expire(layout):
     assert certificate(layout, "admin").not_valid_after_utc > later + timedelta(days=300)
 
 
-def test_lost_or_foreign_key_is_made_anew(layout):
+def test_lost_or_foreign_key_is_made_again(layout):
     layout.key("admin").unlink()
     layout.key("etcd").write_bytes(layout.key("coredns").read_bytes())
     assert pki.ensure(layout, NAMES, NOW) == ["etcd", "admin"]

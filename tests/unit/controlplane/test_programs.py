@@ -57,12 +57,12 @@ def test_etcd_listens_on_the_loopback_with_certificates_alone():
 
 
 def test_etcd_leaves_an_idle_api_server_alone():
-    told = dict(flag[2:].split("=", 1) for flag in programs.etcd(site()))
+    reported = dict(flag[2:].split("=", 1) for flag in programs.etcd(site()))
     # A message to each of its watches at each end of this time.
-    assert told["watch-progress-notify-interval"] == "10m"
+    assert reported["watch-progress-notify-interval"] == "10m"
 
 
-def test_etcd_writes_where_it_is_told():
+def test_etcd_writes_where_it_is_reported():
     assert "--data-dir=/cluster/etcd" in programs.etcd(site())
     assert "--data-dir=/disk/etcd" in programs.etcd(site(data=Path("/disk/etcd")))
 
@@ -87,6 +87,11 @@ def test_dns_forwards_to_the_network_layers_servers():
     assert "bind 127.0.0.1 10.64.0.3\n" in programs.corefile(site())
 
 
+def test_name_that_comes_is_known_at_once():
+    """Who waits for a pod asks before its name is there."""
+    assert "cache 5 {\n        disable denial cluster.local\n    }" in programs.corefile(site())
+
+
 def test_container_sees_the_clusters_folder_alone():
     argv = in_container(Path("/opt/image"), LAYOUT)("etcd", ["--x"], "100MiB")
     assert argv[-3:] == ["/opt/image", "/usr/local/bin/etcd", "--x"]
@@ -105,7 +110,7 @@ def test_program_of_a_folder_is_started_as_it_is():
     assert from_folder(Path("/p"))("etcd", ["--x"], "9MiB") == ["env", "GOMEMLIMIT=9MiB", "/p/etcd", "--x"]
 
 
-def test_job_has_the_sites_size_and_the_users_wishes():
+def test_job_has_the_sites_size_and_the_users_requests():
     usual = {"--mem=2048M", "--cpus-per-task=1", "--requeue", "--pod-network=private", f"--chdir={LAYOUT.folder}"}
     assert usual <= set(options())
     asked = options(
@@ -149,10 +154,10 @@ def script(tmp_path):
             for word in words:
                 assert begun.stdout.readline() == "ready\n"
                 begun.send_signal(signal.Signals[word])
-            told, _ = begun.communicate(timeout=60)
+            reported, _ = begun.communicate(timeout=60)
         finally:
             begun.kill()
-        return begun.returncode, told.split()
+        return begun.returncode, reported.split()
 
     return run
 

@@ -21,7 +21,7 @@ def claim(context, node):
 
 
 @pytest.mark.parametrize(("removed_there", "left"), [(True, ""), (False, "c9")])
-def test_purge_tells_the_control_plane_and_names_the_disk_that_has_data(
+def test_purge_reports_the_control_plane_and_names_the_disk_that_has_data(
     context, slurm, monkeypatch, removed_there, left
 ):
     claim(context, "c9")

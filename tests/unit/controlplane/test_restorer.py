@@ -25,9 +25,9 @@ def layout(tmp_path):
 
 @pytest.fixture
 def start(layout, tmp_path):
-    """Settle on a node; etcd then writes a word to its data, if it is given one."""
+    """Restore on a node; etcd then writes a word to its data, if it is given one."""
 
-    def settle(node, wanted=NODE, restore=unpack, word=""):
+    def restored(node, wanted=NODE, restore=unpack, word=""):
         (tmp_path / node).mkdir(mode=0o700, exist_ok=True)
         disk = node_disk.of(layout, tmp_path / node)
         found = Restorer(layout, wanted, disk, node, restore).run()
@@ -36,7 +36,7 @@ def start(layout, tmp_path):
             (found.folder / "member/db").write_text(word)
         return found
 
-    return settle
+    return restored
 
 
 def save(layout, claim, revision, word, is_final=False):
@@ -85,13 +85,13 @@ def test_last_snapshot_goes_to_another_node(start, layout):
     assert (content(back), back.source, back.claim.generation) == ("one", Source.SNAPSHOT, 3)
 
 
-def test_what_a_dead_node_had_not_saved_is_told(start, layout):
+def test_what_a_dead_node_had_not_saved_is_reported(start, layout):
     save(layout, start("c1", word="one").claim, 7, "zero")
     (warning,) = start("c2").warnings
     assert "what was written later, on c1, is lost" in warning
 
 
-def test_dead_before_its_first_snapshot_is_told(start):
+def test_dead_before_its_first_snapshot_is_reported(start):
     start("c1", word="one")
     found = start("c2")
     assert (found.source, found.warnings) == (
@@ -102,7 +102,7 @@ def test_dead_before_its_first_snapshot_is_told(start):
 
 @pytest.mark.parametrize("damage", [b"short", b"x" * 544])
 @pytest.mark.parametrize("older_is_final", [False, True])
-def test_damaged_snapshot_is_told_and_the_one_before_used(start, layout, damage, older_is_final):
+def test_damaged_snapshot_is_reported_and_the_one_before_used(start, layout, damage, older_is_final):
     claim = start("c1", word="one").claim
     save(layout, claim, 7, "older", older_is_final)
     save(layout, claim, 8, "newer", is_final=True).write_bytes(damage)

@@ -25,7 +25,7 @@ def test_names(name, wanted):
 def test_order_is_generation_revision_final():
     ordered = [Snapshot(1, 9), Snapshot(2, 1), Snapshot(2, 2), Snapshot(2, 2, True), Snapshot(2, 10)]
     assert sorted(reversed(ordered)) == ordered
-    # Whoever lists the folder sees them in the same order.
+    # A listing of the folder has the same order.
     assert sorted(each.name for each in ordered[:2]) == [each.name for each in ordered[:2]]
 
 

@@ -1,4 +1,4 @@
-"""When snapshots are taken, when not, and what is told of them."""
+"""When snapshots are taken, when not, and what is notified of them."""
 
 import asyncio
 import json
@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.clients.etcd.gateway import UnavailableError
 from isthmus.clients.etcd.snapshot import Mark
-from isthmus.controlplane.data import claims, data_report, snapshots, snapshotter
+from isthmus.controlplane.data import claims, data_report, snapshots
 from isthmus.controlplane.data.snapshotter import DataReport, Saver, SupersededError
 from isthmus.controlplane.layout import Layout
 from isthmus.controlplane.settings import DataLocation
@@ -59,7 +59,7 @@ def files(layout):
     return sorted(each.revision for each in snapshots.listed(layout.snapshots))
 
 
-def told(layout):
+def reported(layout):
     return data_report.read(layout, "7")
 
 
@@ -116,30 +116,29 @@ def test_superseded_while_it_writes_publishes_nothing(saver, layout, etcd, monke
     assert list(layout.snapshots.iterdir()) == []
 
 
-def test_problem_is_told_until_a_snapshot_is_taken(saver, layout, etcd):
+def test_problem_is_reported_until_a_snapshot_is_taken(saver, layout, etcd):
     problem = "no newer snapshot: etcd is away"
 
     async def some_time():
         task = asyncio.create_task(saver.run(lambda: None))
-        while problem not in told(layout).warnings:
+        while problem not in reported(layout).warnings:
             await asyncio.sleep(0)
         etcd.silent = False
-        while problem in told(layout).warnings:
+        while problem in reported(layout).warnings:
             await asyncio.sleep(0)
         task.cancel()
 
     saver.save()
     etcd.silent = True
     asyncio.run(asyncio.wait_for(some_time(), 20))
-    assert told(layout).warnings == ["it was dark"]
+    assert reported(layout).warnings == ["it was dark"]
 
 
-def test_last_one_that_cannot_be_taken_is_told_and_does_not_hang(saver, layout, etcd, monkeypatch):
-    monkeypatch.setattr(snapshotter, "LAST_S", 0)
-    monkeypatch.setattr(snapshotter, "_RETRY_S", 0)
+def test_last_one_that_cannot_be_taken_is_reported_and_does_not_hang(saver, layout, etcd):
+    saver.last_s = saver.retry_s = 0
     etcd.silent = True
     asyncio.run(saver.last())
-    assert told(layout).warnings[1] == "no newer snapshot: the last snapshot could not be taken: etcd is away"
+    assert reported(layout).warnings[1] == "no newer snapshot: the last snapshot could not be taken: etcd is away"
 
 
 def test_cluster_that_is_purged_is_not_saved(saver, layout):
@@ -148,15 +147,15 @@ def test_cluster_that_is_purged_is_not_saved(saver, layout):
     assert files(layout) == []
 
 
-def test_words_tell_node_age_and_risk(saver, layout):
+def test_words_report_node_age_and_risk(saver, layout):
     saver.report.every_s = 30
     saver.report.write(layout)
-    assert "data on the disk of c1" in told(layout).words
-    assert "none was taken yet; when the node dies, what is newer is lost" in told(layout).words
+    assert "data on the disk of c1" in reported(layout).words
+    assert "none was taken yet; when the node dies, what is newer is lost" in reported(layout).words
     saver.save()
-    assert "the last one is of 2" in told(layout).words
+    assert "the last one is of 2" in reported(layout).words
     assert data_report.read(layout, "8") is None
     saver.report.every_s = 0
     saver.report.write(layout)
-    assert (told(layout).words, told(layout).warnings) == ("", ["it was dark"])
+    assert (reported(layout).words, reported(layout).warnings) == ("", ["it was dark"])
     assert json.loads(layout.data.read_text())["schema"] == 1

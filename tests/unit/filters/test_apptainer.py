@@ -28,7 +28,7 @@ def test_present_ranges_stay():
     assert lines("bob:300000:1000\n") == ["alice:301000:65536", "bob:300000:1000"]
 
 
-def test_file_is_settled_at_once():
+def test_file_is_restored_at_once():
     once = lines("web:100000:65536\n")
     assert lines("\n".join(once)) == once
 
@@ -49,7 +49,7 @@ def test_several_ranges_of_one_user_stay():
 
 
 @pytest.mark.parametrize(
-    ("text", "chosen", "told"),
+    ("text", "chosen", "reported"),
     [
         (
             "web:100000:10\n",
@@ -60,8 +60,8 @@ def test_several_ranges_of_one_user_stay():
         ("web:100000:1000\n", {"name": "alice", "start": 100400, "count": 5}, "range of alice .* and the range of web"),
     ],
 )
-def test_overlap_names_both_users_and_the_file(text, chosen, told):
-    with pytest.raises(InputError, match=f"^/etc/subuid: .*{told}"):
+def test_overlap_names_both_users_and_the_file(text, chosen, reported):
+    with pytest.raises(InputError, match=f"^/etc/subuid: .*{reported}"):
         lines(text, chosen=[chosen])
 
 

@@ -7,7 +7,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from isthmus.filters.errors import InputError
 from isthmus.filters.trust import authority
@@ -59,10 +59,10 @@ def test_key_is_its_owners_alone(files):
 def test_authority_may_be_limited(tmp_path):
     authority.make(str(tmp_path / "nodes"), "lab nodes", ["clientAuth"], 10)
     usages = load(tmp_path / "nodes").extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
-    assert list(usages) == [authority.USAGES["clientAuth"]]
+    assert list(usages) == [ExtendedKeyUsageOID.CLIENT_AUTH]
 
 
-def test_renewed_authority_is_still_believed_by_what_it_signed(files):
+def test_renewed_authority_is_still_trusted_by_what_it_signed(files):
     before = signed(files, request(USAGE))
     authority.make(str(files), "another name by now", [], 7300)
     renewed = load(files)

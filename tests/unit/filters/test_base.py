@@ -124,7 +124,7 @@ def test_account_has_what_base_users_leaves_open():
         "shell": "/bin/bash",
         "comment": "",
     }
-    told = {
+    reported = {
         "name": "bob",
         "uid": 2002,
         "groups": ["adm"],
@@ -132,6 +132,6 @@ def test_account_has_what_base_users_leaves_open():
         "shell": "/bin/sh",
         "comment": "Bob",
     }
-    (full,) = base_user_accounts([told], "members")
+    (full,) = base_user_accounts([reported], "members")
     assert (full["groups"], full["password"], full["comment"]) == (["members", "adm"], "$6$x", "Bob")
-    assert base_user_groups([told]) == [{"name": "bob", "gid": 2002}]
+    assert base_user_groups([reported]) == [{"name": "bob", "gid": 2002}]

@@ -1,4 +1,5 @@
 from isthmus.filters.bundle import bundle_index, bundle_shares
+from tests.support.fakes.dpkg import row
 
 SIMULATED = """\
 gcc is already the newest version (4:14.2.0-1).
@@ -11,15 +12,18 @@ Conf libjson-c-dev (0.18+ds-1 Debian:13.7/stable [amd64])
 
 
 def node(*lines):
-    return {"__bundle_installed": {"stdout_lines": list(lines)}, "__bundle_more": {"skipped": True}}
+    return {"__bundle_installed": {"stdout_lines": "".join(lines).splitlines()}, "__bundle_more": {"skipped": True}}
 
 
 HOSTVARS = {
     "ctl": node(
-        "installed bash=5.2-1", "config-files old=1", "installed slurmctld=24", "installed apptainer=1+setuid.ab"
+        row("bash", "5.2-1"),
+        row("old", status="config-files"),
+        row("slurmctld", "24"),
+        row("apptainer", "1+setuid.ab"),
     ),
-    "c1": node("installed bash=5.2-1", "installed slurmd=24"),
-    "c2": node("installed bash=5.2-2", "installed slurmd=24"),
+    "c1": node(row("bash", "5.2-1"), row("slurmd", "24")),
+    "c2": node(row("bash", "5.2-2"), row("slurmd", "24")),
 }
 
 

@@ -75,7 +75,7 @@ def test_name_may_be_left_out():
     ],
     ids=["owner or mode", "other key", "other CA", "ends soon", "none", "no certificate", "no key"],
 )
-def test_certificate_that_no_longer_holds_is_made_anew(present):
+def test_certificate_that_no_longer_holds_is_made_again(present):
     assert not ca_certificate_fits(present, authority(), WANTED, 30)
 
 
@@ -92,7 +92,7 @@ def test_certificate_that_no_longer_holds_is_made_anew(present):
     ],
     ids=str,
 )
-def test_certificate_for_something_else_is_made_anew(differs):
+def test_certificate_for_something_else_is_made_again(differs):
     assert not ca_certificate_fits(state(), authority(), WANTED | differs, 30)
 
 

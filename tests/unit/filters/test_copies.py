@@ -22,9 +22,9 @@ def copy(tmp_path):
 
 
 def lacks(*copies):
-    told = subprocess.run(["sh", "-c", question(copies)], check=True, capture_output=True, text=True).stdout
+    reported = subprocess.run(["sh", "-c", question(copies)], check=True, capture_output=True, text=True).stdout
     # A terminal ends lines otherwise.
-    return outdated(copies, told.replace("\n", "\r\n"))
+    return outdated(copies, reported.replace("\n", "\r\n"))
 
 
 def test_copy_that_is_there_is_not_brought_again(copy):
@@ -91,9 +91,9 @@ def test_what_a_cut_run_left_is_no_obstacle(copy, tmp_path):
 
 def test_copy_that_fails_leaves_what_was_there(copy, tmp_path):
     (tmp_path / "source").write_text("2")
-    told = bring(tmp_path, copy | {"owner": "nobody-has-this-name"})
-    assert told.returncode != 0
-    assert "nobody-has-this-name" in told.stderr
+    reported = bring(tmp_path, copy | {"owner": "nobody-has-this-name"})
+    assert reported.returncode != 0
+    assert "nobody-has-this-name" in reported.stderr
     assert (tmp_path / "here it is").read_text() == "1"
 
 

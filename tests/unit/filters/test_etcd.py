@@ -11,12 +11,12 @@ SETTINGS = "name: ctl\ninitial-cluster: c1=https://10.0.0.2:2380,ctl=https://10.
 
 
 def problems(settings=SETTINGS, **looked):
-    """What is told of one member with these settings."""
+    """What is notified of one member with these settings."""
     return etcd.etcd_member_problems({"ctl": {"settings": settings, "has_data": True} | looked}, URLS)
 
 
 @pytest.mark.parametrize("members", [["ctl", "c1"], ["c1", "ctl"]])
-def test_members_are_told_the_same_in_any_order(members):
+def test_members_are_reported_the_same_in_any_order(members):
     urls = etcd.etcd_urls(members, HOSTVARS, 2380)
     assert urls == URLS
     assert etcd.etcd_initial_cluster(urls) == "c1=https://10.0.0.2:2380,ctl=https://10.0.0.1:2380"

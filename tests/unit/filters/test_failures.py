@@ -1,4 +1,4 @@
-"""What the end of a run tells of a failure."""
+"""What the end of a run shows of a failure."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def item(name: str, message: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_task_and_reason_are_told(result: dict[str, Any], lines: list[str]) -> None:
+def test_task_and_reason_are_reported(result: dict[str, Any], lines: list[str]) -> None:
     assert summary("c1", "base : Do", result).splitlines() == [
         "FAILED on c1: base : Do",
         *(f"  {one}" for one in lines),
     ]
 
 
-def test_only_last_words_of_a_program_are_told() -> None:
+def test_only_last_words_of_a_program_are_reported() -> None:
     lines = summary("c1", "Do", {"msg": "rc", "stderr": "\n".join(map(str, range(100)))}).splitlines()
     assert lines[-1] == "  stderr: 99"
     assert len(lines) < 40
 
 
-def test_censored_result_is_not_told() -> None:
+def test_censored_result_is_not_reported() -> None:
     text = summary("c1", "Do", {"censored": "hidden by no_log", "msg": "secret", "stdout": "secret"})
     assert "hidden by no_log" in text
     assert "secret" not in text

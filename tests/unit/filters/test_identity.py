@@ -59,6 +59,7 @@ def project(tmp_path):
     (tmp_path / "locks").mkdir()
     (tmp_path / "locks/runtime.txt").write_text("rich==1\n")
     (tmp_path / "pyproject.toml").write_text("[project]\n")
+    (tmp_path / "LICENSE").write_text("Do as you like.\n")
     (tmp_path / "src/isthmus").mkdir(parents=True)
     (tmp_path / "src/isthmus/main.py").write_text("print()\n")
     return tmp_path
@@ -66,7 +67,14 @@ def project(tmp_path):
 
 @pytest.mark.parametrize(
     "changed",
-    ["locks/runtime.txt", "pyproject.toml", "src/isthmus/main.py", "src/isthmus/new.py", "src/isthmus/object.yaml"],
+    [
+        "locks/runtime.txt",
+        "pyproject.toml",
+        "LICENSE",
+        "src/isthmus/main.py",
+        "src/isthmus/new.py",
+        "src/isthmus/object.yaml",
+    ],
 )
 def test_program_key_follows_every_part(project, changed):
     before = identity.base_program_key(str(project))

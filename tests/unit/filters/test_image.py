@@ -98,7 +98,7 @@ def test_setup_script_is_for_mmdebstrap():
     assert "--setup-hook=exit 0" in command[command.index("mmdebstrap") :]
 
 
-# Says that it was called, and takes its time to write what it is told to.
+# Says that it was called, and takes its time to write what it is given.
 BOOTSTRAP = """#!/bin/sh
 echo called >>"$LOG"
 for word; do case $word in *.part) part=$word ;; esac; done

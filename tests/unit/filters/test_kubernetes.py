@@ -41,7 +41,7 @@ def test_programs_are_words_for_the_recipe():
     assert kubernetes_image_programs(OBTAINED, NAMES) == ["coredns=/cache/coredns", "etcd=/cache/etcd"]
 
 
-def test_versions_are_told_by_name():
+def test_versions_are_reported_by_name():
     assert kubernetes_versions(OBTAINED, NAMES) == {"coredns": "1.2", "etcd": "1.2"}
 
 

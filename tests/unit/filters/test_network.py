@@ -1,4 +1,4 @@
-"""What a host must have for pod networks, and what Slurm is told of the plugin."""
+"""What a host must have for pod networks, and what Slurm is configured with for the plugin."""
 
 import shutil
 from ipaddress import IPv4Network
@@ -15,6 +15,7 @@ from isthmus.filters.network.layer import (
     network_plugin_words,
     network_prolog_problem,
     network_rules,
+    network_session_rules,
 )
 from isthmus.network.node.filtering import read_rules
 from tests.repo import tree
@@ -29,6 +30,17 @@ def facts(mtu=1500, device="eth0", address="10.231.0.10", prefix="24"):
 
 def problems(**interface):
     return network_host_problems(facts(**interface), "10.231.0.10", "10.64.0.0/10", 0)
+
+
+def test_sessions_of_the_exempt_pass_over_the_module():
+    assert network_session_rules("login", ["uid < 1000", "user ingroup sudo"]).splitlines() == [
+        "account [success=2 default=ignore] pam_succeed_if.so quiet uid < 1000",
+        "account [success=1 default=ignore] pam_succeed_if.so quiet user ingroup sudo",
+        "account required /usr/lib/isthmus/pam_isthmus.so login",
+        "session [success=2 default=ignore] pam_succeed_if.so quiet uid < 1000",
+        "session [success=1 default=ignore] pam_succeed_if.so quiet user ingroup sudo",
+        "session required /usr/lib/isthmus/pam_isthmus.so login",
+    ]
 
 
 def test_plain_host_is_a_member():
@@ -161,8 +173,8 @@ def test_prolog_that_comes_too_late_is_refused(flags):
 )
 def test_slurmd_looks_for_the_plugin_where_it_lacks_it_or_a_file_changed(status, paths, due):
     quiet = {"__network_state": {"status": '{"plugin": "loaded"}'}}
-    told = {"__network_state": {"status": status}, "__network_copied": {"paths": paths}}
-    assert network_plugin_is_due(["c1", "c2"], {"c1": quiet, "c2": told}, ["/plugin"]) is due
+    reported = {"__network_state": {"status": status}, "__network_copied": {"paths": paths}}
+    assert network_plugin_is_due(["c1", "c2"], {"c1": quiet, "c2": reported}, ["/plugin"]) is due
 
 
 def test_programs_are_brought_to_their_places_and_those_not_obtained_are_left():

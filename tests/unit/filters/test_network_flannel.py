@@ -1,11 +1,11 @@
-"""What flanneld and the plugins are told, and hosts that cannot have Flannel's network."""
+"""What flanneld and the plugins are given, and hosts that cannot have Flannel's network."""
 
 import json
 
 import pytest
 
 from isthmus.clients.cni.plugins import parse_list
-from isthmus.filters.network.flannel import network_flannel_config, network_flannel_list, network_flannel_problems
+from isthmus.filters.drivers.flannel.files import network_flannel_config, network_flannel_list, network_flannel_problems
 from tests.unit.filters.test_network import facts
 
 RANGE = "10.128.0.0/12"

@@ -1,4 +1,4 @@
-"""What podman is told, for machines of each kind."""
+"""What podman is given, for machines of each kind."""
 
 import pytest
 
@@ -69,7 +69,7 @@ def test_plan_names_missing_and_stopped_nodes(containers, remove, create, start)
 
 
 @pytest.mark.parametrize("state", ["running", "stopping"])
-def test_plan_makes_a_node_anew_whose_process_podman_only_believes_in(state):
+def test_plan_makes_a_node_again_whose_process_podman_only_trusts_in(state):
     containers = [container("bed-c1", state), container("bed-c2", "running")]
     plan = podman.local_plan(containers, "bed", ["c1", "c2"], "1:cpu:/libpod-id-of-bed-c2\n")
     assert plan == {"remove": ["bed-c1"], "create": ["c1"], "start": []}
@@ -106,6 +106,6 @@ def test_mtu_is_that_of_the_default_route(routes, expected):
     [(0, 128, 4, False), (108, 128, 1, False), (108, 128, 4, True), (200, 128, 0, False)],
 )
 def test_nodes_that_could_not_be_watched_are_refused(used, limit, nodes, is_refused):
-    told = podman.local_watchers_problem({"used": used, "limit": limit}, nodes)
-    assert bool(told) is is_refused
-    assert not told or "sysctl fs.inotify.max_user_instances=1024" in told
+    reported = podman.local_watchers_problem({"used": used, "limit": limit}, nodes)
+    assert bool(reported) is is_refused
+    assert not reported or "sysctl fs.inotify.max_user_instances=1024" in reported

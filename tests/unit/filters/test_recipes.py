@@ -1,4 +1,4 @@
-"""A recipe's key follows all it is made of; one that is wrong is told."""
+"""A recipe's key follows all it is made of; one that is wrong is reported."""
 
 import pytest
 import yaml
@@ -113,6 +113,27 @@ def test_base_and_programs_go_before_the_own_hook(folder):
     ]
     tool = 'install -D -m 755 /x "$1/bin/tool"'
     assert hooks == [f"{folder}/base/customize.sh", tool, f"{folder}/tiny/customize.sh"]
+
+
+def test_wheels_of_a_lock_file_are_installed_before_the_own_hook(tmp_path):
+    folder = tmp_path / "build/images"
+    (folder / "tiny").mkdir(parents=True)
+    (tmp_path / "locks").mkdir()
+    (folder / "build.sh").write_text("build")
+    (folder / "tiny/customize.sh").write_text("own")
+    write(folder, wheels={"some": "/opt/some"})
+    with pytest.raises(InputError, match=r"needs some\.txt in locks"):
+        read(folder)
+    keys = set()
+    for text in ("a==1", "a==2"):
+        (tmp_path / "locks/some.txt").write_text(text)
+        recipe = read(folder)
+        keys.add(recipe["key"])
+    assert len(keys) == 2
+    pip, own = recipe["hooks"]
+    assert own.endswith("customize.sh")
+    assert "--require-hashes" in pip
+    assert pip.endswith(f'--requirement {tmp_path}/locks/some.txt --prefix "$1/opt/some"')
 
 
 def test_program_that_was_not_obtained_is_refused(folder):

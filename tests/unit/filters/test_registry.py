@@ -70,7 +70,7 @@ def test_settings_are_equal_for_equal_input_and_hold_no_password():
     ("users", "taken"),
     [(["alice", "bob"], []), (["mpi", "alice", "library"], ["library", "mpi"]), (["isthmus"], ["isthmus"])],
 )
-def test_names_that_are_the_sites_are_told(users, taken):
+def test_names_that_are_the_sites_are_reported(users, taken):
     assert registry.registry_taken(users) == taken
 
 

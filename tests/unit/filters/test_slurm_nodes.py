@@ -115,7 +115,7 @@ def test_nodes_of_many_subnets_keep_their_pairs() -> None:
     assert dict(zip(names, addresses, strict=True)) == pairs
 
 
-def test_nodes_write_all_they_are_told() -> None:
+def test_nodes_write_all_they_are_reported() -> None:
     layout = {"sockets": 2, "cores_per_socket": 4, "threads_per_core": 2, "weight": 5}
     host = node("g1", "10.0.0.1", cpus=16, memory_mib=512, gres="gpu:a100:2", features=["big", "ib"], **layout)
     assert slurm_nodes([host]) == (

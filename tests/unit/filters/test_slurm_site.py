@@ -1,4 +1,4 @@
-"""From the inventory to what Slurm is told, and what an adopted Slurm must have."""
+"""From the inventory to Slurm's configuration, and what an adopted Slurm must have."""
 
 import pytest
 
@@ -65,7 +65,7 @@ def test_jobs_of_a_user_are_bounded_unless_the_inventory_says_otherwise(qos, job
     assert slurm_site.slurm_qos_bounded(qos, jobs_max) == expected
 
 
-def test_missing_tells_the_remedy():
+def test_missing_reports_the_remedy():
     assert slurm_site.slurm_missing({"path": "/x", "remedy": "install it"}) == "/x is missing; install it"
 
 

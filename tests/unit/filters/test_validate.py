@@ -169,7 +169,7 @@ def test_wrong_slurm_is_refused(shared, message):
     assert message in "\n".join(problems(shared=shared, c1={"slurm_node": {"cpus": 4, "memory_mib": 256}}))
 
 
-def test_generic_resource_without_a_count_is_refused_where_nothing_else_tells():
+def test_generic_resource_without_a_count_is_refused_where_nothing_else_reports():
     host = {"slurm_node": {"gres": ["gpu"]}}
     assert "host c1: slurm_node.gres has 'gpu'; write name:count" in "\n".join(problems(c1=host))
     assert problems(shared={"slurm_gres_conf": [{"AutoDetect": "nvml"}]}, c1=host) == []

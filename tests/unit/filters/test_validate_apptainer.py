@@ -39,7 +39,7 @@ def test_right_site_has_no_problem(tmp_path, variables):
 
 
 @pytest.mark.parametrize(
-    ("variables", "told"),
+    ("variables", "reported"),
     [
         ({"apptainer_package_source": "url", "apptainer_package_sha256": "a" * 64}, "_url is empty; name the .deb"),
         (DEB, "apptainer_package_sha256 has 0 characters and is no SHA-256; give the 64 hex digits"),
@@ -57,7 +57,7 @@ def test_right_site_has_no_problem(tmp_path, variables):
         (subids(("alice", 100000, 0)), "is not within"),
     ],
 )
-def test_problem_names_file_and_remedy(tmp_path, variables, told):
+def test_problem_names_file_and_remedy(tmp_path, variables, reported):
     (found,) = problems(tmp_path, **variables)
-    assert told in found
+    assert reported in found
     assert "site.yml:" in found

@@ -33,7 +33,7 @@ def test_right_arguments_have_no_problem(variables):
 
 
 @pytest.mark.parametrize(
-    ("variables", "told"),
+    ("variables", "reported"),
     [
         ({"base_users": [{**ANN, "uidd": 3}]}, "unknown key base_users.uidd. Supported parameters include: comment"),
         (
@@ -45,9 +45,9 @@ def test_right_arguments_have_no_problem(variables):
         ({"base_home_mode": "nfs4"}, "value of base_home_mode must be one of: bound, nfs"),
     ],
 )
-def test_wrong_arguments_name_variable_and_remedy(variables, told):
+def test_wrong_arguments_name_variable_and_remedy(variables, reported):
     (found,) = problems(**variables)
-    assert told in found
+    assert reported in found
     assert "meta/argument_specs.yml says" in found
 
 

@@ -37,6 +37,6 @@ def test_mirror_with_an_index_has_no_problem(tmp_path):
         ({"artifacts_mirror": "/nowhere"}, "artifacts_mirror /nowhere has no programs.json; lay out a bundle there"),
     ],
 )
-def test_wrong_choice_is_told(variables, message):
+def test_wrong_choice_is_reported(variables, message):
     (problem,) = problems(**variables)
     assert message in problem

@@ -1,4 +1,4 @@
-"""What is wrong with etcd's members, users and settings is told before any change."""
+"""What is wrong with etcd's members, users and settings is reported before any change."""
 
 import pytest
 
@@ -63,7 +63,7 @@ def test_right_etcd_has_no_problem(variables):
         (granted(key="a"), "unknown key of a grant in etcd_users, user networkd: 'key'"),
     ],
 )
-def test_wrong_etcd_is_told(variables, message):
+def test_wrong_etcd_is_reported(variables, message):
     (problem,) = etcd_problems(site(**variables))
     assert message in problem
 
@@ -77,6 +77,6 @@ def test_wrong_etcd_is_told(variables, message):
         ({"etcd_conf_extra": []}, "etcd_conf_extra is a list; write a dict"),
     ],
 )
-def test_misshaped_etcd_is_told(variables, message):
+def test_misshaped_etcd_is_reported(variables, message):
     (problem,) = shape_problems(site(**variables))
     assert message in problem

@@ -1,12 +1,13 @@
-"""What is wrong with Flannel's network is told before any change."""
+"""What is wrong with Flannel's network is reported before any change."""
 
 import pytest
 
-from isthmus.filters.validate.layers import flannel as validate_flannel
-from isthmus.filters.validate.layers.flannel import flannel_problems
+from isthmus.filters.validate.layers.network import network_problems
 from isthmus.filters.validate.site import Site
 from isthmus.filters.validate.sources import Sources
 from tests.repo import tree
+
+SPECS = {"network": tree.load(tree.ROOT / "roles/network/meta/argument_specs.yml")}
 
 
 def problems(**variables):
@@ -15,12 +16,7 @@ def problems(**variables):
         "c1": {"base_address": "10.231.0.21"},
     }
     groups = {"all": ["ctl", "c1"], "controller": ["ctl"], "network": ["ctl", "c1"]}
-    return list(flannel_problems(Site(hostvars, groups, {}, Sources([]))))
-
-
-def test_defaults_are_those_of_the_role():
-    given = tree.load(tree.ROOT / "roles/network/defaults/main.yml")
-    assert {name: given[name] for name in validate_flannel._DEFAULTS} == validate_flannel._DEFAULTS
+    return list(network_problems(Site(hostvars, groups, SPECS, Sources([]))))
 
 
 @pytest.mark.parametrize(
@@ -28,7 +24,6 @@ def test_defaults_are_those_of_the_role():
     [
         {},
         {"network_default_driver": "flannel"},
-        {"etcd_users": [{"name": "networkd"}, {"name": "flannel"}]},
         {"network_drivers": ["private"], "network_flannel_range": "10.231.0.0/16"},
         {"network_flannel_range": "172.30.0.0/24", "network_flannel_prefix": 26},
         {"network_pod_range": "10.128.0.0/12", "network_flannel_range": "10.64.0.0/10"},
@@ -52,19 +47,18 @@ def test_right_flannel_has_no_problem(variables):
             {"apptainer_networks": {"own": [{"type": "bridge", "ipam": {"subnet": "10.128.3.0/24"}}]}},
             "overlaps network own of apptainer_networks (10.128.3.0/24)",
         ),
-        ({"etcd_users": [{"name": "networkd", "grants": []}]}, "etcd_users lacks flannel"),
         ({"network_flannel_prefix": 13}, "network_flannel_prefix 13 is not within 14 and 30"),
         ({"network_flannel_prefix": 31}, "network_flannel_prefix 31 is not within 14 and 30"),
     ],
 )
-def test_wrong_flannel_is_told(variables, message):
+def test_wrong_flannel_is_reported(variables, message):
     (problem,) = problems(**variables)
     assert message in problem
 
 
-def test_range_with_too_few_subnets_is_told():
+def test_range_with_too_few_subnets_is_reported():
     hosts = [f"c{number}" for number in range(4)]
-    told = {"network_drivers": ["private", "flannel"], "network_flannel_range": "10.128.0.0/22"}
-    site = Site({host: told for host in hosts}, {"all": hosts, "network": hosts}, {}, Sources([]))
-    (problem,) = flannel_problems(site)
+    reported = {"network_drivers": ["private", "flannel"], "network_flannel_range": "10.128.0.0/22"}
+    site = Site({host: reported for host in hosts}, {"all": hosts, "network": hosts}, SPECS, Sources([]))
+    (problem,) = network_problems(site)
     assert "has 3 subnets of /24 for 4 hosts" in problem

@@ -8,8 +8,8 @@ HOSTS = {"ctl": "192.0.2.1", "c1": "192.0.2.2"}
 
 
 def problems(groups=None, **variables):
-    told = {"base_users": [], **variables}
-    hostvars = {name: {"ansible_host": address, **told} for name, address in HOSTS.items()}
+    reported = {"base_users": [], **variables}
+    hostvars = {name: {"ansible_host": address, **reported} for name, address in HOSTS.items()}
     shape = {"all": [*HOSTS], "controller": ["ctl"], "compute": ["c1"], "etcd": ["ctl"], **(groups or {})}
     return "\n".join(cluster_problems(hostvars, shape, SPECS, []))
 

@@ -1,4 +1,4 @@
-"""What is wrong with the variables of users' clusters is told before any change."""
+"""What is wrong with the variables of users' clusters is reported before any change."""
 
 from ipaddress import IPv4Network
 from itertools import combinations
@@ -80,7 +80,7 @@ def test_right_variables_have_no_problem(variables):
         ({"kubernetes_data_dir": "/home/scratch"}, "is on the homes; name a folder of each node's own disk"),
     ],
 )
-def test_wrong_variable_is_told(variables, message):
+def test_wrong_variable_is_reported(variables, message):
     (problem,) = problems(**variables)
     assert message in problem
 

@@ -1,4 +1,4 @@
-"""What is wrong with pod networks is told before any change."""
+"""What is wrong with pod networks is reported before any change."""
 
 import pytest
 
@@ -68,7 +68,7 @@ def test_right_network_has_no_problem(variables):
         ({"network_dns_upstreams": ["dns.example"]}, "dns.example is no IPv4 address"),
     ],
 )
-def test_wrong_network_is_told(variables, message):
+def test_wrong_network_is_reported(variables, message):
     (problem,) = problems(**variables)
     assert message in problem
 
@@ -84,13 +84,13 @@ def test_wrong_network_is_told(variables, message):
         ({"network_dns_upstreams": "192.0.2.53"}, "network_dns_upstreams is text; write a list"),
     ],
 )
-def test_misshaped_network_is_told(variables, message):
+def test_misshaped_network_is_reported(variables, message):
     (problem,) = shape_problems(site(**variables))
     assert message in problem
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "reported"),
     [
         (["a_b", "a-b"], "users a_b and a-b would both be a-b in DNS"),
         (["alice", "alice_"], "users alice and alice_ would both be alice"),
@@ -98,6 +98,6 @@ def test_misshaped_network_is_told(variables, message):
         (["alice", "alice"], ""),
     ],
 )
-def test_users_of_one_dns_label_are_refused(names, told):
+def test_users_of_one_dns_label_are_refused(names, reported):
     found = problems(base_users=[{"name": name} for name in names])
-    assert [told in each for each in found] == [True] * bool(told)
+    assert [reported in each for each in found] == [True] * bool(reported)

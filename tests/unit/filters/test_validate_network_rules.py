@@ -1,4 +1,4 @@
-"""Types, ports, names and overlaps of pod networks are told before any change."""
+"""Types, ports, names and overlaps of pod networks are reported before any change."""
 
 import pytest
 
@@ -38,6 +38,9 @@ def bridge(subnet):
         {"network_egress": [{"action": "deny", "protocol": "tcp", "ports": [25]}], "network_egress_default": "deny"},
         {"network_domain": "pods.example.org", "network_search_domains": ["example.org", "a-b.c"]},
         {"network_start_timeout_s": 600, "network_lease_idle_s": 1, "network_host_resolver": "none"},
+        {"network_login_pods": True, "network_login_ports": "30000-30015", "network_login_ports_each": 16},
+        # What is not used may stand there.
+        {"network_login_ports_each": 1, "network_srun_ports": "60001-63000"},
     ],
 )
 def test_right_values_have_no_problem(variables):
@@ -47,7 +50,7 @@ def test_right_values_have_no_problem(variables):
 @pytest.mark.parametrize(
     ("variables", "message"),
     [
-        ({"network_default_driver": "privat"}, "network_default_driver must be one of: none, private"),
+        ({"network_default_driver": "privat"}, "network_default_driver must be one of: private"),
         ({"network_egress_default": "maybe"}, "network_egress_default must be one of: allow, deny"),
         ({"network_egress": [{"action": "drop"}]}, "must be one of: allow, deny, got: drop found in network_egress"),
         ({"network_egress": [{"to": "192.0.2.0/24"}]}, "missing required arguments: action found in network_egress"),
@@ -65,8 +68,8 @@ def test_right_values_have_no_problem(variables):
         *(
             ({"network_host_ports": [{"port": port}]}, f"network_host_ports has port {port}, which {why}")
             for port, why in {
-                111: "tells where file servers listen",
-                514: "believes the host that asks",
+                111: "publishes where file servers listen",
+                514: "trusts the client's host",
                 988: "is Lustre's",
                 2049: "is NFS's",
                 2379: "is etcd's",
@@ -86,6 +89,24 @@ def test_right_values_have_no_problem(variables):
         ({"network_srun_ports": "63000-60001"}, "network_srun_ports has port 63000-60001; write 60001-63000"),
         ({"network_slurm_ports": "6817-6816"}, "network_slurm_ports has port 6817-6816; write 6817-6819"),
         ({"network_srun_ports": "all"}, "network_srun_ports has port all"),
+        ({"network_login_ports": "20000-70000"}, "network_login_ports has port 20000-70000; write 20000-59999"),
+        ({"network_login_host_ports": [0]}, "network_login_host_ports has port 0; write one from 1 to 65535"),
+        *(
+            ({"network_login_pods": True, **variables}, message)
+            for variables, message in (
+                ({"network_srun_ports": "60001-63000"}, "Slurm could not call srun in a login pod; leave out"),
+                ({"slurm_conf_extra": {"SrunPortRange": "60001-63000"}}, "Slurm has an SrunPortRange"),
+                ({"network_login_ports": "80-9000"}, "network_login_ports 80-9000 has ports that daemons listen on"),
+                (
+                    {"network_login_ports": "6000-9000"},
+                    "network_login_ports 6000-9000 has ports that daemons listen on",
+                ),
+                ({"network_login_ports_each": 8}, "network_login_ports_each is 8; write 16 to 40000"),
+                ({"network_login_tmp_mib": 0}, "network_login_tmp_mib is 0; write 1 to 1048576"),
+                ({"network_login_linger_s": -1}, "network_login_linger_s is -1; write 0 to 86400"),
+                ({"network_login_memory_mib": -1}, "network_login_memory_mib is -1; write 0 to"),
+            )
+        ),
         ({"network_domain": "Pods"}, "network_domain: 'Pods' is no domain"),
         ({"network_domain": "a..b"}, "is no domain"),
         ({"network_search_domains": ["example.org."]}, "network_search_domains: 'example.org.' is no domain"),
@@ -93,5 +114,5 @@ def test_right_values_have_no_problem(variables):
         ({"network_lease_idle_s": 0}, "network_lease_idle_s is 0"),
     ],
 )
-def test_wrong_values_are_told(variables, message):
+def test_wrong_values_are_reported(variables, message):
     assert message in problems(**variables)[0]

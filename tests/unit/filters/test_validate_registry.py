@@ -1,4 +1,4 @@
-"""What is wrong with a registry's variables is told before any change."""
+"""What is wrong with a registry's variables is reported before any change."""
 
 import pytest
 
@@ -52,6 +52,6 @@ def test_right_registry_has_no_problem(variables):
         ({"registry_images": ["busibox"]}, "unknown image in registry_images: 'busibox'; did you mean 'busybox'?"),
     ],
 )
-def test_wrong_registry_is_told(variables, message):
+def test_wrong_registry_is_reported(variables, message):
     (problem,) = problems(**variables)
     assert message in problem

@@ -44,7 +44,7 @@ def test_right_site_has_no_problem(tmp_path, variables):
 
 
 @pytest.mark.parametrize(
-    ("variables", "told"),
+    ("variables", "reported"),
     [
         ({"apptainer_net_users": ["alise"]}, "unknown user in apptainer_net_users: 'alise'; did you mean 'alice'? "),
         ({"apptainer_net_users": ["eve"]}, "unknown user in apptainer_net_users: 'eve'; known: alice, bob"),
@@ -66,7 +66,7 @@ def test_right_site_has_no_problem(tmp_path, variables):
         (ON | {"apptainer_conf": {"allow setuid": False}}, "apptainer_conf sets 'allow setuid', which follows from"),
     ],
 )
-def test_problem_names_file_and_remedy(tmp_path, variables, told):
+def test_problem_names_file_and_remedy(tmp_path, variables, reported):
     (found,) = problems(tmp_path, **variables)
-    assert told in found
+    assert reported in found
     assert found.startswith("site.yml:")

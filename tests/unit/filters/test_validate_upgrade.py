@@ -23,7 +23,7 @@ def site(**variables):
         {"upgrade_hooks": {"before_controller": [["./notify", "soon"]], "after_batch": []}},
     ],
 )
-def test_right_wishes_have_no_problem(variables):
+def test_right_requests_have_no_problem(variables):
     assert list(upgrade_problems(site(**variables))) == []
 
 
@@ -45,7 +45,7 @@ def test_right_wishes_have_no_problem(variables):
         ({"upgrade_hooks": {"before_etcd": [[]]}}, "before_etcd: not all are commands"),
     ],
 )
-def test_wrong_wish_is_named_with_its_remedy(variables, message):
+def test_wrong_request_is_named_with_its_remedy(variables, message):
     problems = list(upgrade_problems(site(**variables)))
     assert len(problems) == 1
     assert message in problems[0]

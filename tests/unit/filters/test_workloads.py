@@ -125,13 +125,12 @@ def test_objects_come_in_an_order_in_which_they_can_be_made(manifest):
 def test_policies_are_bound_and_know_the_domain(manifest):
     named = {each["metadata"]["name"] for each in manifest if each["kind"] == "MutatingAdmissionPolicy"}
     bindings = [each for each in manifest if each["kind"] == "MutatingAdmissionPolicyBinding"]
-    assert (
-        {each["spec"]["policyName"] for each in bindings} == named == {"isthmus-mpi-launchers", "isthmus-mpi-workers"}
-    )
+    known = {f"isthmus-mpi-{name}" for name in ("gangs", "launchers", "workers")}
+    assert {each["spec"]["policyName"] for each in bindings} == named == known
     assert '".svc.k8s.example.test"' in json.dumps(manifest).replace("\\", "")
 
 
-def test_open_mpi_5_is_told_of_its_hosts():
+def test_open_mpi_5_is_reported_its_hosts():
     """A name of release 4 alone has every rank run in the launcher, without a word."""
     text = POLICIES.read_text()
     assert "{'name': 'PRTE_MCA_prte_default_hostfile', 'value': '/etc/mpi/hostfile'}" in text
@@ -190,16 +189,25 @@ def test_folders_come_before_their_files():
 
 
 def test_index_has_what_is_enabled(site):
-    told = {"obtained": {"mpi-operator": {"version": "1.2.3"}}, "folder": "/w", "images": IMAGES}
-    offered = json.loads(workloads.workloads_index(["mpi"], told))["workloads"]
+    reported = {"obtained": {"mpi-operator": {"version": "1.2.3"}}, "folder": "/w", "images": IMAGES}
+    offered = json.loads(workloads.workloads_index(["mpi"], reported))["workloads"]
     assert (offered["mpi"]["version"], offered["mpi"]["folder"]) == ("1.2.3", "/w/mpi")
-    assert json.loads(workloads.workloads_index([], told)) == {"schema": 1, "workloads": {}}
+    assert json.loads(workloads.workloads_index([], reported)) == {"schema": 1, "workloads": {}}
 
 
 @pytest.mark.parametrize(("enabled", "images", "programs"), [(["mpi"], 3, 4), ([], 0, 0)])
 def test_images_follow_what_is_enabled(enabled, images, programs):
     assert len(workloads.workloads_images(enabled)) == images
     assert len(workloads.workloads_programs(enabled)) == programs
+
+
+def test_intel_mpi_comes_with_its_licence_accepted_alone(site):
+    assert "mpi-operator-intel" not in workloads.workloads_images(["mpi"])
+    assert "mpi-operator-intel" in workloads.workloads_images(["mpi"], intel=True)
+    assert workloads.workloads_images([], intel=True) == []
+    site["images"] = {**IMAGES, "mpi-operator-intel": "ctl:5000/workloads/mpi-operator-intel:k"}
+    example = yaml.safe_load(workloads.workloads_mpi_files(site)["examples/pi-intel.yaml"])
+    assert example["spec"]["mpiImplementation"] == "Intel"
 
 
 def test_reference_is_of_what_is_in_the_image():

@@ -26,15 +26,15 @@ def place(tmp_path):
 
 @pytest.mark.parametrize("case", UNPACKED)
 def test_failure_to_unpack_names_image_and_entry(case):
-    stderr, status, told = UNPACKED[case]
+    stderr, status, reported = UNPACKED[case]
     with pytest.raises(errors.ImageError) as refused, errors.unpacking(IMAGE, "/scratch"):
         raise ProcessError("apptainer", status, "failed", "", stderr)
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
     assert "; " in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("lay", "told"),
+    ("lay", "reported"),
     [
         (lambda file: file.mkdir(), "it is no file; "),
         (os.mkfifo, "it is no file; "),
@@ -42,7 +42,7 @@ def test_failure_to_unpack_names_image_and_entry(case):
     ],
 )
 @pytest.mark.parametrize("what", ["image", "credentials", "lock"])
-def test_what_is_no_file_is_refused_at_once(monkeypatch, place, tmp_path, what, lay, told):
+def test_what_is_no_file_is_refused_at_once(monkeypatch, place, tmp_path, what, lay, reported):
     FakeTools().stand_in(monkeypatch)
     path = pull.Cache(place.cache).path(DIGEST)
     lay(
@@ -51,17 +51,17 @@ def test_what_is_no_file_is_refused_at_once(monkeypatch, place, tmp_path, what, 
         ]
     )
     authfile = tmp_path / "auth" if what == "credentials" else None
-    with pytest.raises(errors.ImageError, match=told if what != "lock" else "; "):
+    with pytest.raises(errors.ImageError, match=reported if what != "lock" else "; "):
         pull.pull(IMAGE, pull.Workspace(place.cache, place.scratch, authfile, "amd64"), lambda _: None)
     assert list(place.scratch.iterdir()) == []
 
 
-@pytest.mark.parametrize(("link", "told"), [("/usr", "it is another user's; "), ("/none", "File exists; ")])
-def test_cache_that_leads_to_anothers_folder_is_refused(monkeypatch, place, link, told):
+@pytest.mark.parametrize(("link", "reported"), [("/usr", "it is another user's; "), ("/none", "File exists; ")])
+def test_cache_that_leads_to_anothers_folder_is_refused(monkeypatch, place, link, reported):
     monkeypatch.setattr(os, "geteuid", lambda: place.scratch.stat().st_uid + (link == "/usr"))
     place.cache.parent.mkdir()
     place.cache.symlink_to(link)
-    with pytest.raises(errors.ImageError, match=told):
+    with pytest.raises(errors.ImageError, match=reported):
         pull.pull(IMAGE, place, lambda _: None)
 
 

@@ -129,7 +129,7 @@ def test_no_name_leads_out_of_the_image(merge, name):
     ],
 )
 def test_name_that_leads_nowhere_is_refused(merge, entries, why):
-    with pytest.raises(HostileImageError, match=f"app:latest is refused: in layer 1, {why}; ask whoever"):
+    with pytest.raises(HostileImageError, match=f"app:latest is refused: in layer 1, {why}; ask the image's author"):
         merge(entries)
 
 

@@ -141,13 +141,13 @@ def test_leftover_of_a_killed_pull_is_replaced(tools, place):
 
 
 @pytest.mark.parametrize("case", REFUSALS.values(), ids=REFUSALS)
-def test_refusal_tells_why(tools, place, case):
+def test_refusal_reports_why(tools, place, case):
     names = {"registry": REGISTRY, "host": "ctl"}
     image = images.parse(case.image.format(**names))
     with_authfile = pull.Workspace(place.cache, place.scratch, Path(case.authfile) if case.authfile else None, "amd64")
     with pytest.raises(errors.ImageError) as refused:
         pull.pull(image, with_authfile, quiet)
-    assert case.told.format(**names) in str(refused.value)
+    assert case.reported.format(**names) in str(refused.value)
     assert "; " in str(refused.value)
     assert left(place) == []
 

@@ -5,6 +5,7 @@ from collections import Counter
 
 from isthmus.jobs import figures
 from isthmus.jobs.hub import Hub
+from isthmus.support import metrics
 from tests.support import virtual_time
 from tests.support.fakes.shared_slurm import SharedSlurm
 
@@ -22,10 +23,10 @@ def test_line_has_rates_and_what_went_wrong():
 def test_metrics_are_prometheus_text():
     hub = Hub(SharedSlurm(), lambda: 0.0)
     hub.counts["squeue"] = 7
-    told = figures.metrics(hub)
-    assert 'isthmus_jobsd_questions_total{program="squeue"} 7\n' in told
-    assert "isthmus_jobsd_kubelets 0\n" in told
-    assert "view_age" not in told
+    page = metrics.text(figures.HubMetrics(hub))
+    assert 'isthmus_jobsd_questions_total{program="squeue"} 7.0\n' in page
+    assert "isthmus_jobsd_kubelets 0.0\n" in page
+    assert "view_age" not in page
 
 
 def test_systemd_hears_of_it_and_the_log_seldom(monkeypatch, caplog):

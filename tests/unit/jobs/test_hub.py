@@ -1,4 +1,4 @@
-"""One view for all: who is asked for, who is told what, and what a silent slurmctld means."""
+"""One view for all: who is asked for, who gets which report, and what a silent slurmctld means."""
 
 import asyncio
 
@@ -57,7 +57,7 @@ def ended(words):
     raise AssertionError(words)
 
 
-def test_each_is_told_of_his_own_jobs_alone(slurm):
+def test_each_is_reported_his_own_jobs_alone(slurm):
     async def use(hub, clock):
         alice, bob = hub.subscribe(ALICE, ended), hub.subscribe(BOB, ended)
         return [(await next_update(hub, one)).jobs for one in (alice, bob)]
@@ -91,8 +91,8 @@ def test_slurm_is_asked_as_often_as_the_one_in_the_greatest_hurry_needs(slurm, p
     assert abs(slurm.asked["squeue"] - questions) <= 1
 
 
-def test_answer_was_asked_after_the_wish(slurm):
-    """What was under way when the wish came does not count."""
+def test_answer_was_asked_after_the_request(slurm):
+    """What was under way when the request came does not count."""
 
     async def use(hub, clock):
         alice = hub.subscribe(ALICE, ended)
@@ -106,7 +106,7 @@ def test_answer_was_asked_after_the_wish(slurm):
     assert 0.9 <= beside(slurm, use) <= 1.01
 
 
-def test_wish_during_a_question_is_for_the_next_one(slurm, monkeypatch):
+def test_request_during_a_question_is_for_the_next_one(slurm, monkeypatch):
     virtual_time.inline(monkeypatch, took_s=0.1)
 
     async def use(hub, clock):
@@ -121,7 +121,7 @@ def test_wish_during_a_question_is_for_the_next_one(slurm, monkeypatch):
     assert beside(slurm, use) == (0, 2)
 
 
-def test_only_what_changed_is_told(slurm):
+def test_only_what_changed_is_reported(slurm):
     async def use(hub, clock):
         alice = hub.subscribe(ALICE, ended)
         await next_update(hub, alice)
@@ -178,10 +178,10 @@ def test_slurmctld_that_is_back_is_soon_seen(slurm, monkeypatch):
 
 def test_newest_connections_of_an_account_count(slurm):
     async def use(hub, clock):
-        told = []
+        reported = []
         for number in range(hubs.EACH_MOST + 2):
-            hub.subscribe(ALICE, lambda words, number=number: told.append(number))
-        return told, hub.size
+            hub.subscribe(ALICE, lambda words, number=number: reported.append(number))
+        return reported, hub.size
 
     assert beside(slurm, use) == ([0, 1], (hubs.EACH_MOST, 1))
 
@@ -192,25 +192,25 @@ def test_too_many_jobs_end_their_own_kubelet_alone(slurm, monkeypatch):
         slurm.set(BOB, str(number), "PENDING", "x")
 
     async def use(hub, clock):
-        told = []
+        reported = []
         alice = hub.subscribe(ALICE, ended)
-        hub.subscribe(BOB, told.append)
+        hub.subscribe(BOB, reported.append)
         await next_update(hub, alice)
-        return told, hub.size
+        return reported, hub.size
 
-    told, size = beside(slurm, use)
-    assert "more than 2 jobs" in told[0]
+    reported, size = beside(slurm, use)
+    assert "more than 2 jobs" in reported[0]
     assert size == (1, 1)
 
 
-def test_where_slurm_hides_jobs_nobody_is_told_of_none(slurm):
+def test_where_slurm_hides_jobs_nobody_is_reported_none(slurm):
     slurm.hides = frozenset({"jobs"})
 
     async def use(hub, clock):
-        told = []
-        hub.subscribe(ALICE, told.append)
+        reported = []
+        hub.subscribe(ALICE, reported.append)
         await asyncio.sleep(10)
-        return told
+        return reported
 
     assert "make it an operator" in beside(slurm, use)[0]
     assert slurm.asked["squeue"] == 0
@@ -239,18 +239,18 @@ def test_what_slurm_hides_is_known_before_anything_is_passed_on(slurm):
     assert slurm.asked["squeue"] == 0
 
 
-def test_nodes_are_told_once_and_when_they_change(slurm):
+def test_nodes_are_reported_once_and_when_they_change(slurm):
     async def use(hub, clock):
         alice = hub.subscribe(ALICE, ended)
         hub.demand(alice, Demand(300.0))
-        told = []
-        while not told:
+        reported = []
+        while not reported:
             update = await next_update(hub, alice)
-            told += [update.nodes] if update.nodes else []
+            reported += [update.nodes] if update.nodes else []
         await asyncio.sleep(100)
         assert not alice.due.is_set()
         slurm.nodes = lambda: {key: (*row[:-1], "drained") for key, row in NODES.items()}
-        return told[0], (await next_update(hub, alice)).nodes
+        return reported[0], (await next_update(hub, alice)).nodes
 
     first, then = beside(slurm, use)
     assert first.rows == NODES

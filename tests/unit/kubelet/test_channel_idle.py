@@ -5,13 +5,13 @@ import tracemalloc
 
 import pytest
 
-from tests.support.files import pki
+from tests.support.files import certificates
 from tests.unit.kubelet.test_channel import UIDS, served, until
 
 
 @pytest.fixture(scope="module")
 def its_keys(tmp_path_factory):
-    return pki.write(tmp_path_factory.mktemp("keys") / "pki")
+    return certificates.write_cluster(tmp_path_factory.mktemp("keys") / "pki")
 
 
 def test_node_that_dies_without_a_word_is_missed_in_a_minute(its_keys, tmp_path):

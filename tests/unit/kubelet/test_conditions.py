@@ -13,14 +13,14 @@ SIDE = [container("s", restartPolicy="Always")]
 KINDS = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready", "PodScheduled")
 
 
-def conditions(spec, told, slurm=None, old=()):
+def conditions(spec, reported, slurm=None, old=()):
     whole = pod(**spec)
     whole["status"] = {"conditions": list(old)}
-    return {one["type"]: one for one in pod_status(whole, told, slurm or job(), {}, at(60))["conditions"]}
+    return {one["type"]: one for one in pod_status(whole, reported, slurm or job(), {}, at(60))["conditions"]}
 
 
 @pytest.mark.parametrize(
-    ("spec", "told", "expected"),
+    ("spec", "reported", "expected"),
     [
         ({}, None, "FTFFT"),
         ({}, report("starting"), "TTFFT"),
@@ -39,13 +39,13 @@ def conditions(spec, told, slurm=None, old=()):
         ({"readinessGates": [{"conditionType": "x/y"}]}, report(app=running()), "TTTFT"),
     ],
 )
-def test_conditions_follow_the_containers(spec, told, expected):
-    found = conditions(spec, told)
+def test_conditions_follow_the_containers(spec, reported, expected):
+    found = conditions(spec, reported)
     assert "".join(found[kind]["status"][0] for kind in KINDS) == expected
 
 
 @pytest.mark.parametrize(
-    ("told", "kind", "reason", "message"),
+    ("reported", "kind", "reason", "message"),
     [
         (report(app=running(ready=False)), "Ready", "ContainersNotReady", "containers with unready status: [app]"),
         (
@@ -58,8 +58,8 @@ def test_conditions_follow_the_containers(spec, told, expected):
         (report("ended", i=ended(0), app=ended(1)), "ContainersReady", "PodFailed", None),
     ],
 )
-def test_condition_says_why(told, kind, reason, message):
-    found = conditions({"initContainers": INIT}, told)[kind]
+def test_condition_says_why(reported, kind, reason, message):
+    found = conditions({"initContainers": INIT}, reported)[kind]
     assert (found["reason"], found.get("message")) == (reason, message)
 
 
@@ -95,7 +95,7 @@ def test_time_changes_with_the_status_alone():
         (JobState.CANCELLED, None),
     ],
 )
-def test_disruption_is_told_to_controllers(state, reason):
+def test_disruption_is_reported_to_controllers(state, reason):
     found = conditions({}, report(app=running()), job(state))
     assert found.get("DisruptionTarget", {}).get("reason") == reason
 

@@ -90,7 +90,7 @@ def test_pod_with_a_job(state, wanted):
     assert done(state) == wanted
 
 
-def test_plan_of_other_images_is_made_anew():
+def test_plan_of_other_images_is_made_again():
     changed = pod(container("app", image="web"))
     state = replace(link(has_plan=False), prepared=PREPARED, pod=changed)
     assert done(state) == ([], {actions.Prepare("c1")})
@@ -103,10 +103,10 @@ STOPPED = Stop(105.0)
     ("state", "wanted"),
     [
         (LINKED, [actions.BeginStop()]),
-        (replace(LINKED, stop=STOPPED), [actions.TellStop("supervisor", 30, 30)]),
+        (replace(LINKED, stop=STOPPED), [actions.SendStop("supervisor", 30, 30)]),
         (replace(LINKED, stop=Stop(105.0, ("supervisor", 30))), []),
-        (replace(LINKED, stop=Stop(105.0, ("supervisor", 60))), [actions.TellStop("supervisor", 30, 30)]),
-        (replace(LINKED, stop=Stop(105.0, ("another", 30))), [actions.TellStop("supervisor", 30, 30)]),
+        (replace(LINKED, stop=Stop(105.0, ("supervisor", 60))), [actions.SendStop("supervisor", 30, 30)]),
+        (replace(LINKED, stop=Stop(105.0, ("another", 30))), [actions.SendStop("supervisor", 30, 30)]),
         (replace(LINKED, stop=Stop(100.0, ("supervisor", 30))), [actions.Cancel("12")]),
         (replace(RUNNING, stop=STOPPED), []),
         (replace(RUNNING, stop=Stop(100.0)), [actions.Cancel("12")]),
@@ -122,13 +122,13 @@ def test_deleted_pod_is_brought_to_its_end(state, wanted):
 
 
 def test_pod_that_the_api_has_no_more_has_no_grace():
-    assert done(gone(replace(LINKED, stop=STOPPED)))[0] == [actions.TellStop("supervisor", 0, 0)]
+    assert done(gone(replace(LINKED, stop=STOPPED)))[0] == [actions.SendStop("supervisor", 0, 0)]
     assert shown(gone(LINKED)) is None
 
 
 def test_deleted_pod_gets_no_plan():
     assert done(deleted(replace(link(has_plan=False), stop=STOPPED, prepared=PREPARED)))[0] == [
-        actions.TellStop("supervisor", 30, 30)
+        actions.SendStop("supervisor", 30, 30)
     ]
 
 
@@ -144,8 +144,8 @@ def test_pod_beyond_its_deadline_is_stopped_and_not_removed():
 def test_containers_of_a_running_pod_are_joined_and_replaced():
     state = replace(LINKED, pod=pod(container("app", image="web"), ephemeralContainers=[container("debug")]))
     assert done(state) == ([], {actions.Join("supervisor", "debug"), actions.Replace("supervisor", "app", "web")})
-    told = replace(state, report=report(app=running(image_name="web"), debug=running()))
-    assert done(told) == ([], set())
+    reported = replace(state, report=report(app=running(image_name="web"), debug=running()))
+    assert done(reported) == ([], set())
     assert done(replace(state, link=None)) == ([], set())
 
 

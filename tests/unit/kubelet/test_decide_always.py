@@ -122,7 +122,7 @@ class World:
                 self.note(link=replace(link, has_plan=True), prepared=None)
             case actions.BeginStop():
                 self.note(stop=Stop(self.clock_s + 5))
-            case actions.TellStop(_, left_s, whole_s):
+            case actions.SendStop(_, left_s, whole_s):
                 self.note(stop=Stop(self.clock_s + left_s + 15, (link.peer, whole_s)))
             case actions.RefuseContainer(name, _):
                 self.note(refused=self.state.refused | {name})

@@ -3,7 +3,7 @@
 import pytest
 
 from isthmus.kubelet.pods.unready import UnreadyError
-from isthmus.kubelet.status.events import Event, Kind, changes, full_name, probes
+from isthmus.kubelet.status.events import Event, Kind, changes, full_name, reported
 from isthmus.kubelet.status.pod import held, pod_status, refused, unready
 from isthmus.model.pod_inputs import ImageState
 from isthmus.model.pod_job import JobState
@@ -15,8 +15,8 @@ STARTED = [("Normal", "Created", "Container created"), ("Normal", "Started", "Co
 PENDING = job(JobState.PENDING, reason="Priority")
 
 
-def status(told=None, slurm=None, **images):
-    return pod_status(pod(), told, slurm, images, at(60))
+def status(reported=None, slurm=None, **images):
+    return pod_status(pod(), reported, slurm, images, at(60))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,12 @@ def failing(times, killing="", kind="liveness"):
     return running(failures={kind: {"times": times, "message": "HTTP status 500"}}, killing=killing)
 
 
+def killing(times):
+    return running(oom_kills=times)
+
+
 KILLED = "Container app failed liveness probe, will be restarted"
+NO_MEMORY = "The kernel ended {} of its processes: the memory of the pod is used up; request more"
 FAILED = ("Warning", "Unhealthy", "Liveness probe failed: HTTP status 500")
 
 
@@ -131,10 +136,14 @@ FAILED = ("Warning", "Unhealthy", "Liveness probe failed: HTTP status 500")
             [("Warning", "Unhealthy", "Readiness probe failed: HTTP status 500")],
         ),
         (running(), failing(1, kind="startup"), [("Warning", "Unhealthy", "Startup probe failed: HTTP status 500")]),
+        (running(), killing(0), []),
+        (running(), killing(2), [("Warning", "OOMKilling", NO_MEMORY.format(2))]),
+        (killing(2), killing(3), [("Warning", "OOMKilling", NO_MEMORY.format(1))]),
+        (killing(3), killing(3), []),
     ],
 )
-def test_probe_that_failed_is_an_event(old, new, expected):
-    found = probes(pod(), old and report(app=old), report(app=new))
+def test_what_no_status_shows_is_an_event(old, new, expected):
+    found = reported(pod(), old and report(app=old), report(app=new))
     assert [(one.kind, one.reason, one.message) for one in found] == expected
     assert {one.place for one in found} <= {"spec.containers{app}"}
 

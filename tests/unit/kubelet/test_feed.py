@@ -1,4 +1,4 @@
-"""The feed of jobsd and a kubelet's jobs: it is believed where it may be, and done without where it may not."""
+"""The feed of jobsd and a kubelet's jobs: it is trusted where it may be, and done without where it may not."""
 
 import asyncio
 import contextlib
@@ -32,10 +32,10 @@ class Bed:
         connect = connect or wired(self.hub, ALICE, lambda: self.is_there)
         self.feed = Feed(connect, clock, lambda: 0.5)
         self.jobs = Jobs(UserSlurm(self.slurm, ALICE), clock=clock, feed=self.feed, chance=lambda: 0.5)
-        self.told = []
+        self.reported = []
 
     def watch(self, number="7"):
-        self.jobs.watch(UID, number, lambda found: self.told.append((self.clock(), found.state)))
+        self.jobs.watch(UID, number, lambda found: self.reported.append((self.clock(), found.state)))
 
     @property
     def own(self):
@@ -61,10 +61,10 @@ def on_bed(use, connect=None):
 
 
 def states(bed):
-    return [state for _, state in bed.told]
+    return [state for _, state in bed.reported]
 
 
-def test_change_is_told_within_a_second_and_slurm_is_not_asked():
+def test_change_is_reported_within_a_second_and_slurm_is_not_asked():
     async def use(bed):
         bed.slurm.set(ALICE, "7", "PENDING", UID)
         bed.watch()
@@ -75,7 +75,7 @@ def test_change_is_told_within_a_second_and_slurm_is_not_asked():
             changed_s = bed.clock()
             bed.slurm.set(ALICE, "7", state, UID)
             await asyncio.sleep(1.2)
-            late.append(bed.told[-1][0] - changed_s)
+            late.append(bed.reported[-1][0] - changed_s)
         return states(bed), late, bed.own
 
     found, late, own = on_bed(use)
@@ -185,10 +185,10 @@ def test_feed_that_was_never_there_holds_nothing_up():
         bed.slurm.set(ALICE, "7", "RUNNING", UID)
         bed.watch()
         await asyncio.sleep(3)
-        return bed.told
+        return bed.reported
 
-    ((told_s, state),) = on_bed(use, refused)
-    assert (state, told_s <= 2.1) == (JobState.RUNNING, True)
+    ((reported_s, state),) = on_bed(use, refused)
+    assert (state, reported_s <= 2.1) == (JobState.RUNNING, True)
 
 
 def test_silent_slurmctld_is_left_alone_for_a_minute_and_nothing_is_gone():

@@ -104,7 +104,8 @@ def test_gang_that_does_not_fit_now_waits_and_asks_less_often(monkeypatch):
         cluster.come("a", "b")
         await asyncio.sleep(1000)
         assert not cluster.gone()
-        assert 10 <= cluster.asked <= 25
+        # A minute between two looks, by chance half of one.
+        assert 10 <= cluster.asked <= 40
         assert cluster.shown["a"][1].endswith("waits until its 2 pods fit at once: they need 8 CPUs, 7 are free")
         cluster.free = (4, 4)
         await asyncio.sleep(61)
@@ -125,8 +126,8 @@ def test_reason_is_shown_to_each(monkeypatch, cluster, reason, message):
     async def story(cluster):
         cluster.come("a", "b", "c")
         await asyncio.sleep(10)
-        assert {told[0] for told in cluster.shown.values()} == {reason}
-        assert all(message in told[1] for told in cluster.shown.values())
+        assert {reported[0] for reported in cluster.shown.values()} == {reason}
+        assert all(message in reported[1] for reported in cluster.shown.values())
         assert len(cluster.shown) == 3
 
     play(monkeypatch, story, **cluster)

@@ -87,8 +87,8 @@ def test_memory_counts():
     ],
 )
 def test_needs_that_can_never_be_met(needs, why):
-    told = fitting.never(needs, rooms(0, 0))
-    assert (why in told) if why else not told
+    reported = fitting.never(needs, rooms(0, 0))
+    assert (why in reported) if why else not reported
 
 
 def test_more_than_half_of_a_node_each():

@@ -36,8 +36,8 @@ def rounds(slurm, use, clock=time.monotonic):
     return asyncio.run(both())
 
 
-async def told(asked, number, wanted):
-    """Wait until a job is told to be in a state; return all states that were told."""
+async def reported(asked, number, wanted):
+    """Wait until a job is reported to be in a state; return all states that were reported."""
     states, there = [], asyncio.Event()
 
     def take(found):
@@ -50,14 +50,14 @@ async def told(asked, number, wanted):
     return states
 
 
-def test_changes_are_told_once():
+def test_changes_are_reported_once():
     slurm = FakeSlurm()
 
     async def use(asked):
         number = await asked.submit(job(), "#!/bin/sh\n")
-        await told(asked, number, JobState.RUNNING)
+        await reported(asked, number, JobState.RUNNING)
         slurm.end(number)
-        return await told(asked, number, JobState.COMPLETED)
+        return await reported(asked, number, JobState.COMPLETED)
 
     assert rounds(slurm, use) == [JobState.RUNNING, JobState.COMPLETED]
 
@@ -135,7 +135,7 @@ def test_silent_slurm_ends_no_job_however_long_that_lasts():
 
     async def use(asked):
         number = await asked.submit(job(), "#!/bin/sh\n")
-        await told(asked, number, JobState.RUNNING)
+        await reported(asked, number, JobState.RUNNING)
         asked.watch(UID, number, lambda found: states.append(found.state))
         slurm.silent = True
         for _ in range(3):
@@ -144,7 +144,7 @@ def test_silent_slurm_ends_no_job_however_long_that_lasts():
         assert JobState.GONE not in states
         slurm.silent = False
         slurm.end(number)
-        return await told(asked, number, JobState.COMPLETED)
+        return await reported(asked, number, JobState.COMPLETED)
 
     assert rounds(slurm, use, clock)[-1] is JobState.COMPLETED
 
@@ -156,7 +156,7 @@ def test_accounting_knows_what_has_left_the_queue():
         number = await asked.submit(job(), "#!/bin/sh\n")
         ended = replace(slurm.jobs.pop(number).job, state=JobState.TIMEOUT)
         slurm.accounted = lambda numbers: [ended]
-        return await told(asked, number, JobState.TIMEOUT)
+        return await reported(asked, number, JobState.TIMEOUT)
 
     assert rounds(slurm, use) == [JobState.TIMEOUT]
 
@@ -269,7 +269,7 @@ def test_id_that_slurm_gave_out_again_is_another_job():
         number = await asked.submit(job(), "#!/bin/sh\n")
         states = []
         asked.watch(old, number, lambda found: states.append(found.state))
-        new = await told(asked, number, JobState.RUNNING)
+        new = await reported(asked, number, JobState.RUNNING)
         await asked.find(old)
         await asked.cancel(old, number)
         return states, new

@@ -103,9 +103,9 @@ def test_node_stays_ready_while_slurm_is_silent():
     first = node.node_status(SETTINGS, CLUSTER, HOST, None, at(0))
     later = node.node_status(SETTINGS, None, HOST, {"status": first}, at(60))
     assert later["allocatable"] == first["allocatable"]
-    told = conditions(later)
-    assert told["Ready"] == ("True", "2026-01-02T03:00:00Z")
-    assert told["SlurmReachable"] == ("False", "2026-01-02T03:01:00Z")
+    reported = conditions(later)
+    assert reported["Ready"] == ("True", "2026-01-02T03:00:00Z")
+    assert reported["SlurmReachable"] == ("False", "2026-01-02T03:01:00Z")
     assert {one["lastHeartbeatTime"] for one in later["conditions"]} == {"2026-01-02T03:01:00Z"}
 
 

@@ -86,7 +86,7 @@ def test_many_that_would_be_refused_wait_for_one_answer(clock):
 def test_pod_is_not_refused_for_a_node_that_has_just_come(is_there):
     """What the pod asks for was not there when Slurm was asked the last time."""
 
-    class Settled:
+    class Fixed:
         settings = SETTINGS
 
         async def renew(self):
@@ -96,7 +96,7 @@ def test_pod_is_not_refused_for_a_node_that_has_just_come(is_there):
             raise PreparedError(name)
 
     class Parts:
-        config = Settled()
+        config = Fixed()
         settings = property(lambda self: self.config.settings)
 
     wanted = pod(container(), nodeSelector={"feature.slurm/fast": "true"}, runtimeClassName="x")
@@ -130,7 +130,7 @@ def fed(feed, slurm, clock):
     return loop, config
 
 
-def test_nodes_that_jobsd_tells_of_are_not_asked_for(clock):
+def test_nodes_that_jobsd_reports_are_not_asked_for(clock):
     slurm, feed = Slurm(), Fed(("c1", "idle"), ("c2", "drained"))
     loop, config = fed(feed, slurm, clock)
     due = []

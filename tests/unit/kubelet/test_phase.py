@@ -25,10 +25,10 @@ def found(policy, main, init=(), sidecars=(), final=False):
             *({"name": f"i{n}"} for n in range(len(init))),
         ],
     }
-    told = {
+    reported = {
         key: [{"name": f"{key}{n}", **status} for n, status in enumerate(all_) if status] for key, all_ in names.items()
     }
-    return phase(spec, [*told["s"], *told["i"]], told["m"], final)
+    return phase(spec, [*reported["s"], *reported["i"]], reported["m"], final)
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_affinity_is_met_by_one_term(found, features):
         {"affinity": affinity([expression("kubernetes.io/os", "NotIn", "linux")])},
     ],
 )
-def test_what_no_node_meets_is_told(spec):
+def test_what_no_node_meets_is_reported(spec):
     [problem] = place(pod(**spec), SETTINGS).problems
     assert problem.endswith("Slurm's features are: a100, avx512, h100")
 

@@ -40,16 +40,16 @@ CONTAINERS = st.sampled_from(
 
 @THOUSAND
 @given(pods(), STATES, st.sampled_from(["starting", "running", "ended", None]), st.lists(CONTAINERS, max_size=4))
-def test_pod_gets_a_plan_or_a_reason_and_always_a_status(pod, state, phase, told):
+def test_pod_gets_a_plan_or_a_reason_and_always_a_status(pod, state, phase, reported):
     check_answer(pod)
-    check_status(pod, state, phase, told)
+    check_status(pod, state, phase, reported)
 
 
 def check_answer(pod):
-    told = refusals.problems(pod, SETTINGS)
-    if told:
-        assert all(isinstance(problem, str) and len(problem) > 20 for problem in told)
-        assert status.refused(pod, told, at(0))["phase"] == "Failed"
+    reported = refusals.problems(pod, SETTINGS)
+    if reported:
+        assert all(isinstance(problem, str) and len(problem) > 20 for problem in reported)
+        assert status.refused(pod, reported, at(0))["phase"] == "Failed"
         return
     try:
         check_plan(pod, translate.plan(pod, FOUND))
@@ -59,12 +59,12 @@ def check_answer(pod):
 
 
 def check_plan(pod, plan):
-    spec, told = pod["spec"], json.loads(json.dumps(to_json(plan)))
+    spec, reported = pod["spec"], json.loads(json.dumps(to_json(plan)))
     for kind, key in (("init", "initContainers"), ("containers", "containers")):
-        assert [one["name"] for one in told[kind]] == [one["name"] for one in spec[key]]
-    volumes = {volume["name"] for volume in told["volumes"]}
+        assert [one["name"] for one in reported[kind]] == [one["name"] for one in spec[key]]
+    volumes = {volume["name"] for volume in reported["volumes"]}
     for one, text in zip(
-        [*told["init"], *told["containers"]], [*spec["initContainers"], *spec["containers"]], strict=True
+        [*reported["init"], *reported["containers"]], [*spec["initContainers"], *spec["containers"]], strict=True
     ):
         assert {mount["volume"] for mount in one["mounts"]} <= volumes
         assert len(one["mounts"]) == len(text.get("volumeMounts") or ())
@@ -72,7 +72,7 @@ def check_plan(pod, plan):
         assert one["sidecar"] == (text.get("restartPolicy") == "Always")
         nonroot = {**(spec.get("securityContext") or {}), **(text.get("securityContext") or {})}
         assert not (nonroot.get("runAsNonRoot") and (one["user"] or {"uid": 0})["uid"] == 0)
-    assert told["restart_policy"] == spec.get("restartPolicy", "Always")
+    assert reported["restart_policy"] == spec.get("restartPolicy", "Always")
 
 
 def check_job(found):
@@ -84,16 +84,16 @@ def check_job(found):
 
 def check_status(pod, state, phase, states):
     names = [one["name"] for kind in ("containers", "initContainers") for one in pod["spec"][kind]]
-    told = dict(zip(names, states, strict=False))
+    reported = dict(zip(names, states, strict=False))
     slurm = job(state) if state else None
-    found = status.pod_status(pod, report(phase, **told) if phase else None, slurm, {}, at(60))
+    found = status.pod_status(pod, report(phase, **reported) if phase else None, slurm, {}, at(60))
     json.dumps(found)
     assert found["phase"] in ("Pending", "Running", "Succeeded", "Failed")
     if state and state.ended:
         assert found["phase"] in ("Succeeded", "Failed")
         assert not [one for one in found.get("containerStatuses", ()) if one["ready"]] or phase == "ended"
     if found["phase"] == "Succeeded":
-        assert all(told[one["name"]]["exit_code"] == 0 for one in pod["spec"]["containers"])
+        assert all(reported[one["name"]]["exit_code"] == 0 for one in pod["spec"]["containers"])
     assert events.changes(found, found, slurm) == []
 
 

@@ -4,20 +4,19 @@ import asyncio
 
 from isthmus.kubelet.status import recorder
 from isthmus.kubelet.status.events import Kind
-from isthmus.kubelet.status.recorder import Recorder
+from isthmus.kubelet.status.recorder import Recorder, Timing
+from tests.support import virtual_time
 from tests.support.fakes.api_server import FakeKube
 
 POD = {"metadata": {"name": "web", "namespace": "default", "uid": "u", "resourceVersion": "1"}}
 
 
-def written(tell, monkeypatch, again_s=0.0):
-    monkeypatch.setattr(recorder, "_AGAIN_S", again_s)
-
-    async def use():
+def written(record, **timing):
+    async def use(clock):
         kube = FakeKube()
-        made = Recorder(kube, "slurm")
+        made = Recorder(kube, "slurm", Timing(**{"again_s": 0.0, **timing}))
         task = asyncio.create_task(made.run())
-        tell(made)
+        record(made)
         before = -1
         while before < len(kube.asked):
             before = len(kube.asked)
@@ -25,71 +24,69 @@ def written(tell, monkeypatch, again_s=0.0):
         task.cancel()
         return kube
 
-    return asyncio.run(use())
+    return virtual_time.run(use)
 
 
-def test_equal_events_are_one(monkeypatch):
-    def tell(made):
+def test_equal_events_are_one():
+    def record(made):
         for _ in range(3):
-            made.tell(POD, Kind.WARNING, "Failed", "no")
-        made.tell(POD, Kind.NORMAL, "Started", "yes", "spec.containers{main}")
+            made.record(POD, Kind.WARNING, "Failed", "no")
+        made.record(POD, Kind.NORMAL, "Started", "yes", "spec.containers{main}")
 
-    found = [*written(tell, monkeypatch).objects.values()]
+    found = [*written(record).objects.values()]
     assert [(one["reason"], one["count"]) for one in found] == [("Failed", 3), ("Started", 1)]
     assert found[1]["involvedObject"]["fieldPath"] == "spec.containers{main}"
 
 
-def test_quick_repetition_costs_no_request(monkeypatch):
-    def tell(made):
+def test_quick_repetition_costs_no_request():
+    def record(made):
         for _ in range(50):
-            made.tell(POD, Kind.WARNING, "Failed", "no")
+            made.record(POD, Kind.WARNING, "Failed", "no")
 
-    assert len(written(tell, monkeypatch, again_s=60).asked) == 1
+    assert len(written(record, again_s=60).asked) == 1
 
 
-def test_too_many_are_dropped_and_counted(monkeypatch, caplog):
-    monkeypatch.setattr(recorder, "_WAITING", 5)
-
-    def tell(made):
+def test_too_many_are_dropped_and_counted(caplog):
+    def record(made):
         for number in range(50):
-            made.tell(POD, Kind.NORMAL, "Some", str(number))
+            made.record(POD, Kind.NORMAL, "Some", str(number))
 
-    assert len(written(tell, monkeypatch).objects) == 5
-    assert [record.getMessage() for record in caplog.records] == ["45 events were too many at once, and are lost"]
+    assert len(written(record, waiting=5).objects) == 5
+    assert [record.getMessage() for record in caplog.records] == ["45 events were dropped: the queue was full"]
 
 
-def test_similar_events_are_bounded_and_others_are_not(monkeypatch):
-    def tell(made):
+def test_similar_events_are_bounded_and_others_are_not():
+    def record(made):
         for number in range(30):
-            made.tell(POD, Kind.WARNING, "Unhealthy", str(number), "spec.containers{main}")
-        made.tell(POD, Kind.WARNING, "Unhealthy", "0", "spec.containers{other}")
+            made.record(POD, Kind.WARNING, "Unhealthy", str(number), "spec.containers{main}")
+        made.record(POD, Kind.WARNING, "Unhealthy", "0", "spec.containers{other}")
 
-    found = [one["message"] for one in written(tell, monkeypatch).objects.values()]
+    found = [one["message"] for one in written(record).objects.values()]
     assert found == [*map(str, range(10)), "0"]
 
 
-def test_equal_words_about_two_containers_are_two_events(monkeypatch):
-    def tell(made):
+def test_equal_words_about_two_containers_are_two_events():
+    def record(made):
         for name in ("a", "b"):
-            made.tell(POD, Kind.NORMAL, "Started", "Container started", f"spec.containers{{{name}}}")
+            made.record(POD, Kind.NORMAL, "Started", "Container started", f"spec.containers{{{name}}}")
 
-    assert len(written(tell, monkeypatch).objects) == 2
+    assert len(written(record).objects) == 2
 
 
-def test_events_of_one_moment_are_listed_in_the_order_they_were_told(monkeypatch):
+def test_events_of_one_moment_are_listed_in_the_order_they_were_recorded(monkeypatch):
     monkeypatch.setattr(recorder.time, "time_ns", lambda: 1_800_000_000_000_000_000)
     reasons = [f"Reason{number}" for number in range(20)]
 
-    def tell(made):
+    def record(made):
         for reason in reasons:
-            made.tell(POD, Kind.NORMAL, reason, "some")
+            made.record(POD, Kind.NORMAL, reason, "some")
 
-    found = written(tell, monkeypatch).objects
+    found = written(record).objects
     assert [found[path]["reason"] for path in sorted(found)] == reasons
 
 
-def test_event_of_a_long_name_has_a_name(monkeypatch):
+def test_event_of_a_long_name_has_a_name():
     long = {"metadata": {**POD["metadata"], "name": "a" * 229 + "." + "b" * 23}}
-    [path] = written(lambda made: made.tell(long, Kind.NORMAL, "Some", "some"), monkeypatch).objects
+    [path] = written(lambda made: made.record(long, Kind.NORMAL, "Some", "some")).objects
     name = path.rpartition("/")[2]
     assert (len(name) <= 253, name.startswith("a" * 229 + ".1")) == (True, True)

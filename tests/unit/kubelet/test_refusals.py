@@ -148,13 +148,13 @@ def test_ordinary_pod_has_no_problem(whole):
         (pod(nodeSelector={"a": "b"}), "no node meets 'a In b'"),
     ],
 )
-def test_problem_is_told_with_its_remedy(whole, problem):
+def test_problem_is_reported_with_its_remedy(whole, problem):
     [found] = problems(whole, SETTINGS)
     assert problem in found
     assert ";" in found or ": " in found
 
 
-def test_all_problems_are_told_at_once():
+def test_all_problems_are_reported_at_once():
     assert len(problems(pod(container(securityContext={"procMount": "X"}), hostPID=True, hostIPC=True), SETTINGS)) == 3
 
 
@@ -176,7 +176,7 @@ def test_ids_are_the_users():
         ({"containers": [container(), container("two", resources={"limits": {"cpu": "1"}})]}, 1),
     ],
 )
-def test_what_only_a_scheduler_does_is_told(spec, count):
+def test_what_only_a_scheduler_does_is_reported(spec, count):
     assert len(ignored(pod(**spec))) == count
     assert problems(pod(**spec), SETTINGS) == []
 

@@ -23,8 +23,8 @@ PART = [{"name": "v", "mountPath": "/v", "subPath": "a"}]
     ],
 )
 def test_identity_that_a_task_cannot_have(context, what):
-    (told,) = problems(pod(container(securityContext=context), annotations=TWO))
-    assert told.startswith(f"container app: {what} is not offered with several tasks: ")
+    (reported,) = problems(pod(container(securityContext=context), annotations=TWO))
+    assert reported.startswith(f"container app: {what} is not offered with several tasks: ")
     assert not [*problems(pod(container(securityContext=context)))]
 
 

@@ -1,4 +1,4 @@
-"""When the kubelet begins anew: its program or its settings have changed."""
+"""When the kubelet restarts: its program or its settings have changed."""
 
 import asyncio
 

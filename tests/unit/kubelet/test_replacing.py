@@ -12,7 +12,7 @@ OTHER = {"app": "app"}
 
 
 @pytest.mark.parametrize(
-    ("told", "phase", "found"),
+    ("reported", "phase", "found"),
     [
         ({"app": running(image_name="app")}, "running", {}),
         ({"app": running(image_name="old")}, "running", OTHER),
@@ -30,8 +30,8 @@ OTHER = {"app": "app"}
         ({}, "running", {}),
     ],
 )
-def test_containers_of_another_image_are_found(told, phase, found):
-    assert changed(POD, report(phase, **told)) == found
+def test_containers_of_another_image_are_found(reported, phase, found):
+    assert changed(POD, report(phase, **reported)) == found
 
 
 def test_pod_that_goes_or_has_not_begun_is_left_alone():
@@ -47,7 +47,9 @@ def test_plan_of_a_while_ago_is_not_current(kind):
     assert not is_current(plan._replace(**{kind: old}), POD)
 
 
-@pytest.mark.parametrize(("told", "image"), [({"image_name": "old"}, "old"), ({"image_name": ""}, "app"), ({}, "app")])
-def test_status_names_the_image_that_runs(told, image):
-    found = status(pod(container("app")), report(app=running(**told)))
+@pytest.mark.parametrize(
+    ("reported", "image"), [({"image_name": "old"}, "old"), ({"image_name": ""}, "app"), ({}, "app")]
+)
+def test_status_names_the_image_that_runs(reported, image):
+    found = status(pod(container("app")), report(app=running(**reported)))
     assert found["containerStatuses"][0]["image"] == image

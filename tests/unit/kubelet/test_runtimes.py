@@ -19,8 +19,8 @@ def test_class_of_this_node_is_well():
         ({"handler": ""}, 'no runtime for "" is configured'),
     ],
 )
-def test_other_classes_are_told(found, why):
-    with pytest.raises(UnreadyError) as told:
+def test_other_classes_are_reported(found, why):
+    with pytest.raises(UnreadyError) as reported:
         runtime_classes.check("kata", found)
-    assert told.value.reason is Reason.SANDBOX
-    assert told.value.message.startswith(why)
+    assert reported.value.reason is Reason.SANDBOX
+    assert reported.value.message.startswith(why)

@@ -1,19 +1,19 @@
-"""Services brought to supervisors: all of them first, then what changed; nobody waits for another."""
+"""Services sent to supervisors: the whole table first, then changes; no supervisor waits for another."""
 
 import asyncio
 
 import pytest
 
 from isthmus.clients.kube.api import Event
-from isthmus.kubelet.objects import services
-from isthmus.kubelet.objects.services import SERVICES, SLICES, Services
+from isthmus.kubelet.objects.services import FIRST_S, SERVICES, SLICES, Services
+from tests.support import virtual_time
 from tests.support.pods.services import endpoint, service, slice_of
 
 WEB = "10.96.0.9 tcp 80"
 
 
 class Api:
-    """Services and EndpointSlices: lists, told when they may be, then events."""
+    """Services and EndpointSlices: lists, once `open` is set, then events."""
 
     def __init__(self):
         self.open = asyncio.Event()
@@ -33,7 +33,7 @@ class Api:
 
 
 class Connection:
-    """A supervisor: what it has been told; one that is stuck takes nothing."""
+    """A supervisor, and the messages it got; a stuck one reads nothing."""
 
     def __init__(self, uid, *, stuck=False):
         self.uid, self.is_closed, self.got, self.stuck = uid, False, [], stuck
@@ -45,28 +45,26 @@ class Connection:
 
 
 @pytest.fixture
-def play(monkeypatch):
-    """Play a scene with an API server that does not answer yet."""
-    monkeypatch.setattr(services, "GATHER_S", 0.001)
-    monkeypatch.setattr(services, "FIRST_S", 20)
+def play():
+    """Play a scene, in virtual time, with an API server that does not answer yet."""
 
-    def run(scene, *, told=True):
-        async def all_of_it():
+    def run(scene, *, enabled=True):
+        async def all_of_it(clock):
             api = Api()
-            made = Services(api, None, told=told)
+            made = Services(api, None, enabled=enabled)
             task = asyncio.create_task(made.run())
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(3 * FIRST_S):
                 await scene(made, api)
             task.cancel()
 
-        asyncio.run(all_of_it())
+        virtual_time.run(all_of_it)
 
     return run
 
 
 async def until(ready):
     while not ready():
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0.1)
 
 
 def test_plan_waits_until_its_pod_has_all_services(play):
@@ -74,7 +72,7 @@ def test_plan_waits_until_its_pod_has_all_services(play):
         one = Connection("a")
         made.begin(one)
         waiting = asyncio.create_task(made.greeted(one))
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(FIRST_S - 1)
         assert not waiting.done()
         api.open.set()
         await waiting
@@ -83,18 +81,18 @@ def test_plan_waits_until_its_pod_has_all_services(play):
     play(scene)
 
 
-def test_plan_does_not_wait_for_ever(play, monkeypatch):
+def test_plan_does_not_wait_for_ever(play):
     async def scene(made, api):
-        monkeypatch.setattr(services, "FIRST_S", 0.001)
         one = Connection("a")
         made.begin(one)
+        began_s = asyncio.get_running_loop().time()
         await made.greeted(one)
-        assert one.got == []
+        assert (one.got, asyncio.get_running_loop().time() - began_s) == ([], FIRST_S)
 
     play(scene)
 
 
-def test_only_what_changed_is_told_later(play):
+def test_only_changes_are_sent_later(play):
     async def scene(made, api):
         api.open.set()
         first, later = Connection("a"), Connection("b")
@@ -114,7 +112,7 @@ def test_only_what_changed_is_told_later(play):
     play(scene)
 
 
-def test_change_that_is_none_of_the_tables_is_not_told(play):
+def test_change_outside_the_table_is_not_sent(play):
     async def scene(made, api):
         api.open.set()
         one = Connection("a")
@@ -140,7 +138,7 @@ def test_pod_that_is_stuck_delays_no_other(play):
     play(scene)
 
 
-def test_supervisor_that_comes_again_is_told_all_and_the_old_one_nothing(play):
+def test_supervisor_that_reconnects_gets_the_table_and_its_old_connection_nothing(play):
     async def scene(made, api):
         api.open.set()
         old, new = Connection("a"), Connection("a")
@@ -160,11 +158,11 @@ def test_supervisor_that_comes_again_is_told_all_and_the_old_one_nothing(play):
     play(scene)
 
 
-def test_other_drivers_tell_nothing_and_wait_for_nothing(play):
+def test_other_drivers_send_nothing_and_wait_for_nothing(play):
     async def scene(made, api):
         one = Connection("a")
         made.begin(one)
         await made.greeted(one)
         assert (one.got, made._followers) == ([], {})
 
-    play(scene, told=False)
+    play(scene, enabled=False)

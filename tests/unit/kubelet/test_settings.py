@@ -1,4 +1,4 @@
-"""What the kubelet is told."""
+"""What the kubelet is sent."""
 
 import json
 
@@ -28,12 +28,16 @@ def written(folder, **changes):
 
 
 def test_folders_follow_the_cluster(tmp_path):
-    told = read(ENVIRONMENT, written(tmp_path, pods={"memory_mib": 64, "account": "physics"}))
-    assert (told.port, told.channel_port, told.version) == (10250, 20260, "1.36.9")
-    assert str(told.folder) == "/home/alice/.isthmus"
-    assert (told.pods.home, told.pods.pods) == ("/home/alice", "/home/alice/.isthmus/pods")
-    assert (told.pods.memory_mib, told.pods.account, told.pods.python) == (64, "physics", "/opt/x/bin/python")
-    assert told.pods.dns == "10.64.0.2"
+    reported = read(ENVIRONMENT, written(tmp_path, pods={"memory_mib": 64, "account": "physics"}))
+    assert (reported.port, reported.channel_port, reported.version) == (10250, 20260, "1.36.9")
+    assert str(reported.folder) == "/home/alice/.isthmus"
+    assert (reported.pods.home, reported.pods.pods) == ("/home/alice", "/home/alice/.isthmus/pods")
+    assert (reported.pods.memory_mib, reported.pods.account, reported.pods.python) == (
+        64,
+        "physics",
+        "/opt/x/bin/python",
+    )
+    assert reported.pods.dns == "10.64.0.2"
 
 
 def test_source_of_jobs_may_be_there(tmp_path):
@@ -45,19 +49,19 @@ def test_source_of_jobs_may_be_there(tmp_path):
 
 
 def test_pods_without_a_network_ask_their_nodes_dns(tmp_path):
-    told = read(ENVIRONMENT, written(tmp_path, driver="none"))
-    assert (told.pods.driver, told.pods.dns) == (Driver.NONE, "")
+    reported = read(ENVIRONMENT, written(tmp_path, driver="none"))
+    assert (reported.pods.driver, reported.pods.dns) == (Driver.NONE, "")
 
 
 @pytest.mark.parametrize(
     "changes", [{"schema": 2}, {"driver": "other"}, {"pods": {"colour": 1}}, {"pods": 3}], ids=lambda one: str(one)
 )
 def test_wrong_file_is_refused_with_the_remedy(tmp_path, changes):
-    with pytest.raises(SettingsError, match=r"kubernetes\.json: .*; an admin writes it anew"):
+    with pytest.raises(SettingsError, match=r"kubernetes\.json: .*; an admin writes it again"):
         read(ENVIRONMENT, written(tmp_path, **changes))
 
 
-def test_missing_file_and_variable_are_told(tmp_path):
+def test_missing_file_and_variable_are_reported(tmp_path):
     with pytest.raises(SettingsError, match="No such file"):
         read(ENVIRONMENT, tmp_path / "none")
     with pytest.raises(SettingsError, match=r"ISTHMUS_ADDRESS.*isthmus up"):

@@ -10,7 +10,7 @@ from isthmus.model.pod_inputs import ImageState
 from isthmus.model.pod_job import JobState
 from isthmus.podproto.reasons import Reason
 from tests.support.pods.objects import container, pod
-from tests.support.pods.statuses import at, ended, job, report, running, status, text, told_by, waiting
+from tests.support.pods.statuses import at, ended, job, report, reported_by, running, status, text, waiting
 
 OOM = {"exit_code": 137, "signal": 9, "reason": "OOMKilled"}
 
@@ -35,7 +35,7 @@ def condition(found, kind):
         (job(JobState.REQUEUE_HOLD), "REQUEUE_HOLD", "is pending: REQUEUE_HOLD"),
     ],
 )
-def test_waiting_job_tells_why(slurm, reason, message):
+def test_waiting_job_reports_why(slurm, reason, message):
     found = status(slurm=slurm)
     assert (found["phase"], found["reason"]) == ("Pending", reason)
     assert message in found["message"]
@@ -45,7 +45,7 @@ def test_waiting_job_tells_why(slurm, reason, message):
 
 
 @pytest.mark.parametrize(
-    ("told", "slurm", "images", "expected"),
+    ("reported", "slurm", "images", "expected"),
     [
         (None, None, {}, ("Pending", None, "waiting", "ContainerCreating")),
         (None, None, {"app": ImageState("ErrImagePull", "no")}, ("Pending", None, "waiting", "ErrImagePull")),
@@ -83,21 +83,21 @@ def test_waiting_job_tells_why(slurm, reason, message):
         (report("ended", app=ended(None)), job(), {}, ("Failed", None, "terminated", "ContainerStatusUnknown")),
     ],
 )
-def test_report_is_told(told, slurm, images, expected):
-    assert told_by(status(told=told, slurm=slurm, images=images)) == expected
+def test_report_is_reported(reported, slurm, images, expected):
+    assert reported_by(status(reported=reported, slurm=slurm, images=images)) == expected
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
-@pytest.mark.parametrize("told", [None, report(app=running()), report("ended", app=ended(0))])
-def test_final_phase_stays(phase, told):
+@pytest.mark.parametrize("reported", [None, report(app=running()), report("ended", app=ended(0))])
+def test_final_phase_stays(phase, reported):
     whole = pod()
     whole["status"] = {"phase": phase}
-    assert status(whole, told, job(JobState.NODE_FAIL))["phase"] == phase
+    assert status(whole, reported, job(JobState.NODE_FAIL))["phase"] == phase
 
 
 def test_status_of_a_container_is_whole():
     last = {**OOM, "started": text(1), "finished": text(2), "message": "too much"}
-    found = status(told=report(app=running(3, restarts=2, last=last)), slurm=job())
+    found = status(reported=report(app=running(3, restarts=2, last=last)), slurm=job())
     assert found["containerStatuses"] == [
         {
             "name": "app",
@@ -125,8 +125,8 @@ def test_status_of_a_container_is_whole():
 def test_kinds_of_containers_have_lists_of_their_own():
     sidecar = container("s", restartPolicy="Always")
     whole = pod(initContainers=[sidecar, container("i")], ephemeralContainers=[container("e")])
-    told = report(s=running(), i=ended(0), e=running(), app=waiting("PodInitializing"))
-    found = status(whole, told, job())
+    reported = report(s=running(), i=ended(0), e=running(), app=waiting("PodInitializing"))
+    found = status(whole, reported, job())
     ready = {kind: [(one["name"], one["ready"]) for one in found[kind]] for kind in found if kind.endswith("Statuses")}
     assert ready == {
         "initContainerStatuses": [("s", True), ("i", True)],
@@ -136,7 +136,7 @@ def test_kinds_of_containers_have_lists_of_their_own():
 
 
 def test_addresses_are_the_pods_and_the_hosts():
-    found = status(told={**report(app=running()), "addresses": ["10.64.0.9", "fd00::9"]}, slurm=job())
+    found = status(reported={**report(app=running()), "addresses": ["10.64.0.9", "fd00::9"]}, slurm=job())
     assert (found["podIP"], found["podIPs"]) == ("10.64.0.9", [{"ip": "10.64.0.9"}, {"ip": "fd00::9"}])
     assert (found["hostIP"], found["hostIPs"]) == ("192.0.2.1", [{"ip": "192.0.2.1"}])
 
@@ -181,5 +181,5 @@ def test_image_that_cannot_be_had_is_not_hidden_by_what_the_pod_misses():
 
 @pytest.mark.parametrize("stamp", ["", "yesterday", None, 12])
 def test_time_that_is_none_is_left_out(stamp):
-    found = status(told=report(app=running(started=stamp)), slurm=replace(job(), started=None))
+    found = status(reported=report(app=running(started=stamp)), slurm=replace(job(), started=None))
     assert found["containerStatuses"][0]["state"] == {"running": {}}

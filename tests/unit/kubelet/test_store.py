@@ -9,7 +9,7 @@ from isthmus.kubelet import credentials
 from isthmus.kubelet.credentials import Authority
 from isthmus.kubelet.pods import store
 from isthmus.kubelet.pods.store import Store
-from tests.support.files import pki
+from tests.support.files import certificates
 
 UID = "11111111-2222-3333-4444-555555555555"
 
@@ -23,7 +23,7 @@ def folder(tmp_path):
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory):
-    return pki.write(tmp_path_factory.mktemp("keys") / "pki")
+    return certificates.write_cluster(tmp_path_factory.mktemp("keys") / "pki")
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_credential_is_renewed_at_half_its_life(folder, authority, monkeypatch):
 
 def test_credential_is_renewed_when_another_authority_signs(folder, keys, authority, tmp_path):
     folder.renew_credential(authority)
-    successor = Authority(pki.succeeded(keys, tmp_path / "pki"))
+    successor = Authority(certificates.succeeded(keys, tmp_path / "pki"))
     first = (folder.path / "credential/tls.crt").read_text()
     assert successor.is_due(first, datetime.now(UTC))
     folder.renew_credential(successor)
@@ -79,10 +79,10 @@ def test_credential_is_renewed_when_another_authority_signs(folder, keys, author
     assert (folder.path / "credential/ca.crt").read_text() == successor.certificate
 
 
-def test_pod_believes_a_successor_before_it_signs(folder, keys, authority, tmp_path):
+def test_pod_trusts_a_successor_before_it_signs(folder, keys, authority, tmp_path):
     folder.renew_credential(authority)
     before = (folder.path / "credential/tls.crt").read_text()
-    published = pki.succeeded(keys, tmp_path / "pki")
+    published = certificates.succeeded(keys, tmp_path / "pki")
     both = authority.certificate + (published / "pods-ca.crt").read_text()
     (published / "pods-ca.crt").write_text(both)
     (published / "pods-ca.key").write_bytes((keys / "pods-ca.key").read_bytes())

@@ -22,6 +22,7 @@ def test_ordinary_pod_asks_for_little():
     assert options(pod()) == {
         "job-name": "web",
         "comment": UID,
+        "extra": "pod=shop/web",
         "output": f"{FOLDER}/slurm.log",
         "export": "NIL",
         "no-requeue": "",

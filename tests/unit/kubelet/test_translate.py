@@ -41,12 +41,12 @@ def test_plan_is_json():
     found = json.loads(json.dumps(to_json(translate.plan(whole, resolved(secrets=secret)))))
     assert found["schema"] == 1
     assert found["volumes"][0]["files"] == [{"path": "k", "mode": 0o644, "data": "/w=="}]
-    [told] = found["containers"]
-    assert told["env"][-1] == {"name": "IP", "fact": "pod_ip"}
-    assert told["user"] == {"uid": 1, "gid": 0, "groups": []}
-    assert told["mounts"] == [{"volume": "v", "path": "/v", "sub_path": None, "read_only": False}]
-    assert told["pre_stop"]["kind"] == "sleep"
-    probe = told["liveness"]
+    [reported] = found["containers"]
+    assert reported["env"][-1] == {"name": "IP", "fact": "pod_ip"}
+    assert reported["user"] == {"uid": 1, "gid": 0, "groups": []}
+    assert reported["mounts"] == [{"volume": "v", "path": "/v", "sub_path": None, "read_only": False}]
+    assert reported["pre_stop"]["kind"] == "sleep"
+    probe = reported["liveness"]
     assert (probe["kind"], probe["port"], probe["headers"], probe["period_s"]) == ("http", 80, [["A", "b"]], 10)
     assert "action" not in probe
 

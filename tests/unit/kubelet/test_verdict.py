@@ -4,7 +4,7 @@ import pytest
 
 from isthmus.model.pod_job import JobState
 from tests.support.pods.objects import pod
-from tests.support.pods.statuses import at, ended, job, report, running, status, text, told_by
+from tests.support.pods.statuses import at, ended, job, report, reported_by, running, status, text
 
 OOM = {"exit_code": 137, "signal": 9, "reason": "OOMKilled"}
 
@@ -25,8 +25,8 @@ OOM = {"exit_code": 137, "signal": 9, "reason": "OOMKilled"}
     ],
 )
 def test_killed_job_ends_its_containers(state, reason, inner):
-    found = status(told=report(app=running()), slurm=job(state, ended=at(30)))
-    assert told_by(found) == ("Failed", reason, "terminated", inner)
+    found = status(reported=report(app=running()), slurm=job(state, ended=at(30)))
+    assert reported_by(found) == ("Failed", reason, "terminated", inner)
     killed = found["containerStatuses"][0]["state"]["terminated"]
     assert (killed["exitCode"], killed["finishedAt"]) == (137, "2026-01-02T03:00:30Z")
     assert "Slurm job 12 " in found["message"]
@@ -51,24 +51,24 @@ def test_message_has_all_that_slurm_knows(fields, words):
 
 @pytest.mark.parametrize("state", [JobState.CANCELLED, JobState.NODE_FAIL, JobState.BOOT_FAIL, JobState.FAILED])
 def test_job_that_never_ran_a_container_says_why(state):
-    assert told_by(status(slurm=job(state))) == ("Failed", state.value, "waiting", state.value)
+    assert reported_by(status(slurm=job(state))) == ("Failed", state.value, "waiting", state.value)
 
 
 @pytest.mark.parametrize("state", [JobState.TIMEOUT, JobState.CANCELLED, JobState.PREEMPTED])
 def test_good_end_after_slurms_signal_is_no_success(state):
-    found = status(told=report("ended", app=ended(0)), slurm=job(state))
-    assert told_by(found) == ("Failed", state.value, "terminated", "Completed")
+    found = status(reported=report("ended", app=ended(0)), slurm=job(state))
+    assert reported_by(found) == ("Failed", state.value, "terminated", "Completed")
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("reported", "expected"),
     [
         (report("ended", app=ended(**{"code": 137, "reason": "OOMKilled"})), ("Failed", "OUT_OF_MEMORY")),
         (report("ended", app=ended(0, last={**OOM})), ("Succeeded", None)),
     ],
 )
-def test_memory_kills_the_pod_only_when_a_container_ended_by_it(told, expected):
-    assert told_by(status(told=told, slurm=job(JobState.OUT_OF_MEMORY)))[:2] == expected
+def test_memory_kills_the_pod_only_when_a_container_ended_by_it(reported, expected):
+    assert reported_by(status(reported=reported, slurm=job(JobState.OUT_OF_MEMORY)))[:2] == expected
 
 
 @pytest.mark.parametrize(("code", "phase"), [(0, "Succeeded"), (143, "Failed")])
@@ -83,11 +83,11 @@ def test_deleted_pod_whose_containers_were_killed_fails():
     whole = pod()
     whole["metadata"]["deletionTimestamp"] = text(20)
     found = status(whole, report(app=running()), job(JobState.CANCELLED, ended=at(30)))
-    assert told_by(found) == ("Failed", "CANCELLED", "terminated", "CANCELLED")
+    assert reported_by(found) == ("Failed", "CANCELLED", "terminated", "CANCELLED")
 
 
 @pytest.mark.parametrize(
-    ("told", "slurm", "now", "expected"),
+    ("reported", "slurm", "now", "expected"),
     [
         (report(app=running()), job(), 9, ("Running", None)),
         (report(app=running()), job(), 11, ("Running", "DeadlineExceeded")),
@@ -99,8 +99,8 @@ def test_deleted_pod_whose_containers_were_killed_fails():
         (None, job(JobState.PENDING, reason="Priority"), 60, ("Pending", "Priority")),
     ],
 )
-def test_deadline_counts_from_the_start_of_the_job(told, slurm, now, expected):
-    found = status(pod(activeDeadlineSeconds=10), told, slurm, now=now)
+def test_deadline_counts_from_the_start_of_the_job(reported, slurm, now, expected):
+    found = status(pod(activeDeadlineSeconds=10), reported, slurm, now=now)
     assert (found["phase"], found.get("reason")) == expected
 
 

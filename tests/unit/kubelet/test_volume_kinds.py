@@ -90,8 +90,8 @@ def test_added_kind_is_refused_asked_for_planned_and_made(scratch, tmp_path):
 
 
 def test_kind_that_is_not_there_is_refused_by_both():
-    told = refusals.problems(volume(scratch={"pool": "fast"}), SETTINGS)
-    assert told == [f"volume v: scratch is not offered; use one of {', '.join(sorted(kubelet.kinds()))}"]
+    reported = refusals.problems(volume(scratch={"pool": "fast"}), SETTINGS)
+    assert reported == [f"volume v: scratch is not offered; use one of {', '.join(sorted(kubelet.kinds()))}"]
 
 
 @pytest.mark.parametrize("kind", ["scratch", "mounts", "registry", "../x", "", "os", "kind"])

@@ -6,10 +6,12 @@ import pytest
 
 from isthmus.kubelet.objects.watching import follow
 from isthmus.support.backoff import Backoff
+from tests.support import virtual_time
 from tests.support.fakes import api_server_cases
 from tests.support.fakes.api_server import FakeKube
 
 SPACE = "default"
+LONGEST_S = 30
 PATH = api_server_cases.path(SPACE)
 
 
@@ -35,15 +37,16 @@ class Follower:
             self.known[found["metadata"]["name"]] = found
 
     async def until(self, names):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(2 * LONGEST_S):
             while {*self.known} != names:
-                await asyncio.sleep(0.001)
+                await asyncio.sleep(0.1)
 
 
 def followed(use):
-    backoff = Backoff(0.001, 0.01)
+    """Use a follower in virtual time."""
+    backoff = Backoff(1, LONGEST_S)
 
-    async def both():
+    async def both(clock):
         follower = Follower()
         await follower.kube.create(PATH, api_server_cases.config("a"))
         task = asyncio.create_task(follow(follower.kube, PATH, {}, follower.listed, follower.changed, backoff))
@@ -51,7 +54,7 @@ def followed(use):
         await use(follower)
         task.cancel()
 
-    asyncio.run(both())
+    virtual_time.run(both)
 
 
 def test_changes_are_followed():
@@ -67,7 +70,7 @@ def test_changes_are_followed():
 def test_broken_watch_goes_on_from_where_it_was():
     async def use(follower):
         await follower.kube.set_down(True)
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(600)
         await follower.kube.set_down(False)
         await follower.kube.create(PATH, api_server_cases.config("b"))
         await follower.until({"a", "b"})
@@ -79,7 +82,7 @@ def test_broken_watch_goes_on_from_where_it_was():
 def test_version_that_is_too_old_means_a_new_list():
     async def use(follower):
         await follower.kube.set_down(True)
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(600)
         follower.kube.objects.clear()
         follower.kube.oldest = 10**6
         await follower.kube.set_down(False)

@@ -15,7 +15,7 @@ def test_probe_that_flaps_asks_slurm_nothing():
         pauses=Pauses(),
         settings=SETTINGS,
         services=SimpleNamespace(reported=lambda *_: None),
-        recorder=SimpleNamespace(tell=lambda *_: None),
+        recorder=SimpleNamespace(record=lambda *_: None),
     )
     worker = Worker(parts, pod(container("app", image="web")))
     for number, phase in enumerate(["running", *["running"] * 20, "ended"]):

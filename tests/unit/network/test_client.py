@@ -46,7 +46,7 @@ def test_queue_that_is_full_is_waited_for(listener):
     waiting.close()
 
 
-def test_queue_that_stays_full_is_told_in_time(listener):
+def test_queue_that_stays_full_is_reported_in_time(listener):
     path = listener.getsockname()
     with dial(path), pytest.raises(BlockingIOError):
         client.ask(Status(), path, timeout_s=0.1)

@@ -6,6 +6,7 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.model.network import Driver, Job, Node, State, User
+from isthmus.network import metrics
 from isthmus.network.node.converge import LOOK_S, Converger
 from tests.support.fakes.kernel import FakeFollower, FakeKernel
 
@@ -56,7 +57,7 @@ def test_first_pod_brings_filter_leg_pod_and_names_in_this_order(bed):
     assert not outcome.errors
 
 
-def test_job_that_no_plan_can_hold_is_told_once_and_leaves_others_alone(bed, caplog):
+def test_job_that_no_plan_can_hold_is_reported_once_and_leaves_others_alone(bed, caplog):
     damaged = state(7)
     damaged = replace(damaged, users={1001: replace(damaged.users[1001], legs={})})
     for _ in range(2):
@@ -120,3 +121,10 @@ def test_state_that_cannot_be_this_nodes_changes_nothing(bed):
     assert calls == []
     assert outcome.errors.keys() == {"state"}
     assert bed.kernel.pods.keys() == {7}
+
+
+def test_pass_is_measured(bed):
+    value = metrics.REGISTRY.get_sample_value
+    before = value("isthmus_networkd_converge_seconds_count")
+    bed.run(state(7))
+    assert value("isthmus_networkd_converge_seconds_count") == before + 1

@@ -1,4 +1,4 @@
-"""What CoreDNS is told of pods' names."""
+"""What CoreDNS knows of pods' names."""
 
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
@@ -53,9 +53,9 @@ def test_name_cannot_add_a_line():
 
 
 def test_pod_without_an_address_has_no_name():
-    told = {(2, "c1"): Attachment(2, "c1", IPv4Address("10.128.1.2"))}
+    reported = {(2, "c1"): Attachment(2, "c1", IPv4Address("10.128.1.2"))}
     shared = replace(job(2, driver=Driver.FLANNEL, pods=2), addresses=())
-    named = dns.hosts("alice", [shared], {}, State(attachments=told).addresses, "cl")
+    named = dns.hosts("alice", [shared], {}, State(attachments=reported).addresses, "cl")
     assert named == "10.128.1.2 pod1.2.alice.cl pod1.run.alice.cl 2.alice.cl run.alice.cl\n"
 
 
@@ -77,18 +77,18 @@ def test_corefile_has_a_block_per_leg():
         Leg(number, 1000 + number, IPv4Address(f"10.64.{number}.1"), (), IPv4Address("10.0.0.1"), 1450)
         for number in (2, 1)
     ]
-    told = dns.corefile(legs, SETTINGS)
-    bound = [line.split()[1] for line in told.splitlines() if "bind" in line]
+    reported = dns.corefile(legs, SETTINGS)
+    bound = [line.split()[1] for line in reported.splitlines() if "bind" in line]
     assert bound == ["127.0.0.153", "10.64.1.1", "10.64.2.1"]
-    assert "hosts /run/isthmus/dns/1001.hosts cl" in told
-    assert "forward . 192.0.2.53 {\n        policy sequential\n" in told
+    assert "hosts /run/isthmus/dns/1001.hosts cl" in reported
+    assert "forward . 192.0.2.53 {\n        policy sequential\n" in reported
 
 
 def test_bridge_of_flannel_has_one_block_with_the_names_of_its_network():
     settings = replace(SETTINGS, shared={Driver.FLANNEL: IPv4Network("10.128.0.0/16")})
-    told = dns.corefile([], settings, [(Driver.FLANNEL, IPv4Address("10.128.1.1"))] * 2)
-    assert told.count("bind 10.128.1.1\n") == 1
-    assert "hosts /run/isthmus/dns/flannel.hosts cl 128.10.in-addr.arpa {" in told
+    reported = dns.corefile([], settings, [(Driver.FLANNEL, IPv4Address("10.128.1.1"))] * 2)
+    assert reported.count("bind 10.128.1.1\n") == 1
+    assert "hosts /run/isthmus/dns/flannel.hosts cl 128.10.in-addr.arpa {" in reported
 
 
 def test_corefile_without_upstreams_forwards_nothing():
@@ -104,8 +104,8 @@ def test_host_whose_resolver_knows_other_servers_gets_no_other_names():
 
 
 def test_resolv_conf_searches_job_user_and_the_admins_list():
-    told = dns.resolv_conf(job(7), "alice", IPv4Address("10.64.0.1"), SETTINGS)
-    assert told == "nameserver 10.64.0.1\nsearch 7.alice.cl alice.cl example.org\n"
+    reported = dns.resolv_conf(job(7), "alice", IPv4Address("10.64.0.1"), SETTINGS)
+    assert reported == "nameserver 10.64.0.1\nsearch 7.alice.cl alice.cl example.org\n"
 
 
 def test_errors_are_counted_and_not_logged_one_by_one():

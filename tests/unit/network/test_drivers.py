@@ -1,4 +1,4 @@
-"""What a job's steps are told of its network: nothing before all of it is there."""
+"""What a job's steps know of its network: nothing before all of it is there."""
 
 from ipaddress import IPv4Address
 
@@ -43,7 +43,7 @@ def bed():
     return Bed()
 
 
-def test_steps_are_told_of_namespace_bridge_and_names(bed):
+def test_steps_are_reported_namespace_bridge_and_names(bed):
     bed.flannel.make(7)
     assert bed.flannel.ready(7) == {
         "netns": "/run/netns/isthmus-flannel-7",
@@ -68,7 +68,7 @@ def test_pod_is_not_ready_without_its_rules(bed):
     assert bed.flannel.ready(7) is None
 
 
-def test_pod_that_failed_is_not_ready_and_told(bed):
+def test_pod_that_failed_is_not_ready_and_reported(bed):
     bed.pods.failing = {7}
     bed.flannel.make(7)
     assert bed.flannel.ready(7) is None

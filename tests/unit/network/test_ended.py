@@ -27,10 +27,14 @@ def test_answers_close_together_count_once():
     assert judge({1: 10}, frozenset(), soon.missing, 100.0 + GRACE_S).ended == {1: 10}
 
 
-def test_job_written_anew_starts_anew():
+def test_job_written_again_starts_again():
     first = judge({1: 10}, frozenset(), {}, 0.0)
     again = judge({1: 11}, frozenset(), first.missing, GRACE_S)
     assert again == Judgement({}, {1: Missing(GRACE_S, 11)})
+
+
+def test_login_pods_are_not_slurms():
+    assert rounds(set(), set(), known={63 << 26: 10}) == [{}, {}]
 
 
 def test_job_of_another_cluster_part_is_left_alone():

@@ -12,7 +12,7 @@ def job(number, name=""):
     return Job(number, 1001, name, Driver.PRIVATE, ("c1",), (IPv4Address("10.64.0.2"),))
 
 
-def test_names_that_differ_are_told():
+def test_names_that_differ_are_reported():
     known = {1: job(1), 2: job(2, "same"), 3: job(3, "old")}
     holding = {1: Holding(1001, "new"), 2: Holding(1001, "same"), 3: Holding(1001, "newer"), 4: Holding(1001, "no pod")}
     assert renamed(known, holding) == {1: "new", 3: "newer"}

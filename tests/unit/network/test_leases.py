@@ -12,7 +12,7 @@ def test_lease_without_use_is_dropped():
     assert idle.judge([1001], [], 60) == (1001,)
 
 
-def test_process_of_the_user_starts_the_time_anew():
+def test_process_of_the_user_starts_the_time_again():
     idle = Idle(60)
     idle.judge([1001], [], 0)
     idle.judge([1001], [1001], 50)
@@ -20,7 +20,7 @@ def test_process_of_the_user_starts_the_time_anew():
     assert idle.judge([1001], [], 130) == (1001,)
 
 
-def test_lease_taken_anew_starts_the_time_anew():
+def test_lease_taken_again_starts_the_time_again():
     idle = Idle(60)
     idle.judge([1001], [], 0)
     idle.judge([], [], 50)

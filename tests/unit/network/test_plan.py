@@ -108,7 +108,7 @@ def test_shared_vni_has_no_plan():
 
 
 @pytest.mark.parametrize("users", [{}, {1001: replace(ALICE, legs={"c2": at(2)})}])
-def test_job_without_user_or_leg_is_told(users):
+def test_job_without_user_or_leg_is_reported(users):
     state, here, elsewhere = replace(STATE, users=users), Planner("c1"), Planner("c3")
     assert (here.plan(state), here.unconnected) == (NodePlan(), (7,))
     assert (elsewhere.plan(state), elsewhere.unconnected) == (NodePlan(), ())

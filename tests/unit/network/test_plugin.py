@@ -1,4 +1,4 @@
-"""Whether slurmd has the plugin, told from a /proc of files."""
+"""Whether slurmd has the plugin, reported from a /proc of files."""
 
 import os
 from pathlib import Path

@@ -17,6 +17,9 @@ from isthmus.network.api.messages import (
     LeaseDrop,
     LeaseTake,
     List,
+    LoginEnter,
+    LoginPrepare,
+    Metrics,
     NodeForget,
     Reserve,
     Status,
@@ -44,7 +47,10 @@ REQUESTS = [
     List(),
     Trace("10.64.0.1", "web.alice.cl", TraceProtocol.UDP, 53),
     Trace("a", "b"),
+    Metrics(),
     NodeForget("c1"),
+    LoginPrepare(1001, 4711),
+    LoginEnter(1001, 2**22),
 ]
 
 
@@ -117,6 +123,9 @@ def test_field_of_another_type_is_malformed(name, wrong):
         (ErrorCode.VERSION, line("of the future", version=2, more=1)),
         (ErrorCode.UNKNOWN_OP, line("job_destroy")),
         (ErrorCode.UNKNOWN_OP, line("__class__")),
+        (ErrorCode.INVALID, line("login_enter", uid=1001, pid=1)),
+        (ErrorCode.INVALID, line("login_prepare", uid=-1, pid=7)),
+        (ErrorCode.INVALID, line(job=63 << 26)),
         (ErrorCode.INVALID, line(job=0)),
         (ErrorCode.INVALID, line(job=2**32 - 2)),
         (ErrorCode.INVALID, line(uid=-1)),
@@ -184,6 +193,7 @@ def test_job_name_of_any_bytes_is_read():
         (Trace("a", "b"), 0, None, None),
         (Trace("a", "b"), 1001, None, 1001),
         (NodeForget("c1"), 0, None, None),
+        (Metrics(), 0, None, None),
     ],
 )
 def test_right_is_for_root_and_for_oneself(request_, peer, owner, acts_for):
@@ -196,6 +206,9 @@ def test_right_is_for_root_and_for_oneself(request_, peer, owner, acts_for):
         (PREPARE, 1001, None, ErrorCode.FORBIDDEN),
         (JobRelease(7), 1001, 1001, ErrorCode.FORBIDDEN),
         (NodeForget("c1"), 1001, None, ErrorCode.FORBIDDEN),
+        (Metrics(), 1001, None, ErrorCode.FORBIDDEN),
+        (LoginPrepare(1001, 7), 1001, None, ErrorCode.FORBIDDEN),
+        (LoginEnter(1001, 7), 1001, None, ErrorCode.FORBIDDEN),
         (JobGet(7), 1002, 1001, ErrorCode.FORBIDDEN),
         (JobGet(7), 1002, 0, ErrorCode.FORBIDDEN),
         (JobServices(7, {}), 1002, 1001, ErrorCode.FORBIDDEN),
@@ -233,7 +246,7 @@ def test_refusal_comes_back_as_an_error(code):
     "reply",
     [b"", b"{}", b'{"version":1}', b'{"version":1,"ok":1}', b'{"version":2,"ok":true}', protocol.refuse("x", "")],
 )
-def test_reply_that_is_none_is_told(reply):
+def test_reply_that_is_none_is_reported(reply):
     with pytest.raises(RequestError, match=r"makes no sense.*see its log") as caught:
         protocol.parse_reply(reply)
     assert caught.value.code == ErrorCode.INTERNAL
@@ -247,7 +260,7 @@ def test_reply_holds_only_what_json_has():
 SERVICES = protocol.encode_request(JobServices(7, {place(): answering("10.64.0.3:8080")}))
 
 
-def test_long_request_tells_its_job_in_front():
+def test_long_request_reports_its_job_in_front():
     assert protocol.long_job(SERVICES) == 7
     assert protocol.long_job(b' { "version": 1 , "op" : "job_services", "job" : 8 , "services": [[') == 8
 

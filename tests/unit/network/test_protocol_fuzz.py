@@ -74,10 +74,10 @@ def test_random_messages_are_answered():
     for index in range(MESSAGES):
         line = makers[index % len(makers)](chance)
         reply = answer(line, chance.choice([0, 1001, 1002]))
-        told = json.loads(reply)
+        reported = json.loads(reply)
         assert reply.count(b"\n") == 1
         assert len(reply) < 1000
-        answers[told.get("error", {}).get("code", "ok")] += 1
+        answers[reported.get("error", {}).get("code", "ok")] += 1
     # Each kind of answer was met, so the messages are neither all wrong nor all right.
     wanted = {"malformed", "version", "unknown_op", "invalid", "forbidden", "ok"}
     assert set(answers) == wanted <= {*ErrorCode, "ok"}

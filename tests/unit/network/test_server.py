@@ -23,6 +23,9 @@ def admit(beginning, uid):
     return None if beginning.startswith(b"long") else b"too long\n"
 
 
+BREATH_S = 0.001
+
+
 def known(uid):
     if uid not in (BOB, CAROL):
         raise KeyError(uid)
@@ -42,8 +45,8 @@ def run(serves):
 
 @pytest.fixture
 def serving(tmp_path):
-    """Root's socket, which is whoever runs the tests."""
-    with run(server.Server(tmp_path / "run" / "root", answer)) as serves:
+    """Root's socket, here of the user who runs the tests."""
+    with run(server.Server(tmp_path / "run" / "root", answer, BREATH_S)) as serves:
         yield serves
 
 
@@ -66,7 +69,7 @@ def peers(monkeypatch):
 
 @pytest.fixture
 def users(tmp_path, peers):
-    with run(server.UsersServer(tmp_path / "users", answer, admit, limits.Accounts(known))) as serves:
+    with run(server.UsersServer(tmp_path / "users", answer, admit, limits.Accounts(known), BREATH_S)) as serves:
         yield serves
 
 
@@ -198,7 +201,6 @@ def test_thread_that_cannot_start_takes_no_place(request, monkeypatch, kind, pee
         raise RuntimeError("can't start new thread")
 
     with monkeypatch.context() as patch:
-        patch.setattr(server, "BREATH_S", 0.001)
         patch.setattr(threading.Thread, "start", fails)
         for _ in range(server.CONNECTIONS_MAX + 1):
             with connect(serves) as connection:

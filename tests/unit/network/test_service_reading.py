@@ -1,4 +1,4 @@
-"""A pod's rules as nft 1.0.6 tells them; tests/integration/test_services.py has it read what it writes."""
+"""A pod's rules as nft 1.0.6 prints them; tests/integration/test_services.py has it read what it writes."""
 
 from isthmus.model.services import Transport
 from isthmus.network.services import reading as service_reading
@@ -57,7 +57,7 @@ ENTRIES = [
 ]
 
 
-def test_rules_tell_who_answers_where():
+def test_rules_report_who_answers_where():
     assert service_reading.table(ENTRIES) == {
         place(): answering("10.64.0.3:8080"),
         place("10.96.0.10", 53, Transport.UDP): answering("10.64.0.3:5353", "10.64.0.4:53"),

@@ -98,7 +98,7 @@ def test_one_endpoint_more_is_refused():
         read(table)
 
 
-def test_places_outside_the_range_are_told():
+def test_places_outside_the_range_are_reported():
     found = outside(TABLE, IPv4Network("10.96.0.0/29"))
     assert found == [*TABLE]
     assert outside(TABLE, IPv4Network("10.96.0.0/16")) == []

@@ -15,7 +15,7 @@ from tests.support.pods.services import answering, place
 SERVICES = IPv4Network("10.96.0.0/16")
 WEB, ONE, TWO = place(), "10.64.0.3:8080", "10.64.0.4:81"
 HEAD = ["table ip isthmus_services", "delete table ip isthmus_services", "table ip isthmus_services {"]
-# All that a line of ours may be, whoever filled in the numbers.
+# The forms of a line, with any numbers.
 IP = r"\d+\.\d+\.\d+\.\d+"
 NAME = r"service\d+(_\d+)?"
 PLACE = rf"{IP} \. (tcp|udp|sctp) \. \d+ : goto {NAME}"
@@ -79,7 +79,7 @@ def test_clients_of_an_endpoint_are_taken_along_until_their_time():
     assert "another" not in written
 
 
-def test_affinity_is_told():
+def test_affinity_is_reported():
     assert not has_affinity({WEB: answering(ONE)})
     assert has_affinity({WEB: answering(ONE), place(port=81): answering(affinity_s=1)})
 
@@ -123,9 +123,9 @@ likely = some.tuples(
 
 
 @given(some.lists(some.one_of(likely.map(list), some.lists(values, max_size=6)), max_size=3))
-def test_whatever_is_asked_for_is_refused_or_touches_its_own_table_alone(told):
+def test_whatever_is_asked_for_is_refused_or_touches_its_own_table_alone(reported):
     try:
-        table = read(told)
+        table = read(reported)
     except FieldError:
         return
     assert strange(text(table, SERVICES)) == []

@@ -53,13 +53,13 @@ CASES = {
     "no Service": (KNOWN, "10.96.0.99", 80, Verdict.REFUSED, "no Service with an endpoint is at 10.96.0.99"),
     "any port": (KNOWN, "10.96.0.9", 0, Verdict.DEPENDS, "tcp 80 to 10.64.1.11:8080; tcp 443 to one of"),
     "of another user": (KNOWN, "10.96.0.11", 80, Verdict.REFUSED, "is turned to 10.64.2.21:80"),
-    "a pod elsewhere": (UNKNOWN, "10.96.0.9", 80, Verdict.DEPENDS, "on c1, `isthmus network trace` tells where to"),
+    "a pod elsewhere": (UNKNOWN, "10.96.0.9", 80, Verdict.DEPENDS, "on c1, `isthmus network trace` shows where to"),
     "a pod without Services": (BARE, "10.96.0.9", 80, Verdict.PASSES, "an address as any other"),
 }
 
 
 @pytest.mark.parametrize("known, target, port, wanted, by", CASES.values(), ids=CASES)
-def test_pods_own_rules_are_told_first(known, target, port, wanted, by):
+def test_pods_own_rules_are_reported_first(known, target, port, wanted, by):
     steps = traced("10", target, known, port)
     assert (steps[0].node, steps[0].check, verdict(steps)) == ("c1", "services", wanted)
     assert by in steps[0].by
@@ -74,7 +74,7 @@ def test_way_goes_on_to_the_endpoint():
     assert (last.check, last.verdict) == ("from_pods", Verdict.REFUSED)
 
 
-def test_pod_that_answers_itself_is_told():
+def test_pod_that_answers_itself_is_reported():
     steps = traced("10", "10.96.0.10", KNOWN)
     assert [step.by for step in steps[1:]] == ["the pod itself; nothing is in its way"]
 

@@ -7,9 +7,10 @@ import pytest
 
 from isthmus.model.network import Driver
 from isthmus.network.drivers.flannel.rules import Backend, Flannel
+from isthmus.network.logins.numbers import Logins
 from isthmus.network.settings import SettingsError, read
 
-TOLD = {
+REPORTED = {
     "schema": 1,
     "cluster": "blue",
     "node": "c1",
@@ -31,9 +32,9 @@ TOLD = {
 def settings(tmp_path):
     def call(**changes):
         (tmp_path / "password").write_text("secret\n")
-        told = {**TOLD, **changes}
-        told["etcd"] = {**told["etcd"], "password_file": str(tmp_path / "password")}
-        (tmp_path / "network.json").write_text(json.dumps(told))
+        reported = {**REPORTED, **changes}
+        reported["etcd"] = {**reported["etcd"], "password_file": str(tmp_path / "password")}
+        (tmp_path / "network.json").write_text(json.dumps(reported))
         return read(tmp_path / "network.json")
 
     return call
@@ -50,15 +51,23 @@ def test_cluster_without_flannel_has_none(settings):
     assert (found.shared, found.dns.shared) == ({}, {})
 
 
+def test_login_pods_are_read(settings):
+    reported = {"ports": "20000-20999", "ports_each": 100, "host_ports": [22], "linger_s": 5, "tmp_mib": 64}
+    assert settings().logins is None
+    assert settings(logins={}).logins is None
+    found = settings(logins={**reported, "slurm_user": "root", "here": True}).logins
+    assert found == Logins(20000, 20999, 100, (22,), 0, 5.0, 64, is_here=True)
+
+
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "reported"),
     [
         ({"schema": 2}, "schema 2, this version reads 1"),
         ({"flannel": {"range": "10.128.0.0/12"}}, "'backend' is missing"),
-        ({"flannel": {**TOLD["flannel"], "backend": "udp"}}, "'udp' is not a valid Backend"),
+        ({"flannel": {**REPORTED["flannel"], "backend": "udp"}}, "'udp' is not a valid Backend"),
         ({"address": "c1"}, "'c1'"),
     ],
 )
-def test_settings_that_cannot_be_used_are_refused_with_the_remedy(settings, changes, told):
-    with pytest.raises(SettingsError, match=rf"{told}.*; run playbooks/network\.yml"):
+def test_settings_that_cannot_be_used_are_refused_with_the_remedy(settings, changes, reported):
+    with pytest.raises(SettingsError, match=rf"{reported}.*; run playbooks/network\.yml"):
         settings(**changes)

@@ -7,7 +7,7 @@ from isthmus.network.state.store import space_problem
 
 
 @pytest.mark.parametrize(
-    ("space", "told"),
+    ("space", "reported"),
     [
         (Space(79, 100, is_full=False), ""),
         (Space(10, 0, is_full=False), ""),
@@ -15,6 +15,6 @@ from isthmus.network.state.store import space_problem
         (Space(10, 100, is_full=True), "NOSPACE"),
     ],
 )
-def test_space_is_told_of_before_it_ends(space, told):
-    assert told in space_problem(space)
-    assert bool(told) == ("alarm disarm" in space_problem(space))
+def test_space_is_reported_before_it_ends(space, reported):
+    assert reported in space_problem(space)
+    assert bool(reported) == ("alarm disarm" in space_problem(space))

@@ -88,7 +88,7 @@ def test_last_step_names_what_decided(source, target, port, wanted, check, by):
     assert by in steps[-1].by
 
 
-def test_way_to_another_node_is_told_in_order():
+def test_way_to_another_node_is_reported_in_order():
     steps = traced("10", "10:c2")
     assert [(step.node, step.check) for step in steps] == [
         ("c1", "leg"),
@@ -139,20 +139,20 @@ def test_words_for_a_pod(word):
 
 
 @pytest.mark.parametrize("word", ["20", "20:c2", "99", "theirs", "theirs.bob.cl", "pod0.20.bob", "nonsense"])
-def test_job_of_another_user_is_told_apart_from_none_in_no_way(word):
+def test_job_of_another_user_is_reported_apart_from_none_in_no_way(word):
     for end in ({"source": word, "target": "10"}, {"source": "10", "target": word}):
-        with pytest.raises(PointError) as told:
+        with pytest.raises(PointError) as reported:
             traced(**end, asker=A)
-        assert "yours" in str(told.value)
-        assert "bob" not in str(told.value).replace(word, "")
+        assert "yours" in str(reported.value)
+        assert "bob" not in str(reported.value).replace(word, "")
 
 
 @pytest.mark.parametrize("target", ["10.64.2.20", "10.64.2.1", "10.64.2.200", "10.64.77.7"])
 def test_address_of_another_user_is_like_one_of_nobody(target):
     for source in ("10", "c1"):
-        told = traced(source, target, asker=A)
-        assert told == traced(source, target, asker=A, state=visible(STATE, A))
-        assert verdict(told) is Verdict.REFUSED
+        reported = traced(source, target, asker=A)
+        assert reported == traced(source, target, asker=A, state=visible(STATE, A))
+        assert verdict(reported) is Verdict.REFUSED
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_what_is_no_point_is_refused(target):
         traced("10", target)
 
 
-def test_failures_of_this_node_are_told_if_it_is_on_the_way():
+def test_failures_of_this_node_are_reported_if_it_is_on_the_way():
     steps = traced("10", "10:c2")
     errors = {"filter": "nft said no", "il1002": "bob's"}
     assert [step.by for step in failures("c1", errors, steps, show_all=True)] == [

@@ -27,7 +27,7 @@ def test_released_job_is_followed_no_longer():
     assert sorted(view.snapshot.state.jobs) == [7, 8]
 
 
-def test_job_written_anew_is_followed_again():
+def test_job_written_again_is_followed_again():
     view = View(snapshot(7))
     view.release(7)
     view.set(snapshot(7, revision=1))

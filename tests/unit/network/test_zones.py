@@ -22,36 +22,36 @@ def job(number, uid=1001, driver=Driver.PRIVATE, name="run"):
     return Job(number, uid, name, driver, ("c1",), addresses)
 
 
-def state(*jobs, users=(ALICE, BOB), told=()):
-    attachments = {(each.job, each.node): each for each in told}
+def state(*jobs, users=(ALICE, BOB), reported=()):
+    attachments = {(each.job, each.node): each for each in reported}
     return State(
         users={each.uid: each for each in users}, jobs={each.id: each for each in jobs}, attachments=attachments
     )
 
 
-def anew(now, uid=None, networks=PRIVATE):
+def again(now, uid=None, networks=PRIVATE):
     zones = Zones("cl")
     zones.follow(now)
     return zones.all_users(networks) if uid is None else zones.text(uid, networks)
 
 
 def test_user_has_the_names_of_his_own_jobs_in_each_network():
-    told = Attachment(2, "c1", IPv4Address("10.128.1.2"))
-    now = state(job(1), job(2, driver=Driver.FLANNEL), job(3, 1002), told=[told])
+    reported = Attachment(2, "c1", IPv4Address("10.128.1.2"))
+    now = state(job(1), job(2, driver=Driver.FLANNEL), job(3, 1002), reported=[reported])
     named = "10.128.1.2 pod0.2.alice.cl pod0.run.alice.cl 2.alice.cl run.alice.cl"
-    assert anew(now, 1001).splitlines() == [
+    assert again(now, 1001).splitlines() == [
         "10.64.0.200 web.alice.cl",
         "10.64.0.11 pod0.1.alice.cl pod0.run.alice.cl 1.alice.cl run.alice.cl",
     ]
-    assert anew(now, 1001, (Driver.FLANNEL,)).splitlines() == [named]
-    assert anew(now, networks=(Driver.FLANNEL,)).splitlines() == [named]
-    assert anew(now, networks=EVERY).split().count("run.alice.cl") == 1
-    assert anew(now, networks=EVERY).endswith("10.64.0.13 pod0.3.bob.cl pod0.run.bob.cl 3.bob.cl run.bob.cl\n")
+    assert again(now, 1001, (Driver.FLANNEL,)).splitlines() == [named]
+    assert again(now, networks=(Driver.FLANNEL,)).splitlines() == [named]
+    assert again(now, networks=EVERY).split().count("run.alice.cl") == 1
+    assert again(now, networks=EVERY).endswith("10.64.0.13 pod0.3.bob.cl pod0.run.bob.cl 3.bob.cl run.bob.cl\n")
 
 
 def test_user_without_network_has_no_names():
-    assert anew(State(), 1001) == ""
-    assert anew(state(job(1), users=[]), 1001) == ""
+    assert again(State(), 1001) == ""
+    assert again(state(job(1), users=[]), 1001) == ""
 
 
 def test_job_of_one_user_leaves_the_texts_of_others_as_they_are(monkeypatch):
@@ -78,16 +78,16 @@ PARTS = st.tuples(
 @st.composite
 def states(draw):
     """Draw states that come one after the other, and share what did not change."""
-    found, jobs, users, told = [], {}, {}, {}
+    found, jobs, users, reported = [], {}, {}, {}
     for _ in range(draw(st.integers(1, 8))):
-        jobs, users, told = dict(jobs), dict(users), dict(told)
+        jobs, users, reported = dict(jobs), dict(users), dict(reported)
         for kind in draw(st.sets(st.sampled_from(["job", "end", "user", "leave", "attach", "detach"]), min_size=1)):
-            change(kind, draw(PARTS), jobs, users, told)
-        found.append(State({}, users, jobs, attachments=told))
+            change(kind, draw(PARTS), jobs, users, reported)
+        found.append(State({}, users, jobs, attachments=reported))
     return found
 
 
-def change(kind, parts, jobs, users, told):
+def change(kind, parts, jobs, users, reported):
     number, uid, driver, name = parts
     match kind:
         case "job":
@@ -99,9 +99,9 @@ def change(kind, parts, jobs, users, told):
         case "leave":
             users.pop(uid, None)
         case "attach":
-            told[number, "c1"] = Attachment(number, "c1", IPv4Address("10.128.0.1") + uid)
+            reported[number, "c1"] = Attachment(number, "c1", IPv4Address("10.128.0.1") + uid)
         case "detach":
-            told.pop((number, "c1"), None)
+            reported.pop((number, "c1"), None)
 
 
 @settings(deadline=None, database=None, max_examples=300)
@@ -111,5 +111,5 @@ def test_texts_are_those_of_one_who_never_saw_another_state(following):
     for now in following:
         zones.follow(now)
         for networks in NETWORKS:
-            assert zones.all_users(networks) == anew(now, networks=networks)
-            assert [zones.text(uid, networks) for uid in UIDS] == [anew(now, uid, networks) for uid in UIDS]
+            assert zones.all_users(networks) == again(now, networks=networks)
+            assert [zones.text(uid, networks) for uid in UIDS] == [again(now, uid, networks) for uid in UIDS]

@@ -10,6 +10,7 @@ from cryptography.x509.oid import NameOID
 from isthmus.filters.trust.ca import ca_certificate_fits
 from isthmus.node import certificates
 from isthmus.node.certificates import CertificateError
+from isthmus.support.certificates import public_pem
 from tests.support.fakes.join_controller import authority
 
 AUTHORITY = authority("nodes")
@@ -25,8 +26,7 @@ def request_of(key, name="evil", **extensions):
 
 def test_certificate_is_what_role_ca_gives():
     signed = certificates.sign(certificates.requested(certificates.request(KEY)), AUTHORITY, "dev", 365)
-    public = x509.load_pem_x509_certificate(signed).public_key()
-    shown = public.public_bytes(Encoding.PEM, certificates.PublicFormat.SubjectPublicKeyInfo).decode()
+    shown = public_pem(x509.load_pem_x509_certificate(signed).public_key())
     state = {"kept": True, "public_key": shown, "certificate": signed.decode()}
     wanted = {"common_name": "", "organization": "dev", "names": [], "usages": ["clientAuth"]}
     assert ca_certificate_fits(state, authority("ca").certificate.decode() + AUTHORITY.certificate.decode(), wanted, 30)
@@ -38,7 +38,9 @@ def test_nothing_is_signed_but_the_key():
     signed = x509.load_pem_x509_certificate(certificates.sign(certificates.requested(asked), AUTHORITY, "dev", 365))
     assert signed.subject.rfc4514_string() == "O=dev"
     kinds = {type(each.value) for each in signed.extensions}
-    assert kinds == {x509.KeyUsage, x509.ExtendedKeyUsage}
+    identifiers = {x509.SubjectKeyIdentifier, x509.AuthorityKeyIdentifier}
+    assert kinds == {x509.BasicConstraints, x509.KeyUsage, x509.ExtendedKeyUsage} | identifiers
+    assert not signed.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
 
 
 def test_certificate_ends_with_its_authority():

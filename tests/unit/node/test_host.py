@@ -7,6 +7,7 @@ from isthmus.node.errors import JoinError
 from isthmus.node.files import Tree
 from isthmus.node.host import Host
 from isthmus.node.manifest import When
+from tests.support.fakes.dpkg import row
 from tests.support.fakes.join_controller import Commands
 
 UNIT = {"name": "isthmus-networkd", "files": ["/etc/a"]}
@@ -53,8 +54,8 @@ def test_addresses_are_those_of_all_links(tmp_path):
 
 
 def test_package_that_is_only_configured_is_not_installed(tmp_path):
-    told = "installed munge 0.5\nconfig-files slurmd 24.11\n"
-    assert host(tmp_path, **{"dpkg-query": told}).packages(["munge", "slurmd"]) == {"munge": "0.5"}
+    reported = row("munge", "0.5") + row("slurmd", "24.11", status="config-files")
+    assert host(tmp_path, **{"dpkg-query": reported}).packages(["munge", "slurmd"]) == {"munge": "0.5"}
 
 
 def test_files_count_when_they_are_followed(tmp_path):

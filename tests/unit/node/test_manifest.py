@@ -34,8 +34,8 @@ def test_other_text_is_refused_with_the_remedy(text, words):
 
 
 def test_fields_are_filled_in_everywhere():
-    told = [{"content": "at @isthmus.address@, @isthmus.name@\n", "mode": "0644", "optional": True}]
-    assert filled(told, KNOWN) == [{"content": "at 192.0.2.3, c3\n", "mode": "0644", "optional": True}]
+    reported = [{"content": "at @isthmus.address@, @isthmus.name@\n", "mode": "0644", "optional": True}]
+    assert filled(reported, KNOWN) == [{"content": "at 192.0.2.3, c3\n", "mode": "0644", "optional": True}]
 
 
 def test_unknown_field_is_refused():

@@ -72,13 +72,13 @@ def test_text_is_expanded(text):
 
 
 def test_variables_see_those_before_them():
-    told = [
+    reported = [
         Variable("LATER", "$(IP)"),
         Variable("IP", fact=Fact.POD_IP),
         Variable("URL", "http://$(IP)"),
         Variable("URL", "$(URL)/x"),
     ]
-    assert environment(told, {"pod_ip": "10.0.0.1"}) == {
+    assert environment(reported, {"pod_ip": "10.0.0.1"}) == {
         "LATER": "$(IP)",
         "IP": "10.0.0.1",
         "URL": "http://10.0.0.1/x",

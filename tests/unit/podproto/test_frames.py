@@ -30,7 +30,7 @@ def decoded(content):
     return asyncio.run(read())
 
 
-def told(case):
+def reported(case):
     if "message" in case:
         return case["message"]
     return frames.Data(case["data"]["stream"], case["data"]["channel"], bytes.fromhex(case["data"]["hex"]))
@@ -38,12 +38,12 @@ def told(case):
 
 @pytest.mark.parametrize("case", CASES["frames"] + CASES["decoded"], ids=lambda case: case["name"])
 def test_frame_is_read(case):
-    assert decode(bytes.fromhex(case["hex"])) == told(case)
+    assert decode(bytes.fromhex(case["hex"])) == reported(case)
 
 
 @pytest.mark.parametrize("case", CASES["frames"], ids=lambda case: case["name"])
 def test_frame_is_these_bytes(case):
-    frame = told(case)
+    frame = reported(case)
     if isinstance(frame, frames.Data):
         made = frames.data(frame.stream, frame.channel, frame.body)
     else:
@@ -63,7 +63,7 @@ def test_limits_are_the_agreed_ones():
 
 def test_frames_come_one_after_another():
     wire = b"".join(bytes.fromhex(case["hex"]) for case in CASES["frames"])
-    assert decoded(wire) == [told(case) for case in CASES["frames"]]
+    assert decoded(wire) == [reported(case) for case in CASES["frames"]]
 
 
 @pytest.mark.parametrize("size", [0, 1, frames.MAX_BYTES, 3 * frames.MAX_BYTES])

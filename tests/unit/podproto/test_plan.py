@@ -35,9 +35,9 @@ def changed(path, value):
 
 
 def test_what_is_read_is_written_again():
-    told = plans.read(WHOLE)
-    assert told.volumes[0].files[0].data == b"secret"
-    assert plans.read(json.loads(json.dumps(to_json(told)))) == told
+    reported = plans.read(WHOLE)
+    assert reported.volumes[0].files[0].data == b"secret"
+    assert plans.read(json.loads(json.dumps(to_json(reported)))) == reported
 
 
 REFUSED = [
@@ -65,11 +65,11 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("path", "value", "told"), REFUSED)
-def test_plan_that_is_wrong_is_refused_with_the_place(path, value, told):
+@pytest.mark.parametrize(("path", "value", "reported"), REFUSED)
+def test_plan_that_is_wrong_is_refused_with_the_place(path, value, reported):
     with pytest.raises(PlanError) as caught:
         plans.read(changed(path, value))
-    assert told in str(caught.value)
+    assert reported in str(caught.value)
 
 
 @pytest.mark.parametrize("value", [None, [], "plan", {}])
@@ -86,14 +86,14 @@ def test_secrets_do_not_stand_in_a_refusal():
 
 
 def test_containers_of_a_pod_with_init_containers_wait_for_these():
-    told = plans.read(WHOLE)
-    assert plans.creating(told) == "ContainerCreating"
-    assert plans.creating(told._replace(init=told.containers)) == "PodInitializing"
+    reported = plans.read(WHOLE)
+    assert plans.creating(reported) == "ContainerCreating"
+    assert plans.creating(reported._replace(init=reported.containers)) == "PodInitializing"
 
 
 def test_container_that_joins_mounts_volumes_of_the_pod_only():
-    told = plans.read(WHOLE)
+    reported = plans.read(WHOLE)
     joining = container("late", "", mounts=[mount("data", "/d")])
-    assert plans.container(joining, told.volumes).mounts[0].volume == "data"
+    assert plans.container(joining, reported.volumes).mounts[0].volume == "data"
     with pytest.raises(PlanError, match="container late mounts"):
         plans.container(joining, [])

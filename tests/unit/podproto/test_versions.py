@@ -27,10 +27,10 @@ def keys(value):
 
 
 def test_plan_of_the_version_before_is_read():
-    told = plan.read(KUBELET["plan"]["plan"])
-    assert [one.name for one in (*told.init, *told.containers)] == ["side", "main"]
-    assert told.containers[0].readiness.action.kind == plan.ActionKind.GRPC
-    assert told.volumes[0].files[0].data == b"secret"
+    reported = plan.read(KUBELET["plan"]["plan"])
+    assert [one.name for one in (*reported.init, *reported.containers)] == ["side", "main"]
+    assert reported.containers[0].readiness.action.kind == plan.ActionKind.GRPC
+    assert reported.volumes[0].files[0].data == b"secret"
 
 
 def test_later_messages_of_the_version_before_are_read():

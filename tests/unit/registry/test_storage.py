@@ -77,7 +77,7 @@ def test_change_is_seen_at_once_and_rest_is_not_read_again(disk, monkeypatch):
     assert len([path for path in listed if "_layers" in str(path)]) == 1
 
 
-def test_folder_that_has_just_changed_is_not_believed(tmp_path):
+def test_folder_that_has_just_changed_is_not_trusted(tmp_path):
     """Two changes within a tick of the clock bear the same time."""
     folders, now_s = Folders(), time.time()
     (tmp_path / "a").mkdir()

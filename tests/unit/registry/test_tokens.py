@@ -1,4 +1,4 @@
-"""What a token says, and which of them are believed."""
+"""What a token says, and which of them are trusted."""
 
 import json
 import string
@@ -41,7 +41,7 @@ def test_signature_is_of_the_two_parts():
 
 
 @pytest.mark.parametrize("late_s", [0, LIFETIME_S, LIFETIME_S + LEEWAY_S - 1])
-def test_own_token_is_believed_as_long_as_the_registry_believes_it(late_s):
+def test_own_token_is_trusted_as_long_as_the_registry_trusts_it(late_s):
     assert SIGNER.account(SIGNER.token("alice", {}, NOW_S), NOW_S + late_s) == "alice"
 
 
@@ -57,13 +57,13 @@ def test_own_token_is_believed_as_long_as_the_registry_believes_it(late_s):
         ("..", "not of this"),
     ],
 )
-def test_other_token_is_not_believed(token, words):
+def test_other_token_is_not_trusted(token, words):
     with pytest.raises(TokenError, match=words):
         SIGNER.account(token, NOW_S)
 
 
 @given(st.data())
-def test_changed_token_is_not_believed(data):
+def test_changed_token_is_not_trusted(data):
     token = SIGNER.token("alice", {}, NOW_S)
     place = data.draw(st.integers(0, len(token) - 1))
     letter = data.draw(st.sampled_from([*string.printable, "\xe9", "\0"]).filter(lambda each: each != token[place]))

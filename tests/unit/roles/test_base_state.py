@@ -30,9 +30,14 @@ def account():
 
 
 def test_new_host_has_nothing(look, tmp_path):
-    told = look(program=str(tmp_path / "program"), absent=["nobody-has-this-name"])
-    assert (told["cluster"], told["logins"], told["fuse"], told["has_program"]) == ("", "", False, False)
-    assert (told["leaving"], told["changed"]) == ([], False)
+    reported = look(program=str(tmp_path / "program"), absent=["nobody-has-this-name"])
+    assert (reported["cluster"], reported["logins"], reported["fuse"], reported["has_program"]) == (
+        "",
+        "",
+        False,
+        False,
+    )
+    assert (reported["leaving"], reported["changed"]) == ([], False)
 
 
 def test_account_that_is_right_is_not_named(look, account):
@@ -53,9 +58,9 @@ def test_account_that_is_right_is_not_named(look, account):
 )
 def test_account_that_differs_in_anything_is_named(look, account, other):
     wanted = account | other
-    told = look(users=[wanted])
-    assert told["users"] == [wanted["name"]]
-    assert HASH not in str({name: value for name, value in told.items() if name != "invocation"})
+    reported = look(users=[wanted])
+    assert reported["users"] == [wanted["name"]]
+    assert HASH not in str({name: value for name, value in reported.items() if name != "invocation"})
 
 
 def test_group_is_right_with_its_number_or_without_one(look):

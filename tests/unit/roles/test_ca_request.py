@@ -64,13 +64,13 @@ def test_what_is_no_key_is_replaced(ask, tmp_path):
 
 
 def test_check_run_makes_nothing(ask, tmp_path):
-    told = ask(_ansible_check_mode=True)
-    assert (told["changed"], (tmp_path / "tls").exists()) == (True, False)
+    reported = ask(_ansible_check_mode=True)
+    assert (reported["changed"], (tmp_path / "tls").exists()) == (True, False)
 
 
-def test_unknown_owner_is_told(ask):
-    told = ask(owner="nobody-has-this-name")
-    assert told["failed"]
+def test_unknown_owner_is_reported(ask):
+    reported = ask(owner="nobody-has-this-name")
+    assert reported["failed"]
 
 
 def test_what_was_there_before_comes_back_too(ask, tmp_path):
@@ -78,9 +78,13 @@ def test_what_was_there_before_comes_back_too(ask, tmp_path):
     assert (new["kept"], new["public_key"], new["certificate"]) == (False, "", "")
     (tmp_path / "tls/etcd.crt").write_text("certificate")
     key = load_pem_private_key((tmp_path / "tls/etcd.key").read_bytes(), None)
-    told = ask()
+    reported = ask()
     public = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
-    assert (told["kept"], told["public_key"], told["certificate"]) == (os.getuid() == 0, public, "certificate")
+    assert (reported["kept"], reported["public_key"], reported["certificate"]) == (
+        os.getuid() == 0,
+        public,
+        "certificate",
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,5 +101,5 @@ def test_file_is_kept_with_its_owner_and_mode(module, tmp_path, owner, mode, kep
 
 def test_host_without_cryptography_is_no_failure_but_gives_no_request(ask, module, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "x509", None)
-    told = ask()
-    assert (told["csr"], told["changed"], (tmp_path / "tls").exists()) == ("", False, False)
+    reported = ask()
+    assert (reported["csr"], reported["changed"], (tmp_path / "tls").exists()) == ("", False, False)

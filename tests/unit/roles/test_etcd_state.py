@@ -1,4 +1,4 @@
-"""The module etcd_state: what it tells of a member is what is there."""
+"""The module etcd_state: it reports a member as it is."""
 
 import pytest
 
@@ -18,14 +18,14 @@ def look(monkeypatch, tmp_path):
 
 
 def test_new_host_has_nothing(look):
-    told = look(user="no such user")
-    assert (told["settings"], told["changed"]) == ("", False)
-    assert not (told["has_data"] or told["has_user"] or told["runs"] or told["defrags"])
+    reported = look(user="no such user")
+    assert (reported["settings"], reported["changed"]) == ("", False)
+    assert not (reported["has_data"] or reported["has_user"] or reported["runs"] or reported["defrags"])
 
 
-def test_live_member_is_told(look, tmp_path):
+def test_live_member_is_reported(look, tmp_path):
     (tmp_path / "etcd.yml").write_text("name: ctl\n")
     (tmp_path / "data/member").mkdir(parents=True)
-    told = look("active\ninactive\n")
-    assert (told["settings"], told["has_data"], told["has_user"]) == ("name: ctl\n", True, True)
-    assert (told["runs"], told["defrags"]) == (True, False)
+    reported = look("active\ninactive\n")
+    assert (reported["settings"], reported["has_data"], reported["has_user"]) == ("name: ctl\n", True, True)
+    assert (reported["runs"], reported["defrags"]) == (True, False)

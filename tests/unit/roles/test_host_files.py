@@ -26,7 +26,7 @@ def mode(path):
     return path.stat().st_mode & 0o777
 
 
-def test_entries_are_made_once_and_told(bring, tmp_path):
+def test_entries_are_made_once_and_reported(bring, tmp_path):
     entries = (
         {"path": "folder", "state": "directory"},
         {"path": "folder/secret", "content": "s", "mode": "0600"},
@@ -42,7 +42,7 @@ def test_entries_are_made_once_and_told(bring, tmp_path):
     assert (tmp_path / "link").readlink() == Path("folder/plain")
 
 
-def test_check_run_tells_and_writes_nothing(bring, tmp_path):
+def test_check_run_reports_and_writes_nothing(bring, tmp_path):
     (tmp_path / "old").write_text("1")
     (tmp_path / "gone").mkdir()
     changes = (
@@ -86,7 +86,7 @@ def test_file_has_its_mode_before_its_name(bring, tmp_path, monkeypatch):
     assert modes == [0o640]
 
 
-def test_link_that_leads_elsewhere_is_made_anew(bring, tmp_path):
+def test_link_that_leads_elsewhere_is_made_again(bring, tmp_path):
     (tmp_path / "link").symlink_to("nowhere")
     assert bring({"path": "link", "state": "link", "target": "there"})["changed"]
     assert (tmp_path / "link").readlink() == Path("there")
@@ -108,12 +108,12 @@ def test_folder_is_removed_with_all_in_it(bring, tmp_path):
         ({"path": "file"}, "content"),
     ],
 )
-def test_what_is_in_the_way_is_told_and_kept(bring, tmp_path, entry, message):
+def test_what_is_in_the_way_is_reported_and_kept(bring, tmp_path, entry, message):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("mine")
-    told = bring(entry)
-    assert told["failed"]
-    assert message in told["msg"]
+    reported = bring(entry)
+    assert reported["failed"]
+    assert message in reported["msg"]
     assert (tmp_path / "folder").is_dir()
     assert (tmp_path / "file").read_text() == "mine"
 

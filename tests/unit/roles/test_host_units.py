@@ -1,4 +1,4 @@
-"""The module host_units: a restart is due by what a process began with, whoever started it and whatever was cut."""
+"""The module host_units: a restart is due by what a process began with, by any starter and after any interruption."""
 
 import json
 import os
@@ -85,7 +85,7 @@ def test_clock_that_was_set_back_hides_no_change(bring, systemd, conf):
     assert bring()["units"] == ["demo: restarted"]
 
 
-def test_check_run_tells_and_does_nothing(bring, systemd, conf):
+def test_check_run_reports_and_does_nothing(bring, systemd, conf):
     assert bring(check=True)["units"] == ["demo: enabled", "demo: started"]
     bring()
     conf.write_text("2")
@@ -96,7 +96,7 @@ def test_check_run_tells_and_does_nothing(bring, systemd, conf):
     assert bring()["changed"]
 
 
-def test_check_run_of_a_host_without_the_package_tells(bring, systemd):
+def test_check_run_of_a_host_without_the_package_reports(bring, systemd):
     systemd.load = "not-found"
     assert bring(check=True)["units"] == ["demo: enabled", "demo: started"]
 
@@ -113,7 +113,7 @@ def test_changed_unit_file_is_read_first(bring, systemd):
     assert systemd.done[0] == "daemon-reload"
 
 
-def test_failed_restart_is_told_and_tried_again(bring, systemd, conf):
+def test_failed_restart_is_reported_and_tried_again(bring, systemd, conf):
     bring()
     conf.write_text("2")
     systemd.broken = True

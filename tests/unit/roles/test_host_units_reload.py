@@ -23,7 +23,7 @@ def nodes(tmp_path):
 
 @pytest.fixture
 def bring(monkeypatch, tmp_path, systemd, nodes):
-    """Run the module on a unit `demo` that is told of nodes.conf by `reread`; returns its result."""
+    """Run the module on a unit `demo` that is notified of nodes.conf by `reread`; returns its result."""
     module = ansible_modules.load("library/host_units.py")
     monkeypatch.setattr(module, "RECORDS", tmp_path / "records")
     monkeypatch.setattr(module.time, "sleep", lambda _: None)
@@ -89,7 +89,7 @@ def test_running_unit_without_a_record_is_reloaded_after_a_change(bring, systemd
     assert bring()["units"] == ["demo: reloaded"]
 
 
-def test_unit_that_does_not_answer_is_told(bring, systemd):
+def test_unit_that_does_not_answer_is_reported(bring, systemd):
     systemd.refuses = {"ping"}
     result = bring(timeout_s=0)
     assert result["failed"]

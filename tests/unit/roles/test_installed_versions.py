@@ -1,18 +1,19 @@
-"""The module installed_versions: what runs is told apart from what is installed."""
+"""The module installed_versions: what runs is reported apart from what is installed."""
 
 import json
 
 import pytest
 
 from tests.support import ansible_modules
+from tests.support.fakes.dpkg import row, slurm
 
-DPKG = """\
-slurm-wlm slurmctld 24.11.5-4 hold installed
-slurm-wlm slurm-client 24.11.5-4 install installed
-slurm-wlm libslurm42t64 23.11.4-1 install installed
-slurm-wlm slurmd 22.05.1-1 deinstall config-files
-munge munge 0.5.16-1 install installed
-"""
+DPKG = (
+    slurm("slurmctld", "24.11.5-4", want="hold")
+    + slurm("slurm-client", "23.11.5-4")
+    + slurm("libslurm42t64", "22.11.4-1")
+    + slurm("slurmd", "22.05.1-1", want="deinstall", status="config-files")
+    + row("munge", "0.5.16-1")
+)
 NODES = (
     "NodeName=c1 Arch=x86_64 CoresPerSocket=1 Version=24.11.5 State=IDLE Partitions=batch \n"
     "NodeName=c2 Arch=x86_64 Version=26.05.5 State=IDLE+DRAIN "
@@ -31,8 +32,15 @@ def process(proc, number, program):
     (proc / str(number) / "exe").symlink_to(program)
 
 
-def test_packages_are_those_of_slurm_that_are_installed(module):
-    assert module.packages(DPKG) == [("slurmctld", "24.11.5-4", True), ("slurm-client", "24.11.5-4", False)]
+def test_packages_are_those_of_slurm_that_are_installed(module, monkeypatch):
+    monkeypatch.setattr(module.Asker, "answer", lambda self, *command: DPKG)
+    monkeypatch.setattr(module.Asker, "is_newer", lambda self, one, other: one > other)
+    assert module.Asker(None).slurm() == {
+        "oldest": "23.11.5-4",
+        "newest": "24.11.5-4",
+        "held": False,
+        "packages": {"slurmctld": "24.11.5-4", "slurm-client": "23.11.5-4"},
+    }
 
 
 def test_daemon_of_a_removed_file_is_not_current(module, tmp_path):
@@ -85,5 +93,10 @@ def test_member_that_does_not_answer_has_no_version(module):
 
 def test_host_without_any_of_it(module, monkeypatch, tmp_path):
     monkeypatch.setattr(module, "PROC", tmp_path)
-    told = ansible_modules.run(module)
-    assert (told["changed"], told["current"], told["database"], told["nodes"]) == (False, [], "none", {})
+    reported = ansible_modules.run(module)
+    assert (reported["changed"], reported["current"], reported["database"], reported["nodes"]) == (
+        False,
+        [],
+        "none",
+        {},
+    )

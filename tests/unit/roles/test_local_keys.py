@@ -36,9 +36,9 @@ def test_damaged_key_is_replaced(module, tmp_path):
 
 
 def test_check_run_makes_none(module, tmp_path):
-    told = ansible_modules.run(module, keys={str(tmp_path / "key"): "new"}, _ansible_check_mode=True)
-    assert (told["changed"], os.listdir(tmp_path)) == (True, [])
+    reported = ansible_modules.run(module, keys={str(tmp_path / "key"): "new"}, _ansible_check_mode=True)
+    assert (reported["changed"], os.listdir(tmp_path)) == (True, [])
 
 
-def test_folder_that_is_not_there_is_told(module, tmp_path):
+def test_folder_that_is_not_there_is_reported(module, tmp_path):
     assert ansible_modules.run(module, keys={str(tmp_path / "none/key"): "new"})["failed"]

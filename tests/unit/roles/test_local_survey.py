@@ -1,4 +1,4 @@
-"""The module local_survey: which keys are lacking, and which processes podman only believes in."""
+"""The module local_survey: which keys are lacking, and which processes podman only trusts in."""
 
 import shutil
 import subprocess
@@ -59,14 +59,14 @@ def test_only_processes_that_are_there_have_control_groups(module, tmp_path):
     assert module.cgroups([{"Pid": 7}, {"Pid": 8}, {"Pid": 0}], tmp_path) == "0::/libpod-abc\n"
 
 
-def test_all_that_is_asked_is_told_in_one_go(survey):
-    told = survey()
-    assert (told["network"], told["home"], told["changed"]) == (True, False, False)
-    assert told["images"] == ["localhost/image:1", "localhost/image:2"]
-    assert told["info"]["host"]["cgroupVersion"] == "v2"
-    assert told["containers"][0]["Names"] == ["demo-c1"]
-    assert "CapEff:" in told["status"]
-    assert "Max open files" in told["limits"]
+def test_all_that_is_asked_is_reported_in_one_go(survey):
+    reported = survey()
+    assert (reported["network"], reported["home"], reported["changed"]) == (True, False, False)
+    assert reported["images"] == ["localhost/image:1", "localhost/image:2"]
+    assert reported["info"]["host"]["cgroupVersion"] == "v2"
+    assert reported["containers"][0]["Names"] == ["demo-c1"]
+    assert "CapEff:" in reported["status"]
+    assert "Max open files" in reported["limits"]
 
 
 def test_watchers_of_all_processes_are_counted(module, tmp_path):
@@ -88,12 +88,12 @@ def test_keys_that_are_not_there_or_not_whole_are_lacking(survey, tmp_path):
     assert survey(**{made: "made of demo", none: "none", foreign: "another's"})["keys_lacking"] == [none, foreign]
 
 
-def test_machine_without_podman_is_told_what_to_do(module, monkeypatch):
+def test_machine_without_podman_is_reported_what_to_do(module, monkeypatch):
     def absent(_, argv, **_options):
         raise FileNotFoundError(argv[0])
 
     monkeypatch.setattr(module.AnsibleModule, "run_command", absent)
-    told = ansible_modules.run(module, cluster="demo", image="localhost/image", keys={})
-    assert told["failed"]
-    assert "podman cannot be run" in told["msg"]
-    assert "run without --check once" in told["msg"]
+    reported = ansible_modules.run(module, cluster="demo", image="localhost/image", keys={})
+    assert reported["failed"]
+    assert "podman cannot be run" in reported["msg"]
+    assert "run without --check once" in reported["msg"]

@@ -1,7 +1,8 @@
-"""The module network_state: what it tells of a host is what is there, and "" stands for what does not answer."""
+"""The module network_state: it reports a host as it is, and "" for what does not answer."""
 
 import grp
 import os
+from pathlib import Path
 
 import pytest
 
@@ -16,8 +17,8 @@ def look(monkeypatch, tmp_path):
     module = ansible_modules.load("roles/network/library/network_state.py")
     monkeypatch.setattr(module, "RESOLV_CONF", tmp_path / "resolv.conf")
     monkeypatch.setattr(module, "FORWARD", tmp_path / "ip_forward")
-    places = {name: str(tmp_path / name) for name in ("slurm", "prefix", "openmpi", "flannel", "sysctl")}
-    asked = places | {"user": "nobody-has-this-name", "folders": []}
+    places = {name: str(tmp_path / name) for name in ("slurm", "prefix", "openmpi", "sysctl", "pam")}
+    asked = places | {"user": "nobody-has-this-name", "folders": [], "drivers": {"one": str(tmp_path / "one.service")}}
     return lambda **other: ansible_modules.run(module, **asked | other)
 
 
@@ -28,17 +29,26 @@ def program(path, prints):
 
 
 def test_new_host_has_nothing(look):
-    told = look(asks_slurm=True)
-    assert [told[name] for name in ("slurm", "slurm_config", "status", "servers", "resolv_conf", "openmpi")] == [""] * 6
-    assert not (told["flannel"] or told["forwards"] or told["has_user"] or told["changed"])
+    reported = look(asks_slurm=True)
+    assert [reported[name] for name in ("slurm", "slurm_config", "status", "servers", "resolv_conf", "openmpi")] == [
+        ""
+    ] * 6
+    assert not (reported["drivers"] or reported["forwards"] or reported["has_user"] or reported["changed"])
+
+
+def test_driver_is_there_by_its_mark(look, tmp_path):
+    marks = {name: str(tmp_path / f"{name}.service") for name in ("two", "one", "none")}
+    for name in ("one", "two"):
+        Path(marks[name]).touch()
+    assert look(drivers=marks)["drivers"] == ["one", "two"]
 
 
 def test_programs_are_asked_where_they_are(look, tmp_path):
     program(tmp_path / "slurm/bin/sinfo", "slurm-wlm 24.11.5")
     program(tmp_path / "slurm/bin/scontrol", "PrologFlags = Contain")
     program(tmp_path / "prefix/bin/isthmus", LOADED)
-    told = look(asks_slurm=True)
-    assert (told["slurm"], told["slurm_config"], told["status"]) == (
+    reported = look(asks_slurm=True)
+    assert (reported["slurm"], reported["slurm_config"], reported["status"]) == (
         "slurm-wlm 24.11.5",
         "PrologFlags = Contain",
         LOADED,
@@ -68,7 +78,7 @@ def test_folders_are_right_with_their_mode(look, tmp_path, mode, right):
 
 
 def test_name_of_the_file_server_that_nobody_knows_ends_the_task(look):
-    told = look(server="no-such-host.invalid")
-    assert told["failed"]
-    assert "base_home_nfs_source" in told["msg"]
+    reported = look(server="no-such-host.invalid")
+    assert reported["failed"]
+    assert "base_home_nfs_source" in reported["msg"]
     assert "127.0.0.1" in look(server="127.0.0.1")["servers"]

@@ -63,13 +63,13 @@ def test_next_version_of_the_same_lock_brings_itself_alone(host):
 def test_half_an_installation_has_no_mark(host):
     install(host)
     (host / "venv/bin/pip").write_text("#!/bin/sh\necho no space left >&2\nexit 1\n")
-    told = install(host, key="k2", lock="aiohttp==2\n")
-    assert (told["failed"], "no space left" in told["msg"]) == (True, True)
+    reported = install(host, key="k2", lock="aiohttp==2\n")
+    assert (reported["failed"], "no space left" in reported["msg"]) == (True, True)
     assert not [*(host / "venv/wheels").glob(".installed-*")]
     # Other dependencies may be half there: the next run installs all of them.
     assert not (host / "venv/lock").exists()
 
 
 def test_check_run_changes_nothing(host):
-    told = install(host, _ansible_check_mode=True)
-    assert (told["changed"], (host / "log").exists(), (host / "archive.tar").exists()) == (True, False, True)
+    reported = install(host, _ansible_check_mode=True)
+    assert (reported["changed"], (host / "log").exists(), (host / "archive.tar").exists()) == (True, False, True)

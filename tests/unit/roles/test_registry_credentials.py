@@ -71,20 +71,19 @@ def test_pipe_does_not_keep_the_playbook_waiting(module, keep, path):
         keep()
 
 
-def test_home_that_hangs_is_left(module, monkeypatch):
-    monkeypatch.setattr(module, "PATIENCE_S", 0.2)
+def test_home_that_hangs_is_left(module):
     begin = time.monotonic()
     with pytest.raises(module.UnusableError, match="does not answer"):
-        module.as_user(pwd.getpwuid(os.getuid()), lambda: time.sleep(60))
+        module.as_user(pwd.getpwuid(os.getuid()), lambda: time.sleep(60), patience_s=0.2)
     assert time.monotonic() - begin < 30
 
 
 @pytest.mark.parametrize("changed", [True, False])
-def test_child_tells_whether_a_file_changed(module, changed):
+def test_child_reports_whether_a_file_changed(module, changed):
     assert module.as_user(pwd.getpwuid(os.getuid()), lambda: changed) is changed
 
 
-def test_problem_in_the_home_is_told(module):
+def test_problem_in_the_home_is_reported(module):
     def work():
         raise module.UnusableError("it is no file")
 

@@ -24,20 +24,20 @@ def ask(tmp_path, monkeypatch):
 @pytest.mark.parametrize("answer", ["manifest unknown", "name unknown: repository name not known"])
 def test_digest_is_empty_where_the_image_is_not_there(ask, answer):
     there = "[ $last = docker://ctl:5000/isthmus/mpi:k1 ] && echo sha256:aa"
-    told = ask(f"{there} && exit; echo '{answer}' >&2; exit 1")
-    assert [each["digest"] for each in told["images"]] == ["sha256:aa", ""]
-    assert [(each["name"], each["tag"]) for each in told["images"]] == [("mpi", "k1"), ("mpi", "latest")]
-    assert not told["changed"]
+    reported = ask(f"{there} && exit; echo '{answer}' >&2; exit 1")
+    assert [each["digest"] for each in reported["images"]] == ["sha256:aa", ""]
+    assert [(each["name"], each["tag"]) for each in reported["images"]] == [("mpi", "k1"), ("mpi", "latest")]
+    assert not reported["changed"]
 
 
 def test_registry_that_does_not_say_is_an_error(ask):
-    told = ask("echo 'unauthorized: authentication required' >&2; exit 1")
-    assert told["failed"]
-    assert told["msg"] == "docker://ctl:5000/isthmus/mpi:k1: unauthorized: authentication required"
+    reported = ask("echo 'unauthorized: authentication required' >&2; exit 1")
+    assert reported["failed"]
+    assert reported["msg"] == "docker://ctl:5000/isthmus/mpi:k1: unauthorized: authentication required"
 
 
 def test_skopeo_is_given_the_credential_and_asked_for_the_digest_alone(ask):
-    told = ask('echo "$@"')
-    assert told["images"][0]["digest"] == (
+    reported = ask('echo "$@"')
+    assert reported["images"][0]["digest"] == (
         "inspect --no-tags --authfile=/auth.json --format={{.Digest}} docker://ctl:5000/isthmus/mpi:k1"
     )

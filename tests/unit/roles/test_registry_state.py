@@ -1,4 +1,4 @@
-"""The module registry_state: what it tells of a host is what is there."""
+"""The module registry_state: it reports a host as it is."""
 
 import pytest
 
@@ -20,15 +20,15 @@ def module(monkeypatch, tmp_path):
 def test_host_is_ready_with_all_programs(module, tmp_path, programs, ready):
     for name in programs:
         (tmp_path / name).touch()
-    told = ansible_modules.run(module, accounts=["root"])
-    assert (told["ready"], told["lacking"], told["changed"]) == (ready, [], False)
+    reported = ansible_modules.run(module, accounts=["root"])
+    assert (reported["ready"], reported["lacking"], reported["changed"]) == (ready, [], False)
 
 
 def test_host_without_an_account_is_not(module, tmp_path):
     for name in PROGRAMS:
         (tmp_path / name).touch()
-    told = ansible_modules.run(module, accounts=["root", "nobody-of-this-name"])
-    assert (told["ready"], told["lacking"]) == (False, ["nobody-of-this-name"])
+    reported = ansible_modules.run(module, accounts=["root", "nobody-of-this-name"])
+    assert (reported["ready"], reported["lacking"]) == (False, ["nobody-of-this-name"])
 
 
 def test_nginx_that_nobody_uses_is_idle(module, tmp_path):

@@ -1,4 +1,4 @@
-"""The modules slurm_state and slurm_answers: what they tell of a host is what is there."""
+"""The modules slurm_state and slurm_answers: they report a host as it is."""
 
 import grp
 import os
@@ -8,6 +8,7 @@ import pytest
 
 from isthmus.filters.slurm.files import slurm_protected
 from tests.support import ansible_modules
+from tests.support.fakes.dpkg import row, slurm
 
 OWNER = f"{pwd.getpwuid(os.getuid()).pw_name}:{grp.getgrgid(os.getgid()).gr_name}"
 
@@ -24,32 +25,31 @@ def module(monkeypatch, tmp_path):
 
 def test_new_host_has_nothing(module, tmp_path):
     secret = str(tmp_path / "munge.key")
-    told = ansible_modules.run(module, secrets=[secret], alternatives=["mpi"])
-    assert (told["live"], told["openmpi"], told["changed"]) == (False, "", False)
-    assert (told["secrets"], told["alternatives"]) == ({secret: ""}, {"mpi": ""})
+    reported = ansible_modules.run(module, secrets=[secret], alternatives=["mpi"])
+    assert (reported["live"], reported["openmpi"], reported["changed"]) == (False, "", False)
+    assert (reported["secrets"], reported["alternatives"]) == ({secret: ""}, {"mpi": ""})
 
 
-def test_live_controller_is_told(module, tmp_path):
+def test_live_controller_is_reported(module, tmp_path):
     (tmp_path / "slurmdbd.conf").touch()
     (tmp_path / "params.conf").write_text("a = b\n")
     (tmp_path / "mpi").symlink_to("/usr/bin/mpicc.openmpi")
-    told = ansible_modules.run(module, alternatives=["mpi"])
-    assert (told["live"], told["openmpi"]) == (True, "a = b\n")
-    assert told["alternatives"] == {"mpi": "/usr/bin/mpicc.openmpi"}
+    reported = ansible_modules.run(module, alternatives=["mpi"])
+    assert (reported["live"], reported["openmpi"]) == (True, "a = b\n")
+    assert reported["alternatives"] == {"mpi": "/usr/bin/mpicc.openmpi"}
 
 
-def test_packages_of_slurm_are_told_with_those_that_apt_may_move(module, monkeypatch, tmp_path):
-    rows = ["slurm-wlm slurmd 24.11.5-4 hold", "slurm-wlm sackd 24.11.5-4 install", "munge munge 1 install"]
-    rows += ["slurm-wlm libslurm42t64 23.11.4-1 hold"]
-    told = "".join(f"{row} installed\n" for row in rows)
-    assert module.packages(told) == {"version": "24.11.5-4", "loose": ["sackd"]}
+def test_packages_of_slurm_are_reported_with_those_that_apt_may_move(module, monkeypatch, tmp_path):
+    reported = slurm("slurmd", "24.11.5-4", want="hold") + slurm("sackd", "24.11.5-4") + row("munge")
+    reported += slurm("libslurm42t64", "23.11.4-1", want="hold")
+    assert module.packages(reported) == {"version": "24.11.5-4", "loose": ["sackd"]}
     (tmp_path / "joined.json").touch()
     monkeypatch.setattr(module, "JOINED", tmp_path / "joined.json")
-    assert module.packages(told)["loose"] == []
+    assert module.packages(reported)["loose"] == []
     assert module.packages("") == {"version": "", "loose": []}
 
 
-def test_recorded_hardware_is_told(module, tmp_path):
+def test_recorded_hardware_is_reported(module, tmp_path):
     assert ansible_modules.run(module)["hardware"] == {}
     (tmp_path / "hardware.json").write_text('{"c1": {"memtotal_mb": 8000}}')
     assert ansible_modules.run(module)["hardware"] == {"c1": {"memtotal_mb": 8000}}
@@ -69,19 +69,19 @@ def test_secret_is_right_with_its_content_owner_and_mode(module, tmp_path, conte
     file = tmp_path / "secret"
     file.write_text(content)
     file.chmod(mode)
-    told = ansible_modules.run(module, secrets=[str(file)])["secrets"][str(file)]
-    assert (told == slurm_protected("key", f"{OWNER} 0600")) is right
-    assert content not in told
+    reported = ansible_modules.run(module, secrets=[str(file)])["secrets"][str(file)]
+    assert (reported == slurm_protected("key", f"{OWNER} 0600")) is right
+    assert content not in reported
 
 
 def test_commands_are_answered_by_name():
     module = ansible_modules.load("roles/slurm/library/slurm_answers.py")
-    told = ansible_modules.run(module, commands={"one": ["echo", "1"], "two": ["printf", "a|b\\nc|d\\n"]})
-    assert (told["answers"], told["changed"]) == ({"one": "1", "two": "a|b\nc|d"}, False)
+    reported = ansible_modules.run(module, commands={"one": ["echo", "1"], "two": ["printf", "a|b\\nc|d\\n"]})
+    assert (reported["answers"], reported["changed"]) == ({"one": "1", "two": "a|b\nc|d"}, False)
 
 
-def test_first_command_that_fails_is_told():
+def test_first_command_that_fails_is_reported():
     module = ansible_modules.load("roles/slurm/library/slurm_answers.py")
-    told = ansible_modules.run(module, commands={"one": ["sh", "-c", "echo why >&2; exit 1"]})
-    assert told["failed"]
-    assert "echo why >&2; exit 1 failed: why; run it on this host" in told["msg"]
+    reported = ansible_modules.run(module, commands={"one": ["sh", "-c", "echo why >&2; exit 1"]})
+    assert reported["failed"]
+    assert "echo why >&2; exit 1 failed: why; run it on this host" in reported["msg"]

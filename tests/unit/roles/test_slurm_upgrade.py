@@ -6,6 +6,7 @@ import tarfile
 import pytest
 
 from tests.support import ansible_modules
+from tests.support.fakes.dpkg import row, slurm
 
 MADISON = """\
 slurm-client | 26.05.5-1 | http://mirror forky/main amd64 Packages
@@ -28,13 +29,13 @@ def test_newest_version_that_fits_is_chosen(wanted, version):
 
 
 def test_packages_that_apt_would_remove_are_seen():
-    told = "Remv libslurm-perl [24.11.5-4]\nInst slurmd [24.11.5-4] (26.05.5-1 Debian [amd64])\n"
-    assert load("slurm_debs").removed(told) == ["libslurm-perl"]
+    reported = "Remv libslurm-perl [24.11.5-4]\nInst slurmd [24.11.5-4] (26.05.5-1 Debian [amd64])\n"
+    assert load("slurm_debs").removed(reported) == ["libslurm-perl"]
 
 
 def test_library_of_an_older_slurm_makes_no_host_old():
-    told = "slurm-wlm libslurm42t64 24.11.5-4 installed\nslurm-wlm libslurm-dev 26.05.5-1 installed\n"
-    assert load("slurm_debs").installed(told) == {"libslurm-dev": "26.05.5-1"}
+    reported = slurm("libslurm42t64", "24.11.5-4") + slurm("libslurm-dev", "26.05.5-1")
+    assert list(load("slurm_debs").slurm_programs(reported)) == ["libslurm-dev"]
 
 
 def test_files_are_found_by_the_names_that_apt_gives_them():
@@ -135,11 +136,10 @@ def test_packages_start_no_daemon_and_another_policy_comes_back(tmp_path):
 
 def test_only_other_versions_are_installed_and_only_loose_ones_held():
     switch = load("slurm_switch")
-    rows = ["slurmd 24.11.5-4 hold", "sackd 26.05.5-1 install", "libhwloc15 2.15 install"]
-    told = "".join(f"{'hwloc' if 'hwloc' in row else 'slurm-wlm'} {row} installed\n" for row in rows)
+    reported = slurm("slurmd", "24.11.5-4", want="hold") + slurm("sackd", "26.05.5-1") + row("libhwloc15", "2.15")
     archives = {"a.deb": ("slurmd", "26.05.5-1"), "b.deb": ("libhwloc15", "2.15"), "c.deb": ("new", "1")}
-    assert switch.lacking(archives, told) == ["a.deb", "c.deb"]
-    assert switch.loose(told) == ["sackd"]
+    assert switch.lacking(archives, reported) == ["a.deb", "c.deb"]
+    assert switch.loose(reported) == ["sackd"]
 
 
 def test_daemon_that_stands_still_is_not_current(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,9 +25,9 @@ READY = ok(state="ready", netns="/proc/self/ns/net", leg="il4096", address="10.0
 
 @dataclass(frozen=True)
 class Result:
-    """What the host program told, and what the plugin logged."""
+    """What the host program reported, and what the plugin logged."""
 
-    told: list[str]
+    reported: list[str]
     logged: str
 
     @property
@@ -55,11 +55,15 @@ class Plugin:
         """Where the daemon listens, or would."""
         return self.folder / "networkd.sock"
 
-    def run(self, program: str, *words: str, limit_s: int = LIMIT_S, **environment: str) -> Result:
+    def run(
+        self, program: str, *words: str, limit_s: int = LIMIT_S, kept: Sequence[int] = (), **environment: str
+    ) -> Result:
         """Run one of Slurm's programs, with HOST_... and SLURM_... variables; a sanitizer's finding fails."""
         command = [self.host, self.library, program, f"socket={self.socket}", f"timeout_s={limit_s}", *words]
         variables = {"PATH": os.environ["PATH"], "HOST_FAKE": "1"} | environment
-        done = subprocess.run(command, env=variables, capture_output=True, errors="backslashreplace", timeout=HANGS_S)
+        done = subprocess.run(
+            command, env=variables, capture_output=True, errors="backslashreplace", timeout=HANGS_S, pass_fds=kept
+        )
         assert done.returncode == int(environment.get("HOST_EXIT", "0")), done.stdout + done.stderr
         return Result(done.stdout.splitlines(), done.stderr)
 
@@ -76,6 +80,12 @@ def run(*command: str | Path) -> None:
     """Run a compiler or make; without json-c's headers (libjson-c-dev) it fails here."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANGS_S)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def symbols(library, which):
+    """Return the names of a library's symbols."""
+    listed = subprocess.run(["nm", "-D", which, library], capture_output=True, text=True, check=True).stdout
+    return {line.split()[-1].partition("@")[0] for line in listed.splitlines()}
 
 
 @pytest.fixture(scope="session")

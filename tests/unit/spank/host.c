@@ -2,12 +2,14 @@
  *
  *   host PLUGIN slurmd|srun|sbatch|step|prolog|epilog [words of plugstack.conf...]
  *
- * HOST_OPTION is what the user gave to --pod-network ("" for no value; unset: not given), HOST_CONTAINER has a line for
+ * HOST_WAITS says how often an srun has to ask for its step, HOST_WAIT_MS how long it waits to be called, and with
+ * HOST_LISTENS it listens elsewhere, too. HOST_OPTION is what the user gave to --pod-network ("" for no value; unset: not given), HOST_CONTAINER has a line for
  * each option of containers (name=value, or a name), HOST_JOB, HOST_UID and HOST_STEP are ids, HOST_TASKS counts tasks, and HOST_COMMAND is what a task runs. Unless HOST_FAKE is empty, calls
- * that need root are only told, and the one that HOST_FAIL names fails. What came of it is on standard output, what the plugin
+ * that need root are only reported, and the one that HOST_FAIL names fails. What came of it is on standard output, what the plugin
  * logged on standard error. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <slurm/slurm.h>
 #include <slurm/spank.h>
@@ -18,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -261,6 +264,32 @@ static int give_options(void)
     return rc;
 }
 
+static int listening(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    must(fd >= 0 && listen(fd, 8) == 0, "a port can be had");
+    return fd;
+}
+
+/* srun whose step must wait: each time it is called it asks again, at another port. */
+static void wait_for_step(void)
+{
+    int other = getenv("HOST_LISTENS") ? listening() : -1;
+
+    for (uint32_t i = 0; i < number("HOST_WAITS", 0); i++) {
+        struct pollfd called = {.fd = listening(), .events = POLLIN};
+        int count = poll(&called, 1, (int)number("HOST_WAIT_MS", 20000));
+
+        printf(count ? "called\n" : "waited in vain\n");
+        fflush(stdout);
+        (void)close(called.fd);
+    }
+    if (other >= 0) {
+        (void)close(other);
+    }
+}
+
 static void run_program(int ac, char **av)
 {
     struct spank_handle spank = {.init = true};
@@ -273,6 +302,10 @@ static void run_program(int ac, char **av)
         printf("option=%d\n", rc);
         rc = rc ? rc : call("slurm_spank_init_post_opt", &spank, ac, av);
         printf("post_opt=%d\n", rc);
+    }
+    if (context == S_CTX_LOCAL && rc == 0) {
+        wait_for_step();
+        must(call("slurm_spank_local_user_init", &spank, ac, av) == 0, "a step that was made begins");
     }
     if (context == S_CTX_REMOTE && rc == 0) {
         const char *interface = getenv("PMIX_MCA_ptl_base_if_include");

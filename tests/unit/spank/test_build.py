@@ -1,18 +1,15 @@
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.unit.spank.conftest import SOURCE, run
+from tests.unit.spank.conftest import SOURCE, run, symbols
 
-CALLS = ("init", "init_post_opt", "job_prolog", "task_init_privileged", "task_init", "task_exit", "exit", "job_epilog")
+CALLS = (
+    *("init", "init_post_opt", "local_user_init", "job_prolog", "task_init_privileged", "task_init", "task_exit"),
+    *("exit", "job_epilog"),
+)
 EXPORTED = {f"slurm_spank_{name}" for name in CALLS} | {"plugin_name", "plugin_type", "plugin_version"}
 HEADERS = Path("/usr/include/slurm/spank.h")
-
-
-def symbols(library, which):
-    listed = subprocess.run(["nm", "-D", which, library], capture_output=True, text=True, check=True).stdout
-    return {line.split()[-1].partition("@")[0] for line in listed.splitlines()}
 
 
 def test_only_slurms_symbols_are_exported(built):

@@ -50,7 +50,7 @@ ANSWERS = {
 def failure(plugin):
     begun_s = time.monotonic()
     result = plugin.run("step", HOST_OPTION="")
-    assert "task=1" in result.told
+    assert "task=1" in result.reported
     user_reads = [line for line in result.errors if "so the task was not started" in line]
     assert len(user_reads) == 1
     # One second is the bound; the rest is for a busy machine.
@@ -60,14 +60,14 @@ def failure(plugin):
 
 @pytest.mark.parametrize("what", ANSWERS)
 def test_wrong_answer_is_one_clear_error(plugin, daemon, what):
-    answer, told = ANSWERS[what]
+    answer, reported = ANSWERS[what]
     daemon(job_get=answer)
-    assert told in failure(plugin)
+    assert reported in failure(plugin)
 
 
 def test_answer_of_the_greatest_length_is_read(plugin, daemon):
     daemon(job_get=LINE + b" " * (2**16 - len(LINE) - 1) + b"\n")
-    assert "task=0" in plugin.run("step", HOST_OPTION="").told
+    assert "task=0" in plugin.run("step", HOST_OPTION="").reported
 
 
 @ONE_BUILD
@@ -83,7 +83,7 @@ def test_daemon_that_takes_no_calls_is_given_up(plugin, daemon):
     assert "cannot be reached (it takes no calls)" in failure(plugin)
 
 
-def test_daemon_that_hangs_up_is_told(plugin, daemon):
+def test_daemon_that_hangs_up_is_reported(plugin, daemon):
     daemon(job_get=b"")
     assert "closed the connection unanswered" in failure(plugin)
 
@@ -101,18 +101,18 @@ def test_daemon_that_is_being_restarted_is_waited_for(plugin, daemon, is_left_ov
 
     later = threading.Timer(0.5, restart)
     later.start()
-    told = plugin.run("step", limit_s=30, HOST_OPTION="")
+    reported = plugin.run("step", limit_s=30, HOST_OPTION="")
     later.join()
-    assert "task=0" in told.told
+    assert "task=0" in reported.reported
 
 
 @ONE_BUILD
-def test_missing_socket_is_told(plugin):
+def test_missing_socket_is_reported(plugin):
     assert f"the network daemon at {plugin.socket} cannot be reached (No such file or directory)" in failure(plugin)
 
 
 @ONE_BUILD
-def test_left_over_socket_is_told(plugin):
+def test_left_over_socket_is_reported(plugin):
     with socket.socket(socket.AF_UNIX) as left_over:
         left_over.bind(str(plugin.socket))
     assert "cannot be reached (Connection refused)" in failure(plugin)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-# In Apptainer's place: tells its words, and becomes the program that holds a container open.
+# In Apptainer's place: prints its arguments, and becomes the program that holds a container open.
 APPTAINER = """#!/bin/sh
 echo "$*" >> "$FOLDER/starts"
 exec env IMAGE_SAYS=yes HOME=/image KEEP=image {hold}
@@ -58,27 +58,27 @@ def user_reads(result):
 
 
 def test_step_without_the_option_enters_nothing(plugin, apptainer):
-    told = plugin.run("step", ISTHMUS_STEP_CONTAINER=json.dumps(apptainer)).told
-    assert "task=0" in told
-    assert not [line for line in told if line.startswith(("setns", "chroot"))]
+    reported = plugin.run("step", ISTHMUS_STEP_CONTAINER=json.dumps(apptainer)).reported
+    assert "task=0" in reported
+    assert not [line for line in reported if line.startswith(("setns", "chroot"))]
 
 
 @pytest.mark.parametrize("step_id", [0xFFFFFFFA, 0xFFFFFFFB, 0xFFFFFFFC])
 def test_batch_script_and_the_like_stay_on_the_node(plugin, step_id):
-    told = plugin.run("step", HOST_CONTAINER=ASKED, HOST_STEP=str(step_id)).told
-    assert "task=0" in told
-    assert "chroot ." not in told
+    reported = plugin.run("step", HOST_CONTAINER=ASKED, HOST_STEP=str(step_id)).reported
+    assert "task=0" in reported
+    assert "chroot ." not in reported
 
 
 def test_task_enters_user_and_mounts_and_root(plugin, apptainer):
-    told = step(plugin, apptainer).told
-    start = told.index("setns user")
-    assert told[start : start + 3] == ["setns user", "setns mounts", "chroot ."]
+    reported = step(plugin, apptainer).reported
+    start = reported.index("setns user")
+    assert reported[start : start + 3] == ["setns user", "setns mounts", "chroot ."]
 
 
 def test_container_is_started_once_a_node(plugin, apptainer, tmp_path):
-    told = step(plugin, apptainer, HOST_TASKS="3").told
-    assert told.count("setns mounts") == told.count("task=0") == 3
+    reported = step(plugin, apptainer, HOST_TASKS="3").reported
+    assert reported.count("setns mounts") == reported.count("task=0") == 3
     assert (tmp_path / "starts").read_text() == "exec image hold\n"
 
 
@@ -86,28 +86,30 @@ def test_container_ends_with_the_last_task(plugin, apptainer, tmp_path):
     seen = f'tr "\\0" "\\n" < $p/environ 2>/dev/null | grep -q "^FOLDER={tmp_path}$" && echo held'
     left = f"for p in /proc/[0-9]*; do {seen}; done"
     result = step(plugin, apptainer, HOST_TASKS="2", HOST_COMMAND=f"{left}; true")
-    assert result.told.count("held") >= 2
+    assert result.reported.count("held") >= 2
     assert not [entry for entry in Path("/proc").iterdir() if entry.name.isdecimal() and holds(entry, tmp_path)]
 
 
 def test_images_variables_win_but_for_those_kept(plugin, apptainer, tmp_path):
     shown = 'echo "$IMAGE_SAYS $HOME $KEEP $(pwd) <$ISTHMUS_STEP_CONTAINER>"'
-    told = step(plugin, apptainer, HOST_COMMAND=shown, HOME="/home/alice", KEEP="job").told
-    assert f"yes /home/alice job {tmp_path} <>" in told
+    reported = step(plugin, apptainer, HOST_COMMAND=shown, HOME="/home/alice", KEEP="job").reported
+    assert f"yes /home/alice job {tmp_path} <>" in reported
 
 
 def test_entrypoint_comes_before_the_command(plugin, apptainer):
-    told = step(plugin, apptainer | {"entrypoint": ["/entry", "--flag"]}).told
-    assert [line for line in told if line.startswith("prepend")] == ["prepend /entry", "prepend --flag"]
+    reported = step(plugin, apptainer | {"entrypoint": ["/entry", "--flag"]}).reported
+    assert [line for line in reported if line.startswith("prepend")] == ["prepend /entry", "prepend --flag"]
 
 
 def test_program_has_no_child_of_ours(plugin, apptainer):
-    told = step(plugin, apptainer, HOST_COMMAND='read -r line < "/proc/$$/task/$$/children"; echo "has <$line>"').told
-    assert "has <>" in told
+    reported = step(
+        plugin, apptainer, HOST_COMMAND='read -r line < "/proc/$$/task/$$/children"; echo "has <$line>"'
+    ).reported
+    assert "has <>" in reported
 
 
 def test_no_descriptor_is_left_to_the_program(plugin, apptainer):
-    shown = step(plugin, apptainer, HOST_COMMAND="ls -l /proc/self/fd").told
+    shown = step(plugin, apptainer, HOST_COMMAND="ls -l /proc/self/fd").reported
     open_files = [line.rpartition(" -> ")[2] for line in shown if " -> " in line]
     assert open_files
     assert not [path for path in open_files if path.startswith(("user:", "mnt:", "/memfd")) or path == "/"]
@@ -116,7 +118,7 @@ def test_no_descriptor_is_left_to_the_program(plugin, apptainer):
 @pytest.mark.parametrize("call", ["user", "mounts", "chroot"])
 def test_task_that_cannot_enter_is_not_run(plugin, apptainer, tmp_path, call):
     result = step(plugin, apptainer, HOST_FAIL=call, HOST_COMMAND=f"touch {tmp_path}/ran")
-    assert "task=1" in result.told
+    assert "task=1" in result.reported
     assert not (tmp_path / "ran").exists()
     assert user_reads(result)[0].endswith("its namespaces cannot be entered: Operation not permitted")
 
@@ -124,7 +126,7 @@ def test_task_that_cannot_enter_is_not_run(plugin, apptainer, tmp_path, call):
 def test_words_of_apptainer_reach_the_user_once(plugin, apptainer, tmp_path):
     (tmp_path / "apptainer").write_text("#!/bin/sh\necho noise >&2\necho 'FATAL: no such image' >&2\nexit 255\n")
     result = step(plugin, apptainer, HOST_TASKS="2")
-    assert result.told.count("task=1") == 2
+    assert result.reported.count("task=1") == 2
     (error,) = user_reads(result)
     assert error.endswith("so the task was not started: FATAL: no such image")
 
@@ -142,11 +144,11 @@ def test_folder_that_the_image_lacks_is_named(plugin, apptainer):
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 2}', '{"schema": 1, "command": "x"}', '{"schema": 1}'])
 def test_plan_of_another_form_starts_nothing(plugin, text):
     result = plugin.run("step", HOST_CONTAINER=ASKED, ISTHMUS_STEP_CONTAINER=text)
-    assert "task=1" in result.told
+    assert "task=1" in result.reported
     assert "is of another version" in user_reads(result)[0] or "did not come here" in user_reads(result)[0]
 
 
-def test_plan_that_got_lost_is_told(plugin):
+def test_plan_that_got_lost_is_reported(plugin):
     result = plugin.run("step", HOST_CONTAINER=ASKED)
     assert "leave --export out" in user_reads(result)[0]
 
@@ -163,14 +165,14 @@ def test_killed_starter_does_not_keep_the_others_waiting(plugin, apptainer, tmp_
 def test_srun_leaves_the_answer_to_the_step(plugin, tmp_path):
     word = command(tmp_path, f'echo "$@" > {tmp_path}/asked; echo answer')
     result = plugin.run("srun", word, HOST_CONTAINER=f"{ASKED}\ncontainer-writable", HOST_SHOW="ISTHMUS_STEP_CONTAINER")
-    assert "ISTHMUS_STEP_CONTAINER=answer\n" in "\n".join(result.told) + "\n"
+    assert "ISTHMUS_STEP_CONTAINER=answer\n" in "\n".join(result.reported) + "\n"
     assert (tmp_path / "asked").read_text() == "--container-image=debian:13 --container-writable\n"
 
 
 def test_srun_without_the_option_forgets_an_answer(plugin, tmp_path):
     word = command(tmp_path, f"touch {tmp_path}/asked")
     result = plugin.run("srun", word, ISTHMUS_STEP_CONTAINER="old", HOST_SHOW="ISTHMUS_STEP_CONTAINER")
-    assert "ISTHMUS_STEP_CONTAINER is unset" in result.told
+    assert "ISTHMUS_STEP_CONTAINER is unset" in result.reported
     assert not (tmp_path / "asked").exists()
 
 
@@ -179,10 +181,10 @@ def test_refused_options_end_the_program(plugin, tmp_path, program):
     word = command(tmp_path, "echo isthmus: no such image >&2; exit 1")
     result = plugin.run(program, word, HOST_CONTAINER=ASKED, HOST_EXIT="1")
     assert "isthmus: no such image" in result.logged
-    assert not [line for line in result.told if line.startswith("post_opt")]
+    assert not [line for line in result.reported if line.startswith("post_opt")]
 
 
 def test_sbatch_only_checks(plugin, tmp_path):
     word = command(tmp_path, f'echo "$@" > {tmp_path}/asked')
-    assert "post_opt=0" in plugin.run("sbatch", word, HOST_CONTAINER=ASKED).told
+    assert "post_opt=0" in plugin.run("sbatch", word, HOST_CONTAINER=ASKED).reported
     assert (tmp_path / "asked").read_text() == "--check --container-image=debian:13\n"

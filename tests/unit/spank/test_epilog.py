@@ -25,7 +25,7 @@ def test_network_is_released_where_there_may_be_one(plugin, daemon, words, optio
         plugin.record("7.driver", note)
     plugin.record("7.error", "of the prolog")
     result = plugin.run("epilog", *words.split(), **({} if option is None else {"HOST_OPTION": option}))
-    assert (result.told, fake.calls) == (["rc=0"], int(releases))
+    assert (result.reported, fake.calls) == (["rc=0"], int(releases))
     assert (plugin.record("7.driver"), plugin.record("7.error")) == (None, None)
 
 
@@ -33,24 +33,24 @@ def test_network_is_released_where_there_may_be_one(plugin, daemon, words, optio
 def test_daemon_that_does_not_release_fails_no_node(plugin, daemon, answer):
     daemon(job_release=answer)
     result = plugin.run("epilog", HOST_OPTION="")
-    assert result.told == ["rc=0"]
+    assert result.reported == ["rc=0"]
     assert "job 7: its pod network is left to the daemon's garbage collection: " in result.errors[0]
 
 
 @ONE_BUILD
 def test_daemon_that_is_silent_fails_no_node(plugin, daemon):
     daemon(job_release=Held())
-    assert plugin.run("epilog", HOST_OPTION="").told == ["rc=0"]
+    assert plugin.run("epilog", HOST_OPTION="").reported == ["rc=0"]
 
 
 def test_daemon_that_is_dead_holds_up_nothing(plugin):
     begun_s = time.monotonic()
-    assert plugin.run("epilog", HOST_OPTION="").told == ["rc=0"]
+    assert plugin.run("epilog", HOST_OPTION="").reported == ["rc=0"]
     # It takes milliseconds; the rest is for a busy machine.
     assert time.monotonic() - begun_s < 10
 
 
 def test_epilog_without_a_job_does_nothing(plugin, daemon):
     fake = daemon()
-    assert plugin.run("epilog", HOST_REFUSES="1", HOST_OPTION="").told == ["rc=0"]
+    assert plugin.run("epilog", HOST_REFUSES="1", HOST_OPTION="").reported == ["rc=0"]
     assert fake.calls == 0

@@ -37,12 +37,12 @@ def test_driver_is_the_options_then_the_users_then_the_partitions(plugin, daemon
     assert fake.calls == len(fake.requests)
 
 
-def test_request_tells_all_that_slurm_tells(plugin, daemon):
+def test_request_reports_all_that_slurm_reports(plugin, daemon):
     fake = daemon(job_prepare=READY)
-    plugin.run("prolog", HOST_OPTION="", HOST_JOB="4294967293", HOST_UID="4294967294", **JOB)
-    told = {"job": 4294967293, "uid": 4294967294, "user": "alice", "nodes": "c[1-4000]", "name": ""}
+    plugin.run("prolog", HOST_OPTION="", HOST_JOB="4227858431", HOST_UID="4294967294", **JOB)
+    reported = {"job": 4227858431, "uid": 4294967294, "user": "alice", "nodes": "c[1-4000]", "name": ""}
     times = {"timeout_s": LIMIT_S - 1, "answer_s": 0.005}
-    assert fake.requests == [{"version": 1, "op": "job_prepare", "driver": "private", **times, **told}]
+    assert fake.requests == [{"version": 1, "op": "job_prepare", "driver": "private", **times, **reported}]
 
 
 def test_network_that_is_being_made_is_left_to_the_steps(plugin, daemon):
@@ -50,13 +50,13 @@ def test_network_that_is_being_made_is_left_to_the_steps(plugin, daemon):
     assert plugin.run("prolog", HOST_OPTION="", **JOB).logged == ""
 
 
-def test_request_tells_the_nodes_by_slurms_older_name_too(plugin, daemon):
+def test_request_reports_the_nodes_by_slurms_older_name_too(plugin, daemon):
     fake = daemon(job_prepare=READY)
     plugin.run("prolog", HOST_OPTION="", SLURM_JOB_USER="alice", SLURM_NODELIST="c[1-2]")
     assert fake.requests[0]["nodes"] == "c[1-2]"
 
 
-def test_request_tells_name_and_reservation_where_there_are_some(plugin, daemon):
+def test_request_reports_name_and_reservation_where_there_are_some(plugin, daemon):
     fake = daemon(job_prepare=READY)
     name = 'a "b"\\/\n'
     plugin.run("prolog", HOST_OPTION="", SLURM_JOB_NAME=name, SPANK_ISTHMUS_RESERVATION="api", **JOB)
@@ -85,13 +85,13 @@ def test_driver_is_noted_for_the_steps_where_it_was_decided(plugin, daemon, word
 def test_refusal_is_noted_for_the_user_and_fails_no_node(plugin, daemon):
     daemon(job_prepare=refusal("the pod range is full;\nask\x1b[31m for more"))
     result = plugin.run("prolog", HOST_OPTION="", **JOB)
-    assert result.told == ["rc=0"]
+    assert result.reported == ["rc=0"]
     assert plugin.record("7.error") == "the pod range is full; ask [31m for more"
     assert result.errors == ["isthmus: job 7 has no pod network here: the pod range is full; ask [31m for more"]
 
 
 def test_dead_daemon_is_noted_and_fails_no_node(plugin):
-    assert plugin.run("prolog", HOST_OPTION="", **JOB).told == ["rc=0"]
+    assert plugin.run("prolog", HOST_OPTION="", **JOB).reported == ["rc=0"]
     assert "cannot be reached (No such file or directory)" in (plugin.record("7.error") or "")
 
 
@@ -120,12 +120,12 @@ def test_unwritable_record_is_logged_and_fails_no_node(plugin, daemon):
     (plugin.folder / "spank").write_text("a file where the folder should be")
     daemon(job_prepare=READY)
     result = plugin.run("prolog", HOST_OPTION="", **JOB)
-    assert result.told == ["rc=0"]
+    assert result.reported == ["rc=0"]
     assert "7.driver cannot be written: Not a directory" in result.errors[0]
 
 
 def test_prolog_without_a_job_does_nothing(plugin, daemon):
     fake = daemon()
     result = plugin.run("prolog", HOST_REFUSES="1")
-    assert (result.told, fake.calls) == (["rc=0"], 0)
-    assert result.errors == ["isthmus: Slurm does not tell which job this prolog is for"]
+    assert (result.reported, fake.calls) == (["rc=0"], 0)
+    assert result.errors == ["isthmus: Slurm does not say which job this prolog is for"]

@@ -33,14 +33,14 @@ def test_right_words_are_taken_in_silence(plugin):
 
 
 @pytest.mark.parametrize("word", WRONG)
-def test_wrong_word_is_told_when_slurmd_starts(plugin, word):
+def test_wrong_word_is_reported_when_slurmd_starts(plugin, word):
     (error,) = plugin.run("slurmd", word).errors
     assert error.startswith(f"isthmus: the plugin is off until an administrator corrects plugstack.conf: {word}: ")
     assert WRONG[word] in error
 
 
 @pytest.mark.parametrize("words", REPEATED)
-def test_repeated_word_is_told(plugin, words):
+def test_repeated_word_is_reported(plugin, words):
     (error,) = plugin.run("slurmd", *words.split()).errors
     assert error.endswith(f" corrects plugstack.conf: {REPEATED[words]}")
 
@@ -49,8 +49,8 @@ def test_repeated_word_is_told(plugin, words):
 def test_jobs_that_do_not_ask_go_on_while_the_plugin_is_off(plugin, daemon, program):
     fake = daemon()
     result = plugin.run(program, "default=nonsense")
-    assert result.told[-1] in {"rc=0", "exit=0"}
-    assert "task=1" not in result.told
+    assert result.reported[-1] in {"rc=0", "exit=0"}
+    assert "task=1" not in result.reported
     assert fake.calls == 0
     assert not (plugin.folder / "spank").exists()
 
@@ -58,10 +58,10 @@ def test_jobs_that_do_not_ask_go_on_while_the_plugin_is_off(plugin, daemon, prog
 @pytest.mark.parametrize("option", ["private", ""])
 def test_job_that_asks_fails_clearly_while_the_plugin_is_off(plugin, daemon, option):
     fake = daemon()
-    assert plugin.run("prolog", "default=nonsense", HOST_OPTION=option).told == ["rc=0"]
+    assert plugin.run("prolog", "default=nonsense", HOST_OPTION=option).reported == ["rc=0"]
     assert plugin.record("7.driver") == "private"
     assert "default=nonsense" in (plugin.record("7.error") or "")
     result = plugin.run("step", "default=nonsense")
-    assert "task=1" in result.told
+    assert "task=1" in result.reported
     assert "off until an administrator corrects plugstack.conf: default=nonsense" in result.errors[-1]
     assert fake.calls == 0

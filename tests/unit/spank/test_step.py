@@ -18,7 +18,7 @@ def step(plugin, words="", option=None, note=None, **environment):
 def test_tasks_enter_and_pmix_listens_on_the_leg(plugin, daemon, id_):
     fake = daemon(job_get=READY)
     result = step(plugin, option="", HOST_STEP=id_)
-    assert {"pmix=il4096", "setns net", RAN} <= set(result.told)
+    assert {"pmix=il4096", "setns net", RAN} <= set(result.reported)
     assert fake.requests == [{"version": 1, "op": "job_get", "job": 7}]
     assert result.logged == ""
 
@@ -27,11 +27,11 @@ def test_tasks_enter_and_pmix_listens_on_the_leg(plugin, daemon, id_):
 def test_extern_step_stays_out(plugin, daemon, option, note):
     fake = daemon()
     result = step(plugin, "default=private", option, note, HOST_STEP=EXTERN)
-    assert {"pmix=", RAN} <= set(result.told)
-    assert (fake.calls, "setns net" in result.told) == (0, False)
+    assert {"pmix=", RAN} <= set(result.reported)
+    assert (fake.calls, "setns net" in result.reported) == (0, False)
 
 
-# The words, the option, the prolog's note: whoever does not ask runs as without the plugin, the daemon dead or not.
+# The words, the option, the prolog's note: a job without the option runs as without the plugin, the daemon dead or not.
 @pytest.mark.parametrize("alive", [True, False], ids=["alive", "dead"])
 @pytest.mark.parametrize(
     ("words", "option", "note"),
@@ -46,7 +46,7 @@ def test_extern_step_stays_out(plugin, daemon, option, note):
 def test_step_that_does_not_ask_makes_no_call(plugin, daemon, words, option, note, alive):
     calls = daemon() if alive else None
     result = step(plugin, words, option, note)
-    assert result.told == ["init=0", "option=0", "post_opt=0", "pmix=", RAN, "exit=0"]
+    assert result.reported == ["init=0", "option=0", "post_opt=0", "pmix=", RAN, "exit=0"]
     assert result.logged == ""
     assert not calls or calls.calls == 0
 
@@ -57,9 +57,9 @@ def test_step_that_does_not_ask_makes_no_call(plugin, daemon, words, option, not
 )
 def test_step_that_asks_fails_while_the_daemon_is_dead(plugin, words, option, note):
     result = step(plugin, words, option, note)
-    assert FAILED in result.told
-    assert {"init=0", "post_opt=0", "exit=0", "pmix="} <= set(result.told)
-    assert "setns net" not in result.told
+    assert FAILED in result.reported
+    assert {"init=0", "post_opt=0", "exit=0", "pmix="} <= set(result.reported)
+    assert "setns net" not in result.reported
     assert result.errors[-1].startswith("isthmus: job 7 cannot use its pod network on ")
     assert REACH in result.errors[-1]
 
@@ -67,7 +67,7 @@ def test_step_that_asks_fails_while_the_daemon_is_dead(plugin, words, option, no
 def test_absent_network_by_default_means_did_not_ask(plugin, daemon):
     daemon(job_get=ok(state="absent"))
     result = step(plugin, "default=private")
-    assert (RAN in result.told, "setns net" in result.told) == (True, False)
+    assert (RAN in result.reported, "setns net" in result.reported) == (True, False)
     assert result.errors == []
 
 
@@ -82,7 +82,7 @@ FORGOTTEN = "the network daemon began again before it was made; submit the job a
 def test_absent_network_of_a_step_that_asks_fails(plugin, daemon, option, note, why):
     daemon(job_get=ok(state="absent"))
     result = step(plugin, "", option, note)
-    assert FAILED in result.told
+    assert FAILED in result.reported
     assert why in result.errors[-1]
 
 
@@ -91,7 +91,7 @@ def test_what_the_prolog_met_is_what_the_user_reads(plugin, daemon, words):
     daemon(job_get=ok(state="absent"))
     plugin.record("7.error", "the pod range is full")
     result = step(plugin, words, None if words else "")
-    assert FAILED in result.told
+    assert FAILED in result.reported
     assert result.errors[-1].endswith("so the task was not started: the pod range is full")
 
 
@@ -103,12 +103,12 @@ def test_what_the_prolog_met_is_read_while_the_daemon_is_dead(plugin):
 def test_network_that_came_late_is_entered(plugin, daemon):
     daemon(job_get=READY)
     plugin.record("7.error", "the daemon did not answer the prolog")
-    assert RAN in step(plugin, option="").told
+    assert RAN in step(plugin, option="").reported
 
 
 def test_network_that_is_being_made_is_waited_for(plugin, daemon):
     fake = daemon(job_get=[ok(state="preparing"), ok(state="preparing"), READY])
-    assert RAN in step(plugin, option="").told
+    assert RAN in step(plugin, option="").reported
     assert len(fake.requests) == 3
 
 
@@ -117,29 +117,29 @@ def test_reserved_address_is_waited_for_longer(plugin, daemon):
     """The control plane that has it ends in order first."""
     # A tenth of a second is the longest pause between two looks.
     daemon(job_get=[*[ok(state="preparing")] * (12 * LIMIT_S + 10), READY])
-    assert RAN in step(plugin, option="", HOST_JOB_ISTHMUS_RESERVATION="kubernetes").told
+    assert RAN in step(plugin, option="", HOST_JOB_ISTHMUS_RESERVATION="kubernetes").reported
 
 
 @ONE_BUILD
 def test_network_that_is_never_ready_fails_in_time(plugin, daemon):
     daemon(job_get=ok(state="preparing"))
     result = step(plugin, option="")
-    assert FAILED in result.told
+    assert FAILED in result.reported
     assert f"it was not ready within {LIMIT_S} s" in result.errors[-1]
 
 
 @pytest.mark.parametrize("answer", [ok(state="failed", error="no free VNI"), refusal("no free VNI", "forbidden")])
-def test_failure_is_told_in_the_daemons_words(plugin, daemon, answer):
+def test_failure_is_reported_in_the_daemons_words(plugin, daemon, answer):
     daemon(job_get=answer)
     result = step(plugin, option="")
-    assert FAILED in result.told
+    assert FAILED in result.reported
     assert result.errors[-1].endswith("so the task was not started: no free VNI")
 
 
 def test_other_network_than_the_jobs_is_refused(plugin, daemon):
     fake = daemon()
     result = step(plugin, option="flannel", note="private")
-    assert FAILED in result.told
+    assert FAILED in result.reported
     assert "its network is private, and a step cannot have flannel" in result.errors[-1]
     assert fake.calls == 0
 
@@ -147,7 +147,7 @@ def test_other_network_than_the_jobs_is_refused(plugin, daemon):
 def test_forged_option_is_refused(plugin, daemon):
     fake = daemon()
     result = step(plugin, option="x" * 5000)
-    assert FAILED in result.told
+    assert FAILED in result.reported
     assert f"there is no network {'x' * 31}; choose" in result.errors[-1]
     assert fake.calls == 0
 
@@ -155,5 +155,5 @@ def test_forged_option_is_refused(plugin, daemon):
 def test_step_without_a_job_runs_as_it_is(plugin, daemon):
     fake = daemon()
     result = step(plugin, "default=private", HOST_REFUSES="1")
-    assert RAN in result.told
+    assert RAN in result.reported
     assert fake.calls == 0

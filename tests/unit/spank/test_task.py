@@ -6,7 +6,7 @@ import pytest
 from tests.unit.spank.conftest import READY
 
 ENTRIES = ["unshare", "slave", "setns", "sysfs", "bind"]
-TOLD = {
+REPORTED = {
     "unshare": "no mount namespace can be made: Operation not permitted",
     "slave": "no mount namespace can be made: Operation not permitted",
     "setns": "its network namespace cannot be entered: Operation not permitted",
@@ -26,15 +26,15 @@ def user_reads(result):
 
 def test_task_enters_in_order(plugin, daemon):
     daemon(job_get=READY)
-    told = plugin.run("step", HOST_OPTION="").told
-    start = told.index("unshare mounts")
-    assert told[start : start + 4] == ["unshare mounts", "mount slave /", "setns net", "mount sysfs /sys"]
+    reported = plugin.run("step", HOST_OPTION="").reported
+    start = reported.index("unshare mounts")
+    assert reported[start : start + 4] == ["unshare mounts", "mount slave /", "setns net", "mount sysfs /sys"]
 
 
 def test_task_keeps_what_is_mounted_below_sys(plugin, daemon):
     daemon(job_get=READY)
     bound = [
-        line.split()[-1] for line in plugin.run("step", HOST_OPTION="").told if line.startswith("mount bind /sys/")
+        line.split()[-1] for line in plugin.run("step", HOST_OPTION="").reported if line.startswith("mount bind /sys/")
     ]
     assert all(any(point == top or point.startswith(f"{top}/") for top in bound) for point in below_sys())
     assert len(set(bound)) == len(bound)
@@ -46,11 +46,11 @@ def test_task_that_cannot_enter_is_not_run(plugin, daemon, tmp_path, entry):
         pytest.skip("nothing is mounted below /sys here")
     daemon(job_get=READY)
     result = plugin.run("step", HOST_OPTION="", HOST_FAIL=entry, HOST_COMMAND=f"touch {tmp_path}/ran")
-    assert "task=1" in result.told
+    assert "task=1" in result.reported
     assert not (tmp_path / "ran").exists()
     (error,) = user_reads(result)
     assert error.startswith(f"isthmus: job 7 cannot use its pod network on {socket.gethostname()}, so the task was ")
-    assert TOLD[entry] in error
+    assert REPORTED[entry] in error
 
 
 def test_task_that_enters_is_run(plugin, daemon, tmp_path):
@@ -59,19 +59,19 @@ def test_task_that_enters_is_run(plugin, daemon, tmp_path):
     assert (tmp_path / "ran").exists()
 
 
-def test_failure_of_all_tasks_is_told_once_a_node(plugin):
+def test_failure_of_all_tasks_is_reported_once_a_node(plugin):
     result = plugin.run("step", HOST_OPTION="", HOST_TASKS="3")
-    assert result.told.count("task=1") == 3
+    assert result.reported.count("task=1") == 3
     assert len(user_reads(result)) == 1
 
 
-def test_failure_of_each_task_is_told_by_each(plugin, daemon):
+def test_failure_of_each_task_is_reported_by_each(plugin, daemon):
     daemon(job_get=READY)
     assert len(user_reads(plugin.run("step", HOST_OPTION="", HOST_TASKS="3", HOST_FAIL="setns"))) == 3
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "reported"),
     [
         ("/proc/self/ns/uts", "/proc/self/ns/uts is no network namespace"),
         ("/etc/passwd", "/etc/passwd is no network namespace"),
@@ -79,16 +79,16 @@ def test_failure_of_each_task_is_told_by_each(plugin, daemon):
         ("/none", "/none cannot be opened: No such file or directory"),
     ],
 )
-def test_what_is_no_network_namespace_is_not_entered(plugin, daemon, path, told):
+def test_what_is_no_network_namespace_is_not_entered(plugin, daemon, path, reported):
     daemon(job_get=READY | {"netns": path})
     result = plugin.run("step", HOST_OPTION="")
-    assert {"pmix=", "task=1"} <= set(result.told)
-    assert told in user_reads(result)[0]
+    assert {"pmix=", "task=1"} <= set(result.reported)
+    assert reported in user_reads(result)[0]
 
 
 def test_no_descriptor_is_left_to_the_program(plugin, daemon):
     daemon(job_get=READY)
-    shown = plugin.run("step", HOST_OPTION="", HOST_COMMAND="ls -l /proc/self/fd").told
+    shown = plugin.run("step", HOST_OPTION="", HOST_COMMAND="ls -l /proc/self/fd").reported
     open_files = [line.rpartition(" -> ")[2] for line in shown if " -> " in line]
     assert open_files
     assert not [path for path in open_files if path.startswith(("net:", "socket:", "/sys"))]
@@ -96,4 +96,4 @@ def test_no_descriptor_is_left_to_the_program(plugin, daemon):
 
 def test_resolv_conf_is_covered_where_the_daemon_names_one(plugin, daemon):
     daemon(job_get=[READY | {"resolv_conf": "/run/isthmus/dns/7.conf"}])
-    assert "mount bind /etc/resolv.conf" in plugin.run("step", HOST_OPTION="").told
+    assert "mount bind /etc/resolv.conf" in plugin.run("step", HOST_OPTION="").reported

@@ -30,7 +30,7 @@ def test_mounts_are_read_as_pyxis_reads_them(text, mounts):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("data:/in", "not absolute paths; write SRC:DST"),
         ("/data:in", "not absolute paths"),
@@ -40,8 +40,8 @@ def test_mounts_are_read_as_pyxis_reads_them(text, mounts):
         ("/data:/in:ro:rw", "there is no flag 'ro:rw'"),
     ],
 )
-def test_wrong_mounts_are_named(text, told):
-    with pytest.raises(StepError, match=".*".join(map(str, [told.split(";")[0]]))):
+def test_wrong_mounts_are_named(text, reported):
+    with pytest.raises(StepError, match=".*".join(map(str, [reported.split(";")[0]]))):
         container.mounts(text, "/home/alice")
 
 

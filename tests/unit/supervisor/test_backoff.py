@@ -9,7 +9,7 @@ def test_pauses_double_to_five_minutes():
     assert [back_off.pause_s(1) for _ in range(8)] == [0, 10, 20, 40, 80, 160, 300, 300]
 
 
-def test_container_that_ran_long_begins_anew():
+def test_container_that_ran_long_begins_again():
     back_off = BackOff()
     for _ in range(5):
         back_off.pause_s(1)
@@ -17,7 +17,7 @@ def test_container_that_ran_long_begins_anew():
 
 
 @pytest.mark.parametrize(
-    ("policy", "code", "told"),
+    ("policy", "code", "reported"),
     [
         ("Always", 0, True),
         ("Always", 1, True),
@@ -27,5 +27,5 @@ def test_container_that_ran_long_begins_anew():
         ("Never", 1, False),
     ],
 )
-def test_restart_policy(policy, code, told):
-    assert restarts(policy, code) is told
+def test_restart_policy(policy, code, reported):
+    assert restarts(policy, code) is reported

@@ -1,7 +1,6 @@
-"""What is read of the kernel's files, and the one program that is made by hand."""
+"""What is read of the kernel's files, and programs that lie on the node."""
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,11 +8,11 @@ import pytest
 from isthmus.podproto.logs import nanoseconds
 from isthmus.supervisor import clock
 from isthmus.supervisor.containers import stats
-from isthmus.supervisor.runtime import cgroups, linux, namespaces, pause
+from isthmus.supervisor.runtime import cgroups, inside, linux, namespaces
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("alice:100000:65536\n", None),
         ("{me}:5:10\n", (5, 10)),
@@ -22,10 +21,10 @@ from isthmus.supervisor.runtime import cgroups, linux, namespaces, pause
         ("", None),
     ],
 )
-def test_subordinate_ids(tmp_path, text, told):
+def test_subordinate_ids(tmp_path, text, reported):
     path = tmp_path / "subuid"
     path.write_text(text.format(me=os.getuid()))
-    assert namespaces._subordinate(str(path)) == told
+    assert namespaces._subordinate(str(path)) == reported
 
 
 def test_subordinate_ids_without_a_file(tmp_path):
@@ -38,22 +37,30 @@ def test_kills_for_want_of_memory(tmp_path, file):
     assert cgroups.oom_kills(tmp_path) == 2
 
 
+def test_kills_are_counted_from_the_first_look(tmp_path):
+    file = tmp_path / "memory.events"
+    file.write_text("oom_kill 2\n")
+    kills = cgroups.OomKills(tmp_path)
+    assert (kills.more(), kills.total) == (0, 0)
+    file.write_text("oom_kill 5\n")
+    assert (kills.more(), kills.more(), kills.total) == (3, 0, 3)
+    file.unlink()
+    assert (kills.more(), kills.total) == (0, 3)
+
+
 def test_kills_where_nothing_can_be_seen(tmp_path):
     assert cgroups.oom_kills(tmp_path) == 0
     assert cgroups.oom_kills(None) == 0
 
 
-def test_pause_tells_that_it_runs_and_waits(tmp_path):
-    pause.write(str(tmp_path / "pause"))
-    with subprocess.Popen([tmp_path / "pause"], stdout=subprocess.PIPE) as running:
-        assert running.stdout.read(1) == pause.READY
-        running.terminate()
-        with pytest.raises(subprocess.TimeoutExpired):
-            running.wait(0.1)
-        running.kill()
-    assert len(pause.program("aarch64")) < 250
-    with pytest.raises(OSError, match="pdp11"):
-        pause.program("pdp11")
+def test_node_without_the_programs_of_containers_says_who_brings_them(monkeypatch, tmp_path):
+    monkeypatch.setattr(inside, "FOLDER", tmp_path)
+    with pytest.raises(OSError, match="an admin runs playbooks/network"):
+        inside.find(inside.HOLD)
+    (tmp_path / inside.HOLD).write_bytes(b"program")
+    (tmp_path / inside.HOLD).chmod(0o755)
+    inside.copy(inside.HOLD, tmp_path / "own")
+    assert ((tmp_path / "own").read_bytes(), (tmp_path / "own").stat().st_mode & 0o777) == (b"program", 0o755)
 
 
 def test_capabilities_have_their_numbers():
@@ -74,7 +81,7 @@ def test_usage_of_a_process():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("1970-01-01T00:00:01Z", 1_000_000_000),
         ("1970-01-01T00:00:00.000000001Z", 1),
@@ -82,8 +89,8 @@ def test_usage_of_a_process():
         ("2026-11-21T10:00:00.123456+00:00", 1_795_255_200_123_456_000),
     ],
 )
-def test_moments_are_read(text, told):
-    assert nanoseconds(text) == told
+def test_moments_are_read(text, reported):
+    assert nanoseconds(text) == reported
 
 
 def test_moments_are_written_as_they_are_read():

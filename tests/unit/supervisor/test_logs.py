@@ -77,7 +77,7 @@ def test_only_the_start_before_is_kept(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "reported"),
     [
         ({}, b"a\nb\nc\n"),
         ({"tail": 0}, b""),
@@ -88,9 +88,9 @@ def test_only_the_start_before_is_kept(tmp_path):
         ({"tail": 2, "limit_bytes": 3}, b"b\nc"),
     ],
 )
-def test_parts_of_a_log(log, wanted, told):
+def test_parts_of_a_log(log, wanted, reported):
     log.write(STDOUT, b"a\nb\nc\n")
-    assert shown(log, **wanted) == told
+    assert shown(log, **wanted) == reported
 
 
 def test_nothing_older_is_shown(log):

@@ -7,14 +7,13 @@ from isthmus.supervisor import main
 from isthmus.supervisor.facts import Facts
 
 
-def test_job_that_is_not_told_what_to_run_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(main, "PLAN_S", 0.2)
-    monkeypatch.setattr(main, "LAST_WORD_S", 0.1)
+def test_job_that_gets_no_plan_ends(tmp_path):
+    timing = main.Timing(last_word_s=0.1, plan_s=0.2)
 
     async def run():
-        return await main.Supervisor(tmp_path, None, Facts("7", "c1", "127.0.0.1", "127.0.0.1")).run()
+        return await main.Supervisor(tmp_path, None, Facts("7", "c1", "127.0.0.1", "127.0.0.1"), timing).run()
 
     assert asyncio.run(run()) == 1
-    told = json.loads((tmp_path / "report.json").read_text())
-    assert (told["phase"], told["error"]["reason"]) == ("ended", "NoPlan")
-    assert "`isthmus up` starts one" in told["error"]["message"]
+    reported = json.loads((tmp_path / "report.json").read_text())
+    assert (reported["phase"], reported["error"]["reason"]) == ("ended", "NoPlan")
+    assert "`isthmus up` starts one" in reported["error"]["message"]

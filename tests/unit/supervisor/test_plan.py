@@ -22,7 +22,7 @@ def test_hosts_and_resolver():
 
 
 @pytest.mark.parametrize(
-    ("add", "drop", "told"),
+    ("add", "drop", "reported"),
     [
         ([], [], sandbox.USUAL),
         (["SYS_TIME"], ["CHOWN"], (sandbox.USUAL | {"SYS_TIME"}) - {"CHOWN"}),
@@ -31,9 +31,9 @@ def test_hosts_and_resolver():
         (["ALL"], ["CHOWN"], set(linux.CAPABILITIES) - {"CHOWN"}),
     ],
 )
-def test_capabilities(add, drop, told):
+def test_capabilities(add, drop, reported):
     made = plans.container(container("main", "", capabilities={"add": add, "drop": drop}), [])
-    assert sandbox.identity(made).capabilities == told
+    assert sandbox.identity(made).capabilities == reported
 
 
 def test_command_line_quotes_any_path():

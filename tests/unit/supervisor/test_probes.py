@@ -17,7 +17,7 @@ def probe(kind, **rest):
 
 
 @pytest.mark.parametrize(
-    ("success", "failure", "well", "answers", "told"),
+    ("success", "failure", "well", "answers", "reported"),
     [
         (1, 3, True, "---", ["", "", "ill"]),
         (1, 3, True, "--+---", ["", "", "", "", "", "ill"]),
@@ -28,13 +28,13 @@ def probe(kind, **rest):
         (1, 3, True, "+++", ["", "", ""]),
     ],
 )
-def test_verdict_changes_after_enough_answers_in_a_row(success, failure, well, answers, told):
+def test_verdict_changes_after_enough_answers_in_a_row(success, failure, well, answers, reported):
     judge = Judge(probe("exec", success=success, failure=failure), well)
     seen = []
     for answer in answers:
         changes = judge.take(answer == "+")
         seen.append(("well" if judge.well else "ill") if changes else "")
-    assert seen == told
+    assert seen == reported
 
 
 def test_request_has_the_probes_headers_instead_of_the_usual():
@@ -51,7 +51,7 @@ def test_request_with_a_line_break_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "reported"),
     [
         (b"HTTP/1.1 200 OK\r\n", ""),
         (b"HTTP/1.1 304 Not Modified\r\n", ""),
@@ -60,8 +60,8 @@ def test_request_with_a_line_break_is_refused():
         (b"SSH-2.0-x\r\n", "the answer is no HTTP"),
     ],
 )
-def test_answers_of_http(line, told):
-    assert asked("http", lambda reader, writer: _said(writer, line)) == told
+def test_answers_of_http(line, reported):
+    assert asked("http", lambda reader, writer: _said(writer, line)) == reported
 
 
 def asked(kind, answer):
@@ -92,7 +92,7 @@ def health(message, flags=0):
 
 
 @pytest.mark.parametrize(
-    ("frames", "told"),
+    ("frames", "reported"),
     [
         (health(b"\x08\x01"), ""),
         (health(b"\x08\x02"), "the service is NOT_SERVING"),
@@ -107,13 +107,13 @@ def health(message, flags=0):
         ([], "the connection ended before the answer"),
     ],
 )
-def test_answers_of_grpc(frames, told):
+def test_answers_of_grpc(frames, reported):
     async def answer(reader, writer):
         await reader.readexactly(24)
         await _said(writer, b"".join(frames))
 
-    assert asked("grpc", answer).startswith(told)
-    assert bool(asked("grpc", answer)) == bool(told)
+    assert asked("grpc", answer).startswith(reported)
+    assert bool(asked("grpc", answer)) == bool(reported)
 
 
 def test_grpc_request_is_what_a_server_reads():
@@ -151,25 +151,25 @@ def test_first_question_waits_for_its_moment():
             return 1, "no"
 
     async def watch():
-        told = []
+        reported = []
         first_s = asyncio.get_running_loop().time() + 0.1
         await probes.watch(
             probe("exec", failure=2, period_s=0.05, initial_delay_s=60),
             Asked(),
             True,
             first_s,
-            lambda *what: told.append(what) or not what[0],
+            lambda *what: reported.append(what) or not what[0],
         )
-        return first_s, told
+        return first_s, reported
 
-    first_s, told = asyncio.run(watch())
-    assert told == [(False, True, "exit code 1: no"), (True, False, "exit code 1: no")]
+    first_s, reported = asyncio.run(watch())
+    assert reported == [(False, True, "exit code 1: no"), (True, False, "exit code 1: no")]
     assert 0 <= times[0] - first_s < 0.04
     assert times[1] - times[0] >= 0.04
 
 
 @pytest.mark.parametrize(
-    ("location", "told"),
+    ("location", "reported"),
     [
         ("/well", ""),
         ("http://127.0.0.1:{port}/well?x=1", ""),
@@ -185,7 +185,7 @@ def test_first_question_waits_for_its_moment():
         ("http://127.0.0.1:99999/", "Port out of range 0-65535"),
     ],
 )
-def test_redirects_are_followed_within_the_host(location, told):
+def test_redirects_are_followed_within_the_host(location, reported):
     async def answer(reader, writer):
         path = (await reader.readline()).split()[1]
         port = writer.get_extra_info("sockname")[1]
@@ -193,4 +193,4 @@ def test_redirects_are_followed_within_the_host(location, told):
         head = lines.get(path, f"302 Found\r\nX: y\r\nlocation: {location.format(port=port)}")
         await _said(writer, f"HTTP/1.1 {head}\r\n\r\n".encode())
 
-    assert asked("http", answer) == told
+    assert asked("http", answer) == reported

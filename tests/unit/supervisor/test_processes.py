@@ -31,32 +31,32 @@ def secret(tmp_path):
 
 def test_function_that_is_called_elsewhere_is_hidden_and_alone(secret):
     pid, results = processes.call(look, Place())
-    told = json.loads(processes.reason(results))["result"]
+    reported = json.loads(processes.reason(results))["result"]
     os.waitpid(pid, 0)
-    assert told["dumpable"] == 0
+    assert reported["dumpable"] == 0
     # Its answer is the fourth.
-    assert len(told["open"]) == 4
-    assert secret not in told["open"]
+    assert len(reported["open"]) == 4
+    assert secret not in reported["open"]
 
 
 def test_program_is_looked_for_hidden_and_alone(secret, tmp_path, monkeypatch):
     def noting(name, search):
-        (tmp_path / "told").write_text(json.dumps(look()))
+        (tmp_path / "reported").write_text(json.dumps(look()))
         return ["/no/such"]
 
     monkeypatch.setattr(processes, "candidates", noting)
     with open(os.devnull, "r+") as null:
         pid, reasons = processes.start(Program(["x"]), Place(), (null.fileno(),) * 3)
         assert processes.reason(reasons) == 'exec: "x": No such file or directory'
-    told = json.loads((tmp_path / "told").read_text())
-    assert told["dumpable"] == 0
-    assert len(told["open"]) == 4
-    assert secret not in told["open"]
+    reported = json.loads((tmp_path / "reported").read_text())
+    assert reported["dumpable"] == 0
+    assert len(reported["open"]) == 4
+    assert secret not in reported["open"]
     assert pid
 
 
 @pytest.mark.parametrize(
-    ("name", "search", "told"),
+    ("name", "search", "reported"),
     [
         ("/bin/x", "/none", ["/bin/x"]),
         ("./x", "/none", ["./x"]),
@@ -64,8 +64,8 @@ def test_program_is_looked_for_hidden_and_alone(secret, tmp_path, monkeypatch):
         ("x", ":/b", ["./x", "/b/x"]),
     ],
 )
-def test_places_where_a_program_is_looked_for(name, search, told):
-    assert processes.candidates(name, search) == told
+def test_places_where_a_program_is_looked_for(name, search, reported):
+    assert processes.candidates(name, search) == reported
 
 
 def test_search_path_with_too_many_folders():

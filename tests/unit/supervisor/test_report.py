@@ -14,7 +14,7 @@ def report(tmp_path):
     return made
 
 
-def told(report, *keys):
+def reported(report, *keys):
     main = report.content["containers"]["main"]
     return tuple(main[key] for key in keys)
 
@@ -25,43 +25,49 @@ def told(report, *keys):
 )
 def test_status_of_the_kernel_is_an_exit(status, code, signal, reason):
     ended = Exit.of_status(status)
-    assert (ended.code, ended.signal, ended.told_reason) == (code, signal, reason)
+    assert (ended.code, ended.signal, ended.shown_reason) == (code, signal, reason)
 
 
 def test_life_of_a_container(report):
     report.running("main")
     report.health("main", is_started=True, ready=True)
-    assert told(report, "state", "ready", "is_started") == ("running", True, True)
+    assert reported(report, "state", "ready", "is_started") == ("running", True, True)
     report.terminated("main", Exit(137, 9, "OOMKilled", "m"))
-    assert told(report, "state", "reason", "exit_code", "signal", "ready") == ("terminated", "OOMKilled", 137, 9, False)
+    assert reported(report, "state", "reason", "exit_code", "signal", "ready") == (
+        "terminated",
+        "OOMKilled",
+        137,
+        9,
+        False,
+    )
     report.waiting("main", "CrashLoopBackOff", "back-off")
-    assert told(report, "state", "reason", "exit_code") == ("waiting", "CrashLoopBackOff", None)
+    assert reported(report, "state", "reason", "exit_code") == ("waiting", "CrashLoopBackOff", None)
     report.restarted("main")
     report.waiting("main", "ContainerCreating")
     report.running("main")
-    last = told(report, "last", "restarts")
+    last = reported(report, "last", "restarts")
     assert (last[0]["exit_code"], last[0]["reason"], last[0]["message"], last[1]) == (137, "OOMKilled", "m", 1)
 
 
 def test_container_that_becomes_another_is_never_seen_as_ended(report, tmp_path):
     seen = []
-    report.changed = lambda: seen.append(told(report, "state", "killing"))
+    report.changed = lambda: seen.append(reported(report, "state", "killing"))
     report.running("main")
     report.killing("main", "changed")
     report.replaced("main", Exit(143, 15), "ContainerCreating")
     report.image("main", "new@sha256:1", "new")
     report.image("main", "new@sha256:1", "new")
     assert seen == [("running", ""), ("running", "changed"), ("waiting", ""), ("waiting", "")]
-    assert told(report, "image_id", "image_name") == ("new@sha256:1", "new")
-    assert told(report, "last")[0]["exit_code"] == 143
+    assert reported(report, "image_id", "image_name") == ("new@sha256:1", "new")
+    assert reported(report, "last")[0]["exit_code"] == 143
 
 
 def test_container_that_was_to_start_again_is_as_it_ended(report):
     report.terminated("main", Exit(3))
-    ended = told(report, "finished", "exit_code", "reason")
+    ended = reported(report, "finished", "exit_code", "reason")
     report.waiting("main", "CrashLoopBackOff", "back-off")
     report.stays("main")
-    assert told(report, "state", "finished", "exit_code", "reason") == ("terminated", *ended)
+    assert reported(report, "state", "finished", "exit_code", "reason") == ("terminated", *ended)
     sequence = report.content["sequence"]
     report.stays("main")
     assert report.content["sequence"] == sequence
@@ -70,10 +76,10 @@ def test_container_that_was_to_start_again_is_as_it_ended(report):
 def test_container_without_probes_is_ready_with_its_start(report):
     report.running("main", is_started=True, ready=True)
     report.health("main", is_started=True, ready=True)
-    assert (*told(report, "state", "ready", "is_started"), report.content["sequence"]) == ("running", True, True, 1)
+    assert (*reported(report, "state", "ready", "is_started"), report.content["sequence"]) == ("running", True, True, 1)
 
 
-def test_each_change_is_in_the_file_before_it_is_told(report, tmp_path):
+def test_each_change_is_in_the_file_before_it_is_reported(report, tmp_path):
     seen = []
     report.changed = lambda: seen.append(json.loads((tmp_path / "report.json").read_text())["sequence"])
     report.pod("running")
@@ -103,9 +109,16 @@ def test_failures_of_a_probe_are_counted_and_written_once_in_a_while(report, tmp
 def test_probe_that_ends_a_container_is_written_at_once(report):
     report.unhealthy("main", "liveness", "no")
     report.unhealthy("main", "liveness", "no", "Container main failed liveness probe")
-    assert (report.content["sequence"], *told(report, "killing")) == (2, "Container main failed liveness probe")
+    assert (report.content["sequence"], *reported(report, "killing")) == (2, "Container main failed liveness probe")
     report.waiting("main", "ContainerCreating")
-    assert told(report, "killing") == ("",)
+    assert reported(report, "killing") == ("",)
+
+
+def test_kills_for_want_of_memory_are_counted_over_restarts(report):
+    report.oom_kills("main", 2)
+    report.waiting("main", "CrashLoopBackOff")
+    report.oom_kills("main", 1)
+    assert reported(report, "oom_kills") == (3,)
 
 
 def test_last_word_is_written_though_the_home_took_nothing_a_moment_ago(tmp_path):

@@ -1,4 +1,4 @@
-"""Which process keeps a container open, told from a /proc of files."""
+"""Which process keeps a container open, reported from a /proc of files."""
 
 import pytest
 

@@ -12,7 +12,7 @@ from isthmus.supervisor.runtime import seccomp
 from isthmus.supervisor.runtime.seccomp import SeccompError
 
 ALLOW, REFUSE = "SCMP_ACT_ALLOW", "SCMP_ACT_ERRNO"
-# Loads the filter given as hex, then tells for each call what became of it: its errno, or 0.
+# Loads the filter given as hex, then prints for each call its result: its errno, or 0.
 _TRY = """\
 import ctypes, os, signal, sys
 from isthmus.supervisor.runtime import linux
@@ -92,8 +92,8 @@ def test_other_machines_programs_are_known_too():
     own, other = {"x86_64": ("X86_64", "X86"), "aarch64": ("AARCH64", "ARM")}[platform.machine()]
     mapped = [{"architecture": f"SCMP_ARCH_{own}", "subArchitectures": [f"SCMP_ARCH_{other}"]}]
     alone = seccomp.compiled(profile(rule("umask")), frozenset())
-    for told in ({"archMap": mapped}, {"architectures": [f"SCMP_ARCH_{own}", f"SCMP_ARCH_{other}"]}):
-        assert len(seccomp.compiled(profile(rule("umask"), **told), frozenset())) > len(alone)
+    for reported in ({"archMap": mapped}, {"architectures": [f"SCMP_ARCH_{own}", f"SCMP_ARCH_{other}"]}):
+        assert len(seccomp.compiled(profile(rule("umask"), **reported), frozenset())) > len(alone)
 
 
 @pytest.mark.parametrize(
@@ -111,6 +111,6 @@ def test_profile_that_is_wrong_is_refused_with_its_name(tmp_path, text, why):
     path = tmp_path / "profile.json"
     if text is not None:
         path.write_text(text)
-    with pytest.raises(SeccompError, match=why) as told:
+    with pytest.raises(SeccompError, match=why) as reported:
         seccomp.load(str(path), ())
-    assert str(path) in str(told.value)
+    assert str(path) in str(reported.value)

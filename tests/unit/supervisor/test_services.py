@@ -17,7 +17,7 @@ TWO = ONE | {DNS: answering("10.64.0.2:53", affinity_s=9)}
 
 
 class Daemon:
-    """Reads requests as isthmus-networkd does; answers what it is told to, by default that all is well."""
+    """Reads requests as isthmus-networkd does; answers as it is configured, by default that all is well."""
 
     def __init__(self, path):
         self.path, self.got, self.replies, self.server = path, [], [], None
@@ -38,23 +38,21 @@ class Daemon:
         writer.close()
 
 
-def told(table, before=None):
+def reported(table, before=None):
     """Return the kubelet's message."""
     changed, gone = changes(before or {}, table)
     return {"type": "services", "whole": before is None, "set": changed, "drop": gone}
 
 
 @pytest.fixture
-def play(tmp_path, monkeypatch):
+def play(tmp_path):
     """Play a scene with a daemon that has started, Services, and what they say of themselves."""
-    monkeypatch.setattr(services, "FIRST_S", 0.001)
-    monkeypatch.setattr(services, "LONGEST_S", 0.002)
 
     def run(scene):
         async def all_of_it():
             daemon, said = Daemon(tmp_path / "daemon.sock"), []
             await daemon.start()
-            made = Services("7", said.append, daemon.path)
+            made = Services("7", said.append, daemon.path, pauses_s=(0.001, 0.002))
             async with asyncio.timeout(20):
                 await scene(made, daemon, said)
             await made.end()
@@ -72,8 +70,8 @@ async def until(ready):
 
 def test_daemon_gets_all_services_of_the_job(play):
     async def scene(made, daemon, said):
-        made.take(told(TWO))
-        await made.settled(20)
+        made.take(reported(TWO))
+        await made.applied(20)
         assert daemon.got == [JobServices(7, TWO)]
         assert said == [""]
 
@@ -83,7 +81,7 @@ def test_daemon_gets_all_services_of_the_job(play):
 def test_change_is_merged_and_sent_whole(play):
     async def scene(made, daemon, said):
         for table, before in ((TWO, None), (ONE, TWO), ({WEB: answering()}, ONE), ({}, {WEB: answering()})):
-            made.take(told(table, before))
+            made.take(reported(table, before))
             await until(lambda table=table: daemon.got and daemon.got[-1].services == table)
         assert len(daemon.got) == 4
 
@@ -92,11 +90,11 @@ def test_change_is_merged_and_sent_whole(play):
 
 def test_kubelet_that_comes_back_with_the_same_costs_no_request(play):
     async def scene(made, daemon, said):
-        made.take(told(ONE))
-        await made.settled(20)
-        made.take(told(ONE))
+        made.take(reported(ONE))
+        await made.applied(20)
+        made.take(reported(ONE))
         await until(lambda: not made._changed.is_set())
-        made.take(told(TWO))
+        made.take(reported(TWO))
         await until(lambda: len(daemon.got) > 1)
         assert [request.services for request in daemon.got] == [ONE, TWO]
 
@@ -105,7 +103,7 @@ def test_kubelet_that_comes_back_with_the_same_costs_no_request(play):
 
 def test_pod_without_services_waits_for_nothing(play):
     async def scene(made, daemon, said):
-        await made.settled(20)
+        await made.applied(20)
         assert daemon.got == said == []
 
     play(scene)
@@ -114,12 +112,12 @@ def test_pod_without_services_waits_for_nothing(play):
 def test_daemon_that_comes_back_gets_what_is_known_by_then(play):
     async def scene(made, daemon, said):
         await daemon.stop()
-        made.take(told(ONE))
+        made.take(reported(ONE))
         await until(lambda: said)
         assert "daemon.sock" in said[0]
-        made.take(told(TWO, ONE))
+        made.take(reported(TWO, ONE))
         await daemon.start()
-        await made.settled(20)
+        await made.applied(20)
         assert daemon.got[-1] == JobServices(7, TWO)
         assert said[-1] == ""
 
@@ -127,25 +125,25 @@ def test_daemon_that_comes_back_gets_what_is_known_by_then(play):
 
 
 @pytest.mark.parametrize("reply", [b"", b"no JSON\n", b"{}\n", b"[]\n", refuse(ErrorCode.UNAVAILABLE, "etcd is away")])
-def test_passing_failure_is_tried_again_and_not_told(play, reply):
+def test_passing_failure_is_tried_again_and_not_reported(play, reply):
     async def scene(made, daemon, said):
         daemon.replies = [reply, reply]
-        made.take(told(ONE))
-        await made.settled(20)
+        made.take(reported(ONE))
+        await made.applied(20)
         assert len(daemon.got) == 3
         assert said == [""]
 
     play(scene)
 
 
-def test_refusal_is_told_and_holds_up_no_container(play):
+def test_refusal_is_reported_and_holds_up_no_container(play):
     async def scene(made, daemon, said):
         daemon.replies = [refuse(ErrorCode.INVALID, "10.96.0.9 is no address of a Service")]
-        made.take(told(ONE))
-        await made.settled(20)
+        made.take(reported(ONE))
+        await made.applied(20)
         assert said == ["10.96.0.9 is no address of a Service"]
         # What comes next is tried at once.
-        made.take(told(TWO, ONE))
+        made.take(reported(TWO, ONE))
         await until(lambda: len(daemon.got) == 2)
         await until(lambda: said[-1] == "")
 
@@ -155,8 +153,8 @@ def test_refusal_is_told_and_holds_up_no_container(play):
 def test_container_does_not_wait_for_a_silent_daemon(play):
     async def scene(made, daemon, said):
         await daemon.stop()
-        made.take(told(ONE))
-        await made.settled(0.01)
+        made.take(reported(ONE))
+        await made.applied(0.01)
         assert daemon.got == []
 
     play(scene)
@@ -176,10 +174,10 @@ def test_container_does_not_wait_for_a_silent_daemon(play):
 )
 def test_message_of_another_form_changes_nothing(play, changed):
     async def scene(made, daemon, said):
-        message = {name: value for name, value in {**told(ONE), **changed}.items() if value is not ...}
+        message = {name: value for name, value in {**reported(ONE), **changed}.items() if value is not ...}
         with pytest.raises((ValueError, KeyError)):
             made.take(message)
-        await made.settled(20)
+        await made.applied(20)
         assert daemon.got == []
 
     play(scene)

@@ -44,7 +44,7 @@ class Channel:
         """Take it."""
 
     async def end(self, number, code, error):
-        self.told = number, code, error
+        self.reported = number, code, error
 
 
 async def exec_whose_input_ends():
@@ -57,12 +57,12 @@ async def exec_whose_input_ends():
     number = pod.pipes.ours[0]
     while number in map(int, os.listdir("/proc/self/fd")):
         await asyncio.sleep(0)
-    # Whoever opens something next may get the number that is free now.
+    # The next file to be opened may get the number that is free now.
     with open(os.devnull) as stranger:
         os.dup2(stranger.fileno(), number)
     pod.ended.set_result(0)
-    await streams.settled(10)
-    assert channel.told == (1, 0, None)
+    await streams.flushed(10)
+    assert channel.reported == (1, 0, None)
     os.close(number)
 
 

@@ -15,6 +15,10 @@ def test_pauses_grow_to_the_limit_and_are_drawn_from_their_upper_part(spread, lo
     assert pauses(Backoff(1, 5, spread=spread, draw=min), 5) == lowest
 
 
+def test_growth_is_the_loops_choice():
+    assert pauses(Backoff(2, 5, growth=1.5, draw=max), 4) == [2, 3, 4.5, 5]
+
+
 def test_success_begins_with_the_first_pause():
     backoff = Backoff(1, 5, draw=max)
     assert pauses(backoff, 3) == [1, 2, 4]

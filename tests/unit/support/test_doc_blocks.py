@@ -1,6 +1,6 @@
 import pytest
 
-from tests.support.doc_blocks import commands, fits, runnable
+from tests.support.doc_blocks import Block, blocks, commands, fits, runnable
 
 PAGE = """
 <!-- run -->
@@ -32,6 +32,37 @@ def test_marked_blocks_alone_are_run():
 
 
 @pytest.mark.parametrize(
+    ("mark", "expected"),
+    [
+        ("run", {"place": "the reader"}),
+        ("run on the controller", {"place": "the controller"}),
+        ("run\nprepare\n", {"place": "the reader", "before": "prepare"}),
+        (
+            "covered by tests/a.py::test_b,\ntests/c.py::test_d",
+            {"covered_by": ("tests/a.py::test_b", "tests/c.py::test_d")},
+        ),
+        ("not run: no account", {"reason": "no account"}),
+        ("runs", {}),
+        ("run on the moon", {}),
+    ],
+)
+def test_marks_say_what_becomes_of_a_block(mark, expected):
+    (block,) = blocks(f"text\n\n<!-- {mark} -->\n```sh\ntrue\n```\n")
+    assert block == Block(4 + mark.count("\n"), "true\n", **expected)
+    assert block.marked is bool(expected)
+
+
+def test_mark_within_a_list_counts():
+    (block,) = blocks("1. Do:\n\n   <!-- run -->\n   ```sh\n   true\n   ```\n")
+    assert (block.script, block.place) == ("true\n", "the reader")
+
+
+def test_comment_before_other_text_is_no_mark():
+    (block,) = blocks("<!-- run -->\nSo:\n```sh\ntrue\n```\n")
+    assert not block.marked
+
+
+@pytest.mark.parametrize(
     ("printed", "output", "fitting"),
     [
         ("job 12", "your job 345, running", True),
@@ -59,6 +90,7 @@ def test_output_fits_loosely(printed, output, fitting):
             "```sh\ncat <<'END'\nisthmus nonsense\nEND\nkubectl apply -f f\n```",
             [["cat"], ["kubectl", "apply", "-f", "f"]],
         ),
+        ("```sh\nisthmus shell $job.c2 -- ss\n```", [["isthmus", "shell", "$job.c2", "--", "ss"]]),
         ("```yaml\nisthmus: up\n```", []),
         ("1. On it:\n\n   ```sh\n   isthmus info\n   ```", [["isthmus", "info"]]),
     ],

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.clients.kube.apiserver import ApiError
+from isthmus.clients.kube.errors import KubeError
 from isthmus.workloads import installing
 from isthmus.workloads.offer import Workload, WorkloadError
 from tests.support.fakes.api_objects import ApiObjects
@@ -74,12 +74,35 @@ def put(api, *items):
         api.objects[api.path(item)] = item
 
 
+@pytest.fixture
+def example(mpi):
+    (mpi.folder / "examples").mkdir()
+    (mpi.folder / "examples/pi.yaml").write_text(
+        "{apiVersion: kubeflow.org/v2beta1, kind: MPIJob, metadata: {name: pi, namespace: default}}"
+    )
+
+
+def test_add_ends_when_users_objects_are_accepted(mpi, example):
+    api = ApiObjects(controllers)
+    api.refusals = [KubeError("policy mpi: no schema of MPIJob", 422)] * 2
+    assert installing.add(api, mpi, lambda _: None, 10).ready
+    assert api.done[-3:] == [("dry run", "MPIJob", "mpi-accepted")] * 3
+    assert not installing.state(api, mpi).objects
+
+
+def test_add_waits_for_no_policy_for_ever(mpi, example):
+    api = ApiObjects(controllers)
+    api.refusals = [KubeError("policy of mine: no MPIJobs here", 422)] * 1000
+    assert installing.add(api, mpi, lambda _: None, 10).ready
+    assert 900 < len(api.refusals) < 1000
+
+
 def test_add_ends_when_it_is_ready(mpi):
-    api, told = ApiObjects(controllers), []
-    now = installing.add(api, mpi, told.append, 10)
+    api, reported = ApiObjects(controllers), []
+    now = installing.add(api, mpi, reported.append, 10)
     assert now == installing.State(added=True, ready=True, version="1.2.3")
     assert [kind for _, kind, _ in api.done] == ["Namespace", "CustomResourceDefinition", "Deployment"]
-    assert told[-1] == "waiting for the pod of mpi-operator"
+    assert reported[-1] == "waiting for the pod of mpi-operator"
 
 
 def test_nothing_of_a_kind_is_made_before_the_kind_is_served(mpi):
@@ -89,7 +112,7 @@ def test_nothing_of_a_kind_is_made_before_the_kind_is_served(mpi):
     assert ("apply", "Deployment", "mpi-operator") not in api.done
 
 
-def test_operator_that_does_not_start_is_told_with_its_reason(mpi):
+def test_operator_that_does_not_start_is_reported_with_its_reason(mpi):
     def stuck(api):
         controllers(api)
         if DEPLOYMENT in api.objects:
@@ -129,8 +152,8 @@ def test_state_counts_jobs_by_how_they_are(mpi, api):
         job("d"),
         job("e", "Created", "Suspended"),
     )
-    told = installing.state(api, mpi).objects
-    assert told == {"Running": 1, "Succeeded": 1, "Failed": 1, "New": 1, "Suspended": 1}
+    reported = installing.state(api, mpi).objects
+    assert reported == {"Running": 1, "Succeeded": 1, "Failed": 1, "New": 1, "Suspended": 1}
 
 
 @pytest.mark.parametrize(("status", "counted"), [("False", "Created"), ("True", "Running")])
@@ -161,7 +184,7 @@ def test_remove_of_what_is_not_there_is_success(mpi):
     assert not installing.remove(ApiObjects(), mpi, lambda _: None, 10, force=False)
 
 
-def test_namespace_that_stays_is_told(mpi, api):
+def test_namespace_that_stays_is_reported(mpi, api):
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "mpi-operator"}}
     api.after = lambda objects: put(objects, namespace)
     with pytest.raises(WorkloadError, match="namespace mpi-operator is still there after 10 s; try again"):
@@ -171,7 +194,7 @@ def test_namespace_that_stays_is_told(mpi, api):
 def test_server_that_does_not_answer_is_no_empty_cluster(mpi):
     class Silent(ApiObjects):
         def get(self, path):
-            raise ApiError("did not answer")
+            raise KubeError("did not answer")
 
-    with pytest.raises(ApiError, match="did not answer"):
+    with pytest.raises(KubeError, match="did not answer"):
         installing.state(Silent(), mpi)

@@ -1,4 +1,4 @@
-"""What the site offers is read, or told of with the remedy."""
+"""What the site offers is read, or refused with the remedy."""
 
 import json
 
@@ -25,7 +25,7 @@ def test_what_the_role_writes_is_read(file, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         (None, "is missing: the site offers no workloads here; an admin writes it again with playbooks/workloads.yml"),
         ("{", "JSONDecodeError"),
@@ -34,22 +34,22 @@ def test_what_the_role_writes_is_read(file, tmp_path):
         (json.dumps({"schema": 1, "workloads": {"mpi": {"images": {}}}}), "KeyError"),
     ],
 )
-def test_wrong_file_is_told(file, text, told):
+def test_wrong_file_is_reported(file, text, reported):
     file.unlink() if text is None else file.write_text(text)
     with pytest.raises(WorkloadError) as refused:
         offer.read(file)
     assert str(file) in str(refused.value)
-    assert told in str(refused.value)
+    assert reported in str(refused.value)
 
 
-@pytest.mark.parametrize(("name", "told"), [("mpii", "did you mean mpi?"), ("argo", "it offers: mpi")])
-def test_unknown_name_is_told(file, name, told):
-    with pytest.raises(WorkloadError, match=told):
+@pytest.mark.parametrize(("name", "reported"), [("mpii", "did you mean mpi?"), ("argo", "it offers: mpi")])
+def test_unknown_name_is_reported(file, name, reported):
+    with pytest.raises(WorkloadError, match=reported):
         offer.pick(offer.read(file), name)
 
 
 @pytest.mark.parametrize("text", [None, "a: [b"])
-def test_manifest_that_cannot_be_read_is_told(file, tmp_path, text):
+def test_manifest_that_cannot_be_read_is_reported(file, tmp_path, text):
     (tmp_path / "mpi").mkdir()
     if text:
         (tmp_path / "mpi/manifest.yaml").write_text(text)

@@ -132,7 +132,7 @@ def ready(cloud):
 
 
 def all_up(found, *wanted):
-    """Tell whether each of these has reported within the last minute."""
+    """Return whether each of these has reported within the last minute."""
     return set(wanted) <= {one.binary for one in found if one.state == "up"}
 
 

@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 PASSWORD = Path("/root/password")
 PACKAGES = Path("/usr/local/lib/python3.13/dist-packages")
 SERVICES = ("keystone", "glance", "placement", "nova", "neutron", "cinder")
-# Debian's have 8 or 16 processes each, and two of them tell no client that they close the connection.
+# Debian's have 8 or 16 processes each, and two of them close connections without notice.
 UWSGI = {"processes": "2", "threads": "1", "add-header": "Connection: close"}
 LOGIN = """auth_type = password
 auth_url = http://{address}:5000/v3

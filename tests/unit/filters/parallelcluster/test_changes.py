@@ -25,9 +25,9 @@ def test_need_of_a_change(needs, policy, wanted):
 
 
 def test_plan_names_the_hardest():
-    told = plan([row(), row("action", "COMPUTE_FLEET_STOP", "C.d"), row("", "QUEUE_UPDATE_STRATEGY")])
-    assert told["need"] == "fleet stop"
-    assert lines(told["changes"])[1] == "C.d: 1 -> 2 (fleet stop)"
+    reported = plan([row(), row("action", "COMPUTE_FLEET_STOP", "C.d"), row("", "QUEUE_UPDATE_STRATEGY")])
+    assert reported["need"] == "fleet stop"
+    assert lines(reported["changes"])[1] == "C.d: 1 -> 2 (fleet stop)"
 
 
 def test_plan_of_nothing_needs_nothing():

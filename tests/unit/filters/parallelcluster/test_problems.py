@@ -77,7 +77,7 @@ def test_bad_site_is_refused_with_its_remedy(site, words):
     assert "; " in found[0]
 
 
-def test_partition_that_is_none_of_the_kinds_is_told_from_both_sides():
+def test_partition_that_is_none_of_the_kinds_is_reported_from_both_sides():
     site = small(kinds={"cpu": {**CPU, "partition": "fast"}}, partitions=[{"name": "fast_1", "nodes": ["cpu"]}])
     found = [str(each.error) for each in problems(site)]
     assert len(found) == 3

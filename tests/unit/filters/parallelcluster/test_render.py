@@ -13,7 +13,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 @pytest.mark.parametrize(("name", "site"), [("small", SMALL), ("large", LARGE)])
 def test_configuration_is_the_golden_one(name, site):
-    """After an intended change write the file anew, and read the difference."""
+    """After an intended change write the file again, and read the difference."""
     assert cluster_config(site) == yaml.safe_load((GOLDEN / f"{name}.yml").read_text())
 
 

@@ -11,6 +11,7 @@ NODES = {
     "c": {"group": "compute", "count": 2, "at": 21, "vars": {"slurm_node": {"cpus": 4}}},
 }
 OPENSTACK = {"provider": "openstack", "nodes": NODES, "openstack": {"cidr": "10.20.0.0/24", "cloud": "mine"}}
+CLOUD = {"group": "compute", "count": 2, "at": 40, "cloud": True}
 PARALLELCLUSTER = {"provider": "parallelcluster", "nodes": NODES, "parallelcluster": {"kinds": {"c": {"min": 1}}}}
 
 
@@ -22,6 +23,20 @@ def test_hosts_have_their_addresses_and_variables():
         "provider_openstack_cidr": "10.20.0.0/24",
         "provider_openstack_cloud": "mine",
     }
+
+
+def test_nodes_that_come_and_go_are_joined_and_visited_by_no_playbook():
+    found = cluster_inventory({**OPENSTACK, "nodes": {**NODES, "b": CLOUD}})
+    assert found["groups"]["joining"] == found["groups"]["b"] == ["b1", "b2"]
+    assert found["groups"]["compute"] == ["c1", "c2"]
+    assert found["groups"]["provider_openstack"] == ["ctl", "login", "c1", "c2", "b1", "b2"]
+    assert found["variables"]["slurm_cloud_nodes"] == ["b"]
+    assert found["hosts"]["b2"] == {"ansible_host": "10.20.0.41"}
+
+
+def test_such_nodes_are_refused_where_the_provider_has_its_own():
+    with pytest.raises(InputError, match=r"nodes.b.cloud is for OpenStack; give counts under parallelcluster.kinds"):
+        cluster_inventory({**PARALLELCLUSTER, "nodes": {**NODES, "b": CLOUD}})
 
 
 def test_groups_are_those_of_the_kinds_on_each_provider():

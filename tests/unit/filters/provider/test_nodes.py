@@ -50,6 +50,10 @@ def test_kind_that_grows_moves_no_other():
             "20 to 22, c begins at 21; let c begin at 23",
         ),
         ({"d": {"group": "compute", "count": 1, "vars": 3}}, "nodes.d.vars is 3"),
+        ({"d": {"group": "compute", "count": 1, "cloud": "yes"}}, "nodes.d.cloud is 'yes'; write true or false"),
+        ({"d": {"group": "login", "count": 1, "cloud": True}}, "only compute nodes with a `count` come and go"),
+        ({"d": {"group": "compute", "cloud": True}}, "only compute nodes with a `count` come and go"),
+        ({"c": {"group": "compute", "count": 2, "at": 21, "cloud": True}}, "add one without `cloud`"),
     ],
 )
 def test_bad_kind_is_refused_with_its_remedy(change, message):

@@ -8,7 +8,7 @@ GROUPS = {"controller": ["ctl"], "compute": ["c1", "c2"], "login": ["login"], "e
 OLD = "24.11.5-4"
 
 
-def told(current, version=OLD, **rest):
+def reported(current, version=OLD, **rest):
     slurm = {"oldest": version, "newest": version, "held": True}
     return (
         {"slurm": slurm, "current": current, "database": "none", "widened": False}
@@ -21,9 +21,9 @@ def told(current, version=OLD, **rest):
 def found():
     nodes = {"c1": {"version": "24.11.5", "reason": ""}, "c2": {"version": "24.11.5", "reason": "disk"}}
     return {
-        "ctl": told(["slurmctld", "slurmdbd"], database="current", etcd="3.6.14", nodes=nodes),
-        "c1": told(["slurmd"]),
-        "login": told(["sackd"]),
+        "ctl": reported(["slurmctld", "slurmdbd"], database="current", etcd="3.6.14", nodes=nodes),
+        "c1": reported(["slurmd"]),
+        "login": reported(["sackd"]),
     }
 
 

@@ -35,8 +35,8 @@ def place(tmp_path):
     return pull.Workspace(tmp_path / ".isthmus/images", tmp_path / "scratch", None, "amd64")
 
 
-def pulled(place, image=IMAGE, tell=lambda _: None):
-    return pull.pull(image, place, tell)
+def pulled(place, image=IMAGE, report=lambda _: None):
+    return pull.pull(image, place, report)
 
 
 def kept(place):
@@ -82,14 +82,14 @@ def test_pulls_at_once_of_two_images_download_their_base_once(tools, place):
     base = hashlib.sha256(hostile_images.packed(hostile_images._tar(BASE, "/none"))).hexdigest()
     waits = threading.Event()
 
-    def tell(word):
+    def report(word):
         if word == "waiting for another pull of a layer of":
             waits.set()
 
     # Who is first goes on when the other waits for it.
     tools.while_copying = lambda: waits.wait(10)
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda image: pulled(place, image, tell), (IMAGE, OTHER)))
+        found = list(pool.map(lambda image: pulled(place, image, report), (IMAGE, OTHER)))
     assert waits.is_set()
     assert all(b"bin/sh" in names(each.path) for each in found)
     assert tools.downloaded.count(base) == 1
@@ -103,7 +103,7 @@ def test_layers_come_compressed_in_several_ways(tools, place, monkeypatch, compr
 
 
 @pytest.mark.parametrize(
-    ("compress", "told"),
+    ("compress", "reported"),
     [
         (lambda content: gzip.compress(content)[:-9], "is refused: in layer 1, it is no archive"),
         (lambda content: zstd.compress(content)[:-9], "is refused: in layer 1, it is no archive"),
@@ -111,9 +111,9 @@ def test_layers_come_compressed_in_several_ways(tools, place, monkeypatch, compr
         (lambda content: b"x" * 2048, "is refused: in layer 1, it is no archive"),
     ],
 )
-def test_layer_that_is_none_is_refused_and_not_kept(tools, place, monkeypatch, compress, told):
+def test_layer_that_is_none_is_refused_and_not_kept(tools, place, monkeypatch, compress, reported):
     monkeypatch.setattr(hostile_images, "packed", compress)
-    with pytest.raises(errors.HostileImageError, match=told):
+    with pytest.raises(errors.HostileImageError, match=reported):
         pulled(place)
     assert kept(place) == []
     assert list(place.scratch.iterdir()) == []
@@ -122,7 +122,7 @@ def test_layer_that_is_none_is_refused_and_not_kept(tools, place, monkeypatch, c
 def test_unusual_compression_is_left_to_mksquashfs(tools, place, monkeypatch):
     monkeypatch.setattr(hostile_images, "packed", bz2.compress)
     words = []
-    assert pulled(place, tell=words.append).path.read_text() == "whole"
+    assert pulled(place, report=words.append).path.read_text() == "whole"
     assert "making without keeping layers, for its layers are compressed in a way that is seldom seen," in words
 
 
@@ -141,7 +141,7 @@ def test_home_without_room_for_layers_gives_them_up(tools, place, monkeypatch, w
     pulled(place, OTHER)
     monkeypatch.setattr(*what, full)
     words = []
-    assert pulled(place, tell=words.append).path.read_text() == "whole"
+    assert pulled(place, report=words.append).path.read_text() == "whole"
     assert "making without keeping layers, for no room is left for its layers," in words
     assert kept(place) == []
     assert [path for path in place.cache.rglob("*.part")] == []
@@ -153,12 +153,12 @@ def test_layer_that_another_node_removes_is_done_without(tools, place, monkeypat
 
     monkeypatch.setattr(making.writing, "write", gone)
     words = []
-    assert pulled(place, tell=words.append).path.read_text() == "whole"
+    assert pulled(place, report=words.append).path.read_text() == "whole"
     assert "making without keeping layers, for one went meanwhile," in words
     assert len(kept(place)) == 2
 
 
-def test_disk_that_keeps_something_else_is_told(tools, place, monkeypatch):
+def test_disk_that_keeps_something_else_is_reported(tools, place, monkeypatch):
     original = packing.write
 
     def write(entries, out, wanted):
@@ -171,7 +171,7 @@ def test_disk_that_keeps_something_else_is_told(tools, place, monkeypatch):
     assert kept(place) == []
 
 
-def test_home_without_any_room_is_told(tools, place, monkeypatch):
+def test_home_without_any_room_is_reported(tools, place, monkeypatch):
     monkeypatch.setattr(packing, "write", full)
     tools.full = {"mksquashfs"}
     with pytest.raises(errors.NoSpaceError, match=f"no space is left in {place.cache}"):
@@ -214,10 +214,10 @@ def test_store_that_is_anothers_is_refused(tools, place):
         pulled(place)
 
 
-def test_too_many_owners_are_told(tools, place, monkeypatch):
+def test_too_many_owners_are_reported(tools, place, monkeypatch):
     def refuse(*_):
         raise making.writing.TooManyIdsError("it has more than 65535 owners and groups")
 
     monkeypatch.setattr(making.writing, "write", refuse)
-    with pytest.raises(errors.HostileImageError, match="it has more than 65535 owners and groups; ask whoever made"):
+    with pytest.raises(errors.HostileImageError, match="more than 65535 owners and groups; ask the image's author"):
         pulled(place)

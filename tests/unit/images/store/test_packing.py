@@ -1,4 +1,4 @@
-"""A kept layer says what its tar did, and tells when it is no longer what was written."""
+"""A kept layer says what its tar did, and a modified one is noticed."""
 
 import os
 import tarfile

@@ -1,4 +1,4 @@
-"""What counts as a fault of a node, and how `isthmus node check` tells it."""
+"""What counts as a fault of a node, and how `isthmus node check` reports it."""
 
 import os
 import threading
@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from isthmus.cli.node import checks
 from isthmus.cli.node.check import Finding, Level, findings
 from isthmus.clients.process import Finished, ProcessError
+from isthmus.monitoring import checks
 from isthmus.network.node.plugin import Plugin
 from tests.support.files import certificates
 
@@ -68,8 +68,10 @@ UnitFileState=disabled
 """
 
 
-def test_enabled_daemon_that_stands_still_is_named():
-    assert checks.stopped_units(SHOWN) == ["slurmd"]
+def test_enabled_daemon_that_stands_still_is_named(monkeypatch):
+    assert checks.enabled_units(SHOWN) == {"slurmd": False, "munge": True}
+    monkeypatch.setattr(checks, "run", lambda *_, **__: Finished(SHOWN, ""))
+    assert checks.problems_of(named("daemons")) == ["slurmd does not run"]
 
 
 def check(problems=(), **more):
@@ -103,9 +105,15 @@ def named(name):
 
 
 @pytest.mark.parametrize(("said", "problems"), [("no\n", 1), ("yes\n", 0), ("", 0)])
-def test_clock_that_is_not_synchronized_is_a_warning(monkeypatch, said, problems):
+def test_clock_that_is_not_synchronized_is_a_warning(monkeypatch, tmp_path, said, problems):
+    monkeypatch.setattr(checks, "CONTAINER", tmp_path / "container")
     monkeypatch.setattr(checks, "run", lambda *_, **__: Finished(said, ""))
     assert len(checks.problems_of(named("clock"))) == problems
+
+
+def test_container_has_its_machines_clock(monkeypatch, tmp_path):
+    monkeypatch.setattr(checks, "CONTAINER", tmp_path)
+    assert checks.problems_of(named("clock")) == []
 
 
 @pytest.mark.parametrize(("state", "problems"), [(Plugin.MISSING, 1), (Plugin.LOADED, 0), (Plugin.NO_SLURMD, 0)])

@@ -1,0 +1,125 @@
+"""isthmus-exporter: a file for each part, none with old figures; settings; what is passed on."""
+
+import json
+import threading
+
+import pytest
+
+from isthmus.clients.process import ProcessError
+from isthmus.monitoring import main, settings
+from isthmus.monitoring.main import Loop
+from isthmus.monitoring.parts import network, node, passed
+from isthmus.monitoring.parts.figures import Part, gauge
+from isthmus.monitoring.settings import Settings, SettingsError
+from tests.unit.monitoring.test_slurm import values
+
+GIVEN = {
+    "schema": 1,
+    "interval_s": 15,
+    "slurm_interval_s": 30,
+    "slurm_prefix": "/usr",
+    "network": True,
+    "sources": {"etcd": "http://127.0.0.1:2381/metrics"},
+}
+
+
+def loop(folder, collect):
+    return Loop(Part("slurm", 15, collect), Settings(folder=folder))
+
+
+def test_part_has_a_file_of_its_own(tmp_path):
+    loop(tmp_path, lambda: [gauge("slurm_jobs", "jobs", 3)]).once()
+    assert [path.name for path in tmp_path.iterdir()] == ["slurm.prom"]
+    lines = (tmp_path / "slurm.prom").read_text().splitlines()
+    assert 'isthmus_exporter_up{part="slurm"} 1.0' in lines
+    assert "slurm_jobs 3.0" in lines
+
+
+@pytest.mark.parametrize("error", [OSError("away"), ProcessError("squeue", 1, "it failed"), KeyError("figures")])
+def test_source_that_does_not_answer_leaves_no_old_figures(tmp_path, error):
+    answers = [[gauge("slurm_jobs", "jobs", 3)], error]
+
+    def collect():
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    asked = loop(tmp_path, collect)
+    asked.once()
+    asked.once()
+    text = (tmp_path / "slurm.prom").read_text()
+    assert 'isthmus_exporter_up{part="slurm"} 0.0' in text
+    assert "slurm_jobs" not in text
+
+
+def test_error_that_nobody_foresaw_ends_the_program(tmp_path):
+    def collect():
+        raise ZeroDivisionError
+
+    ended = threading.Event()
+    with pytest.raises(ZeroDivisionError):
+        loop(tmp_path, collect).run(ended)
+    assert ended.is_set()
+
+
+def test_settings_say_which_parts_there_are(tmp_path):
+    (tmp_path / "exporter.json").write_text(json.dumps(GIVEN))
+    found = {part.name: part.interval_s for part in main.parts(settings.read(tmp_path / "exporter.json"))}
+    assert found == {"node": 15, "node_slow": 300, "network": 15, "slurm": 30, "etcd": 15}
+    bare = settings.parse({**GIVEN, "slurm_prefix": "", "network": False, "sources": {}})
+    assert [part.name for part in main.parts(bare)] == ["node", "node_slow"]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", json.dumps({**GIVEN, "schema": 2})])
+def test_settings_of_another_form_name_the_remedy(tmp_path, text):
+    (tmp_path / "exporter.json").write_text(text)
+    with pytest.raises(SettingsError, match=r"exporter\.json.*; run playbooks/monitoring\.yml"):
+        settings.read(tmp_path / "exporter.json")
+
+
+ETCD = """# HELP etcd_server_has_leader Whether or not a leader exists. 1 is existence, 0 is not.
+# TYPE etcd_server_has_leader gauge
+etcd_server_has_leader 1
+# HELP go_goroutines Number of goroutines that currently exist.
+# TYPE go_goroutines gauge
+go_goroutines 120
+"""
+
+
+def test_some_figures_of_a_daemon_are_passed_on():
+    assert passed.chosen(ETCD, passed.ETCD).splitlines() == ETCD.splitlines()[:3]
+
+
+STATUS = {
+    "revision": 12,
+    "pods": 2,
+    "legs": 1,
+    "errors": {"etcd": "away"},
+    "figures": {
+        "cluster": {"members": 4, "users": 2, "jobs": 3, "addresses": 1024, "addresses_left": 512},
+        "preparations": {"buckets": [["0.05", 1], ["+Inf", 3]], "sum_s": 0.5, "failures": 1},
+    },
+}
+
+
+def test_answer_of_the_networks_daemon_is_read():
+    found = values(network.read(STATUS))
+    assert found["isthmus_network_revision"] == 12
+    assert found["isthmus_network_errors"] == 1
+    assert found["isthmus_network_addresses_left"] == 512
+    assert found["isthmus_network_preparation_seconds_bucket", "+Inf"] == 3
+    assert found["isthmus_network_preparation_seconds_count"] == 3
+    assert found["isthmus_network_preparation_failures_total"] == 1
+
+
+def test_daemon_of_an_older_version_has_no_figures():
+    with pytest.raises(KeyError):
+        list(network.read({"revision": 12, "pods": 2, "legs": 1, "errors": {}}))
+
+
+def test_looks_report_whether_they_drain():
+    found = values([node.problems((check, check.drains * 2) for check in node.checks.CHECKS)])
+    assert found["isthmus_node_check_problems", "home", "yes"] == 2
+    assert found["isthmus_node_check_problems", "daemons", "no"] == 0
+    assert len(found) == len(node.checks.CHECKS)
