@@ -28,7 +28,7 @@ def test_four_nodes_run_all_of_it():
     assert found.left_out == {}
     counted = Counter(key.partition("/")[0] for key in cells(found))
     assert counted == {
-        "table3": 9, "table4": 6, "table5": 18, "table6": 18, "figure2": 6, "figure3": 6, "ep": 8,
+        "table3": 15, "table4": 10, "table5": 18, "table6": 18, "figure2": 6, "figure3": 6, "ep": 8,
     }  # fmt: skip
 
 

@@ -41,7 +41,7 @@ def test_warm_up_and_failures_count_nowhere(document):
 
 def test_all_tables_are_filled(document):
     assert [each.name for each in tables.grids(document)] == [
-        "table3", "table4", "table5", "table6", "figure2", "figure3", "ep",
+        "table3", "table4", "parts", "table5", "table6", "figure2", "figure3", "ep",
     ]  # fmt: skip
     assert not [row for each in tables.grids(document) for row in each.rows if tables.NOTHING in row]
     assert {len(row) for row in grid(document, "table5").rows} == {len(grid(document, "table5").header)}
@@ -51,6 +51,12 @@ def test_ratio_has_its_interval(document):
     (row, *_) = grid(document, "table3").rows
     assert row[-3:-1] == ("1.010 (1.010 to 1.010)", "1.005 (1.005 to 1.005)")
     assert "too few pairs: 2" in grid(bench_results.document(rounds=2), "table3").rows[0][-2]
+
+
+def test_parts_of_the_way_are_told_apart(document):
+    """1.002, 1.004 and 1.01 of a native run; what is between them is each part's."""
+    (row, *_) = grid(document, "parts").rows
+    assert [each.partition(" ")[0] for each in row[1:]] == ["1.002", "1.002", "1.006", "1.001"]
 
 
 def test_speed_up_is_from_the_columns_own_base(document):

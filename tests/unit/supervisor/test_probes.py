@@ -169,6 +169,40 @@ def test_first_question_waits_for_its_moment():
 
 
 @pytest.mark.parametrize(
+    ("kind", "well", "success", "reported"),
+    [
+        # At 0, 0.1, 0.3, 0.7, 1.5 s, until the distance is the period.
+        ("tcp", False, 1, [0, 0.1, 0.3, 0.7, 1.5, 2.5, 3.5]),
+        ("exec", False, 1, [0, 1, 2, 3]),
+        ("tcp", False, 2, [0, 1, 2, 3]),
+        ("tcp", None, 1, [0, 1, 2, 3]),
+        ("tcp", True, 1, [0, 1, 2, 3]),
+    ],
+)
+def test_readiness_is_asked_for_more_often_until_it_is_there(kind, well, success, reported, monkeypatch):
+    now_s, times = 0.0, []
+
+    class Loop:
+        def time(self):
+            return now_s
+
+    async def sleep(seconds):
+        nonlocal now_s
+        now_s += seconds
+
+    async def failure(*_):
+        times.append(round(now_s, 3))
+        return "no"
+
+    monkeypatch.setattr(probes.asyncio, "get_running_loop", Loop)
+    monkeypatch.setattr(probes.asyncio, "sleep", sleep)
+    monkeypatch.setattr(probes, "failure", failure)
+    asked_for = probe(kind, success=success, failure=100)
+    asyncio.run(probes.watch(asked_for, None, well, 0.0, lambda *_: now_s < 3))
+    assert times == reported
+
+
+@pytest.mark.parametrize(
     ("location", "reported"),
     [
         ("/well", ""),

@@ -22,6 +22,11 @@ class Figure(StrEnum):
     BANDWIDTH = "bandwidth_mb_s"
     STEP = "step_s"
 
+    @property
+    def words(self) -> str:
+        """Return its name and unit as tables show them."""
+        return {Figure.LATENCY: "latency, us", Figure.BANDWIDTH: "bandwidth, MB/s"}.get(self, self.value)
+
 
 def value(result: Result, figure: Figure) -> float:
     """Return a figure of a run."""

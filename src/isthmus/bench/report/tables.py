@@ -56,7 +56,7 @@ def published() -> Mapping[str, Any]:
 
 def grids(document: Document) -> list[Grid]:
     """Return all tables, in the papers' order."""
-    return [each(document) for each in (_table3, _table4, _table5, _table6, _figure2, _figure3, _ep)]
+    return [each(document) for each in (_table3, _table4, _parts, _table5, _table6, _figure2, _figure3, _ep)]
 
 
 def shown(found: Median | None, digits: int = 3) -> str:
@@ -113,12 +113,12 @@ def _table3(document: Document) -> Grid:
 def _table4(document: Document) -> Grid:
     rows = []
     for row, title in (("inter", "between nodes"), ("intra", "within a node")):
-        for figure, words in ((Figure.LATENCY, "latency, us"), (Figure.BANDWIDTH, "bandwidth, MB/s")):
+        for figure in (Figure.LATENCY, Figure.BANDWIDTH):
             paper = published()["table4"][row][figure]
             at = ("table4", row)
             rows.append(
                 (
-                    f"{words}, {title}",
+                    f"{figure.words}, {title}",
                     f"{paper['slurm']} / {paper['mpijob']}",
                     f"{paper['ratio']:.2f}",
                     *(shown(figures.centre(document, *at, column, figure)) for column in ("slurm", "mpijob", "pod")),
@@ -134,6 +134,29 @@ def _table4(document: Document) -> Grid:
         "NetPIPE between two ranks: one byte for latency, the best of all sizes for bandwidth. The paper names no tool."
     )
     return Grid("table4", "Table 4: latency and bandwidth", note, header, tuple(rows))
+
+
+def _parts(document: Document) -> Grid:
+    """Each part of the way from a native run to an MPIJob alone; their product is about the ratio of the tables."""
+    parts = (
+        ("container", "slurm"),
+        ("container-network", "container"),
+        ("mpijob", "container-network"),
+        ("pod", "container-network"),
+    )
+    cells = [("table3", row, Figure.SECONDS, f"{row}, the solver's own time") for row in shapes.DISTRIBUTIONS]
+    for row, title in (("inter", "between nodes"), ("intra", "within a node")):
+        cells += [("table4", row, figure, f"{figure.words}, {title}") for figure in (Figure.LATENCY, Figure.BANDWIDTH)]
+    rows = [
+        (title, *(ratio_shown(figures.ratio(document, table, row, *part, figure)) for part in parts))
+        for table, row, figure, title in cells
+    ]
+    header = ("what", *(f"{TITLES[column]} to {TITLES[baseline]}" for column, baseline in parts))
+    note = (
+        "Where the distances of tables 3 and 4 come from: the same program in a container of a Slurm step, then in a "
+        "pod network, then in a pod. What Kubernetes itself costs are the last two columns."
+    )
+    return Grid("parts", "Tables 3 and 4, part by part", note, header, tuple(rows))
 
 
 def _table5(document: Document) -> Grid:

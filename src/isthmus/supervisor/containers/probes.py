@@ -14,6 +14,11 @@ from isthmus.supervisor.containers import grpc
 # As in the upstream kubelet.
 _MOVED, _REDIRECTS = frozenset({301, 302, 303, 307, 308}), 10
 _PORTS = {"http": 80, "https": 443}
+# A container that just began is asked at growing distances, until these reach the period: Kubernetes allows readiness
+# probes "at times other than the configured periodSeconds" to make a pod ready faster. Running a program is too much
+# for it.
+_FIRST_DISTANCE_S = 0.1
+_EARLY = frozenset({"tcp", "http", "grpc"})
 Ask = Callable[[], Awaitable[None]]
 
 
@@ -54,7 +59,7 @@ class Judge:
 async def watch(
     probe: Probe, where: Runs, well: bool | None, first_s: float, judged: Callable[[bool, bool, str], bool]
 ) -> None:
-    """Probe periodically.
+    """Probe periodically, and more often before the first success where none has any effect but that one.
 
     Args:
         probe: what and how often.
@@ -66,6 +71,8 @@ async def watch(
     """
     judge = Judge(probe, well)
     loop = asyncio.get_running_loop()
+    is_early = well is False and probe.success == 1 and probe.action.kind in _EARLY
+    distance_s = min(_FIRST_DISTANCE_S, probe.period_s) if is_early else probe.period_s
     await asyncio.sleep(max(0.0, first_s - loop.time()))
     while True:
         begun = loop.time()
@@ -73,7 +80,8 @@ async def watch(
         changes = judge.take(not why)
         if (changes or why) and not judged(changes, judge.well is not False, why):
             return
-        await asyncio.sleep(max(0.0, begun + probe.period_s - loop.time()))
+        await asyncio.sleep(max(0.0, begun + (probe.period_s if judge.well else distance_s) - loop.time()))
+        distance_s = min(2 * distance_s, probe.period_s)
 
 
 async def failure(action: Action, where: Runs, timeout_s: float) -> str:
