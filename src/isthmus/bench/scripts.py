@@ -124,13 +124,16 @@ def pod(launch: Launch, site: Site, name: str) -> Object:
 
 
 def mpijob(launch: Launch, site: Site, name: str) -> Object:
-    """Return an MPIJob with a worker for each node; so many CPUs a worker that each has a node of its own."""
+    """Return an MPIJob with a worker for each node; so many CPUs a worker that each has a node of its own.
+
+    The launcher starts beside its workers, the operator's default, and its ssh waits for theirs. So no worker needs a
+    readiness probe, each try of which would start an sshd beside the ranks.
+    """
     exported = [word for variable in site.settings for word in ("-x", variable)]
     mpirun = ["mpirun", "-n", str(launch.ranks), "--bind-to", "none", *exported, *command(launch, site)]
     cpus, memory_mib = worker_cpus(launch, site.node_cpus), launch.per_node * launch.memory_mib + _SSHD_MIB
     launcher = _container(site, "launcher", mpirun, 1, _LAUNCHER_MIB)
     worker = _container(site, "worker", _SSHD, cpus, memory_mib)
-    worker["readinessProbe"] = {"tcpSocket": {"port": 2222}, "periodSeconds": 1}
     return {
         "apiVersion": MPIJOB_API,
         "kind": "MPIJob",
@@ -138,7 +141,6 @@ def mpijob(launch: Launch, site: Site, name: str) -> Object:
         "spec": {
             "slotsPerWorker": launch.per_node,
             "mpiImplementation": "OpenMPI",
-            "launcherCreationPolicy": "WaitForWorkersReady",
             "sshAuthMountPath": f"{_MPIUSER}/.ssh",
             "runPolicy": {
                 "cleanPodPolicy": "Running",

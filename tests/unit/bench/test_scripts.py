@@ -66,6 +66,9 @@ def test_mpijob_starts_all_ranks_on_a_worker_for_each_node():
     assert (replicas["Worker"]["replicas"], job["slotsPerWorker"]) == (4, 1)
     assert worker["resources"]["requests"]["cpu"] == "49"
     assert launcher["command"][:3] == ["mpirun", "-n", "4"]
+    # Probes of sshd would run beside the ranks.
+    assert "readinessProbe" not in worker
+    assert "launcherCreationPolicy" not in job
     assert launcher["command"][-2:] == ["/opt/bench/bin/fe", "3000"]
 
 
