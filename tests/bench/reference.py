@@ -176,9 +176,9 @@ def run_client(cluster: testbed.TestBed, image: str, config: str, count: int, ma
     return {**quantiles, "pods_per_s": many / burst["seconds"], "cpu_s_a_pod": burst["cpu_s"] / many}
 
 
-def ratios(pairs: list[dict[str, dict[str, float]]]) -> dict[str, dict[str, float]]:
-    """Return of each row the median of the pairs' ratios, ours to the reference's, and the least and the most."""
-    found = {row: sorted(pair["isthmus"][row] / pair["reference"][row] for pair in pairs) for row in ROWS}
+def ratios(pairs: list[dict[str, dict[str, float]]], over: str, under: str) -> dict[str, dict[str, float]]:
+    """Return of each row the median of the pairs' ratios, and the least and the most."""
+    found = {row: sorted(pair[over][row] / pair[under][row] for pair in pairs) for row in ROWS}
     return {row: {"median": statistics.median(each), "least": each[0], "most": each[-1]} for row, each in found.items()}
 
 
@@ -208,7 +208,7 @@ def measure(arguments: argparse.Namespace, folder: Path) -> dict[str, Any]:
     finally:
         reference.remove()
         cluster.run(f"rm -f {configs['reference']}")
-    return {"pairs": pairs, "ratios": ratios(pairs)}
+    return {"pairs": pairs, "ratios": ratios(pairs, "isthmus", "reference")}
 
 
 def main() -> int:
