@@ -4,8 +4,8 @@
     make testbed                # here
     python -m tests.bench.pod_trees before isthmus
 
-While one is measured the other's user has no Kubernetes. Both run the client of this tree, which imports what is installed
-on its bed.
+While one is measured the other's user has no Kubernetes. Both run the client of this tree, which imports what is
+installed on its bed.
 """
 
 from __future__ import annotations

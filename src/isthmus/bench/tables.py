@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from isthmus.bench.launches import Column, Launch
 from isthmus.bench.sizes import Size, Table
 
-# Between Slurm and an MPIJob lie a container and a pod network: their columns tell which part a distance is of.
+# Between Slurm and an MPIJob lie a container and a pod network: their columns show which part a distance is of.
 _ALL = (Column.SLURM, Column.CONTAINER, Column.CONTAINER_NETWORK, Column.MPIJOB, Column.POD)
 _PAPER = (Column.SLURM, Column.MPIJOB)
 _PODS = (Column.SLURM, Column.POD)

@@ -53,7 +53,7 @@ def test_ratio_has_its_interval(document):
     assert "too few pairs: 2" in grid(bench_results.document(rounds=2), "table3").rows[0][-2]
 
 
-def test_parts_of_the_way_are_told_apart(document):
+def test_each_part_of_the_way_has_its_ratio(document):
     """1.002, 1.004 and 1.01 of a native run; what is between them is each part's."""
     (row, *_) = grid(document, "parts").rows
     assert [each.partition(" ")[0] for each in row[1:]] == ["1.002", "1.002", "1.006", "1.001"]

@@ -58,7 +58,7 @@ def test_plan_with_kubernetes_has_pods_and_mpijobs(site, capsys):
 def test_plan_is_for_people_too(site, capsys):
     assert main(["bench", "plan", "--tables", "table3,ep", "--rounds", "2"]) == 0
     reported = capsys.readouterr().out
-    assert "table3: 5 runs" in reported
+    assert "table3: 15 runs" in reported
     assert " more: your Kubernetes is down" in reported
 
 
