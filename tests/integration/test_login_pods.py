@@ -206,3 +206,21 @@ def test_node_that_is_forgotten_leaves_no_login_pods(beds):
     assert other.host.store.forget("c1")
     assert not gone.known()
     assert set(other.known()) == {DAEMON}
+
+
+def test_pods_of_a_node_that_was_cut_off_for_long_end_when_it_learns_it(beds, sessions):
+    cut, other = beds
+    session = sessions()
+    before = cut.pods.enter(DAEMON, session.pid)
+    other.pods.prepare(DAEMON)
+    cut.host.close()
+    assert other.host.store.end_silent("c1") == 1
+    cut.pods.look()
+    assert cut.pods.enter(DAEMON, session.pid) == before, "nothing is taken from a node that knows nothing of it"
+    cut.host.begin(cut.host.operations)
+    assert wait(lambda: cut.pods.look() or cut.pods.owners(), lambda owners: not owners) == []
+    assert not cut.units.started
+    assert set(other.known()) == {DAEMON}
+    # The next session has a pod again.
+    assert cut.pods.enter(DAEMON, sessions().pid)
+    assert set(cut.known()) == {DAEMON}
