@@ -212,3 +212,11 @@ def test_strange_address_and_missing_namespace_are_refused(world, pod, there):
     with pytest.raises(NftError), suppress(FileNotFoundError):
         place.do(nftables.timeouts, "ip", "none", Path("/run/netns/isthmus-99"))
     assert world.pods["n1", 2].refused(WEB, PORT), BOB
+
+
+def test_pod_is_left_without_services(world, pod, there):
+    put(world, web(there))
+    assert world.nodes.places["n1"].do(PodServices(SERVICES).table, "isthmus-1", ALICE)
+    for _ in range(2):
+        world.nodes.places["n1"].do(PodServices(SERVICES).clear, "isthmus-1", ALICE)
+        assert world.nodes.places["n1"].do(PodServices(SERVICES).table, "isthmus-1", ALICE) is None

@@ -249,7 +249,7 @@ def start(settings: Settings) -> Daemon:
     plugin = Watcher(settings.slurm_prefix / "sbin/slurmd")
     logins = None
     if settings.logins and settings.logins.is_here:
-        logins = LoginPods(settings.node, settings.logins, store, view, networks[Driver.PRIVATE])
+        logins = LoginPods(settings.node, settings.logins, store, view, networks[Driver.PRIVATE], services)
     deps = Dependencies(
         settings.node, store, view, converger, networks, rules, settings.dns.domain, services, plugin, logins
     )

@@ -85,6 +85,15 @@ class PodServices:
                 _log.warning("services of %s: %s", namespace, error)
                 raise RequestError(ErrorCode.FAILED, f"the rules of {namespace} could not be made") from error
 
+    def clear(self, namespace: str, uid: int) -> None:
+        """Let a pod have no Services.
+
+        Raises:
+            NftError: the kernel refused.
+        """
+        with self._locks[uid]:
+            nftables.apply(service_rules.removal(), self._folder / namespace)
+
     @staticmethod
     def _clients(path: Path) -> service_rules.Kept:
         return nftables.timeouts(service_rules.FAMILY, service_rules.TABLE, path)
