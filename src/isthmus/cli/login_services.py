@@ -11,7 +11,9 @@ import logging
 import signal
 import sys
 from collections.abc import Callable
+from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from isthmus.clients.kube.api import Kube, KubeError, Object
 from isthmus.controlplane import settings
@@ -46,11 +48,11 @@ class Follower:
     Args:
         kube: the API server.
         put: gives the daemon a table; may raise RequestError or OSError, and is called in a thread.
-        gather_s: see GATHER_S.
+        node: the address of the cluster's node, where its node ports answer.
     """
 
-    def __init__(self, kube: Kube, put: Callable[[Table], None], gather_s: float = GATHER_S) -> None:
-        self._kube, self._put, self._gather_s = kube, put, gather_s
+    def __init__(self, kube: Kube, put: Callable[[Table], None], node: IPv4Address | None = None) -> None:
+        self._kube, self._put, self._node = kube, put, node
         self._known: dict[str, dict[str, Object]] = {}
         self._changed = asyncio.Event()
 
@@ -83,8 +85,8 @@ class Follower:
             self._changed.clear()
             if len(self._known) < len((SERVICES, SLICES)):
                 continue
-            known = (self._known[path].values() for path in (SERVICES, SLICES))
-            table, _ = bounded(servicetable.table(*known))
+            services, slices = (self._known[path].values() for path in (SERVICES, SLICES))
+            table, _ = bounded(servicetable.table(services, slices, self._node))
             if table != brought:
                 try:
                     await asyncio.to_thread(self._put, table)
@@ -95,7 +97,7 @@ class Follower:
                     _log.warning("the network daemon has not taken Services: %s; again in %.1f s", error, pause_s)
                     self._changed.set()
                     await asyncio.sleep(pause_s)
-            await asyncio.sleep(self._gather_s)
+            await asyncio.sleep(GATHER_S)
 
 
 def pod(asked: Asked = ask) -> int:
@@ -132,7 +134,7 @@ async def run(kubeconfig: Path, put_: Callable[[Table], None] = put) -> None:
             await asyncio.sleep(pause_s)
             continue
         backoff.reset()
-        following = asyncio.create_task(Follower(kube, put_).run())
+        following = asyncio.create_task(Follower(kube, put_, _node(kube.server)).run())
         try:
             while not following.done() and _written(kubeconfig) == written:
                 await asyncio.wait([following], timeout=LOOK_S)
@@ -142,6 +144,14 @@ async def run(kubeconfig: Path, put_: Callable[[Table], None] = put) -> None:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
             await kube.close()
+
+
+def _node(server: str) -> IPv4Address | None:
+    """Return the node's address: with a private network, the control plane's."""
+    try:
+        return IPv4Address(urlsplit(server).hostname or "")
+    except AddressValueError:
+        return None
 
 
 def _written(path: Path) -> tuple[int, int] | None:

@@ -42,8 +42,16 @@ def test_owner_reaches_services_by_their_addresses(login, user, place, name, por
     assert inside(login, user, fetch(place(name, port))) == "mine"
 
 
+def test_owner_reaches_node_ports_at_the_address_of_the_node(login, user, place, space):
+    node = space.kubectl("get node -o jsonpath='{.items[0].status.addresses[?(@.type==\"InternalIP\")].address}'")
+    for name in ("noded", "balanced"):
+        port = space.kubectl(f"get service {name} -o jsonpath={{.spec.ports[0].nodePort}}")
+        assert inside(login, user, fetch(f"http://{node}:{port}")) == "mine"
+
+
 def test_api_server_is_a_service_too(login, user, place):
-    assert "gitVersion" in inside(login, user, fetch("https://10.96.0.1/version"))
+    ask = "kubectl --kubeconfig ~/.isthmus/kubeconfig --server https://10.96.0.1 get --raw /version"
+    assert "gitVersion" in inside(login, user, f"bash -lc '{ask}'")
 
 
 def test_nobody_else_reaches_them(login, user, other_user, place):

@@ -22,7 +22,7 @@ class Api:
     """Services and EndpointSlices; the latter are listed once `open` is set."""
 
     def __init__(self):
-        self.open = asyncio.Event()
+        self.open, self.server = asyncio.Event(), "https://10.64.0.2:6443"
         self.items = {SERVICES: [service()], SLICES: []}
         self.events = {path: asyncio.Queue() for path in self.items}
         self.is_closed = False
@@ -57,9 +57,6 @@ class Daemon:
 
 
 def play(scene, daemon, monkeypatch):
-    async def in_place(call, *arguments):
-        return call(*arguments)
-
     async def all_of_it(clock):
         monkeypatch.setattr(asyncio, "to_thread", in_place)
         api = Api()
@@ -120,32 +117,43 @@ def test_daemon_that_refuses_is_asked_again(monkeypatch, caplog):
     assert "has not taken Services: no pod" in caplog.text
 
 
-def test_cluster_that_is_made_again_is_followed_with_its_new_keys(monkeypatch, tmp_path):
-    file, apis, daemon = tmp_path / "kubeconfig", [], Daemon()
+async def in_place(call, *arguments):
+    return call(*arguments)
 
-    async def in_place(call, *arguments):
-        return call(*arguments)
+
+@pytest.fixture
+def apis(monkeypatch):
+    """The API servers that were connected to, each while there was a kubeconfig."""
+    made = []
 
     async def connect(path):
         if not path.exists():
             raise KubeError(f"{path} is not there")
-        apis.append(Api())
-        apis[-1].open.set()
-        return apis[-1]
+        made.append(Api())
+        made[-1].open.set()
+        return made[-1]
+
+    monkeypatch.setattr(login_services.Kube, "connect", connect)
+    return made
+
+
+def test_cluster_that_is_made_again_is_followed_with_its_new_keys(apis, monkeypatch, tmp_path):
+    file, daemon = tmp_path / "kubeconfig", Daemon()
 
     async def scene(clock):
         monkeypatch.setattr(asyncio, "to_thread", in_place)
-        monkeypatch.setattr(login_services.Kube, "connect", connect)
         task = asyncio.create_task(run(file, daemon.put))
         await asyncio.sleep(5)
         assert apis == []
-        file.write_text("one")
-        await asyncio.sleep(100)
-        assert [api.is_closed for api in apis] == [False]
-        file.write_text("other")
-        await asyncio.sleep(100)
-        assert [api.is_closed for api in apis] == [True, False]
+        for number, text in enumerate(("one", "other"), 1):
+            file.write_text(text)
+            await asyncio.sleep(100)
+            assert [api.is_closed for api in apis] == [True] * (number - 1) + [False]
         assert daemon.tables == [EMPTY, EMPTY]
+        ports = [{"port": 80, "nodePort": 30080}]
+        apis[1].events[SERVICES].put_nowait(("MODIFIED", service(type="NodePort", ports=ports)))
+        await asyncio.sleep(2 * GATHER_S)
+        assert daemon.tables[-1] == {**EMPTY, place("10.64.0.2", 30080): answering()}
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
