@@ -3,6 +3,7 @@
 import os
 import subprocess
 from dataclasses import replace
+from ipaddress import IPv4Network
 
 import pytest
 
@@ -15,6 +16,8 @@ from isthmus.network.drivers.private.network import PrivateNetwork
 from isthmus.network.logins.numbers import Logins
 from isthmus.network.logins.pods import LoginPods
 from isthmus.network.node.converge import Converger
+from isthmus.network.services.apply import PodServices
+from isthmus.network.state.ipam import Request
 from tests.support.fakes.kernel import FakeFollower, FakeKernel
 from tests.support.networks.daemons import two_hosts
 from tests.support.wait import wait
@@ -29,7 +32,7 @@ class Processes:
 
     def __init__(self, folder):
         self.folder = folder
-        self.started = {}
+        self.started, self.followed = {}, set()
         self.is_failing = False
 
     def start(self, uid):
@@ -42,9 +45,17 @@ class Processes:
         (place / "init").write_text(f"{self.started[uid].pid}\n")
 
     def stop(self, uid):
+        self.followed.discard(uid)
         if process := self.started.pop(uid, None):
             process.kill()
             process.wait()
+
+    def follow(self, uid):
+        assert uid in self.started
+        self.followed.add(uid)
+
+    def unfollow(self, uid):
+        self.followed.remove(uid)
 
 
 class Bed:
@@ -59,7 +70,9 @@ class Bed:
         names = NodeNames(DnsSettings("cl", folder=self.folder), lambda: None)
         converger = Converger(self.name, FakeKernel(), FakeFollower([], "filter"), FakeFollower([], "names"))
         network = PrivateNetwork(self.host.view, converger, names)
-        self.pods = LoginPods(self.name, settings, self.host.store, self.host.view, network, self.units, self.folder)
+        services = PodServices(IPv4Network("10.96.0.0/16"))
+        store, view = self.host.store, self.host.view
+        self.pods = LoginPods(self.name, settings, store, view, network, services, self.units, self.folder)
         return self.pods
 
     def known(self):
@@ -206,3 +219,40 @@ def test_node_that_is_forgotten_leaves_no_login_pods(beds):
     assert other.host.store.forget("c1")
     assert not gone.known()
     assert set(other.known()) == {DAEMON}
+
+
+def test_pods_of_a_node_that_was_cut_off_for_long_end_when_it_learns_it(beds, sessions):
+    cut, other = beds
+    session = sessions()
+    before = cut.pods.enter(DAEMON, session.pid)
+    other.pods.prepare(DAEMON)
+    cut.host.close()
+    assert other.host.store.end_silent("c1") == 1
+    cut.pods.look()
+    assert cut.pods.enter(DAEMON, session.pid) == before, "nothing is taken from a node that knows nothing of it"
+    cut.host.begin(cut.host.operations)
+    assert wait(lambda: cut.pods.look() or cut.pods.owners(), lambda owners: not owners) == []
+    assert not cut.units.started
+    assert set(other.known()) == {DAEMON}
+    # The next session has a pod again.
+    assert cut.pods.enter(DAEMON, sessions().pid)
+    assert set(cut.known()) == {DAEMON}
+
+
+def test_services_are_followed_of_users_with_a_cluster_while_they_have_a_pod(bed, sessions):
+    store = bed.host.store
+    for uid in (DAEMON, BIN):
+        bed.pods.enter(uid, sessions().pid)
+    store.reserve(DAEMON, "daemon", "kubernetes")
+    store.take(Request(7, DAEMON, "daemon", "isthmus-control-plane", ("c2",), "kubernetes"))
+    wait(lambda: bed.pods.look() or bed.units.followed, lambda followed: followed == {DAEMON})
+    # The next daemon starts what may have ended.
+    bed.units.followed.clear()
+    bed.begin().look()
+    assert bed.units.followed == {DAEMON}
+    end(bed.units.started[DAEMON])
+    bed.pods.look()
+    assert not bed.units.followed
+    bed.pods.enter(DAEMON, sessions().pid)
+    bed.pods.look()
+    assert bed.units.followed == {DAEMON}

@@ -212,3 +212,24 @@ def test_strange_address_and_missing_namespace_are_refused(world, pod, there):
     with pytest.raises(NftError), suppress(FileNotFoundError):
         place.do(nftables.timeouts, "ip", "none", Path("/run/netns/isthmus-99"))
     assert world.pods["n1", 2].refused(WEB, PORT), BOB
+
+
+def test_service_answers_at_a_port_of_an_address_of_the_users_alone(world, pod, here, there):
+    """As ports of nodes do; what else is at that address goes on."""
+    blocks = [IPv4Network(f"{there}/32")]
+    table = {ServicePort(there, Transport.TCP, 30080): Answering((Endpoint(here, TARGET),))}
+    with pytest.raises(RequestError, match="nor one of the user's"):
+        put(world, table)
+    services = PodServices(SERVICES)
+    world.nodes.places["n1"].do(services.set, "isthmus-1", ALICE, table, blocks)
+    assert pod.asks(there, 30080) == str(here)
+    assert pod.asks(there, TARGET) == str(there)
+    assert world.nodes.places["n1"].do(services.table, "isthmus-1", ALICE) == table
+
+
+def test_pod_is_left_without_services(world, pod, there):
+    put(world, web(there))
+    assert world.nodes.places["n1"].do(PodServices(SERVICES).table, "isthmus-1", ALICE)
+    for _ in range(2):
+        world.nodes.places["n1"].do(PodServices(SERVICES).clear, "isthmus-1", ALICE)
+        assert world.nodes.places["n1"].do(PodServices(SERVICES).table, "isthmus-1", ALICE) is None

@@ -11,9 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from isthmus.model.network import CONTROL_PLANE
+
 # The name of the job, the owner's reservation and the pods' node, the same for every user.
 JOB_NAME = "isthmus-control-plane"
-RESERVATION = "kubernetes"
+RESERVATION = CONTROL_PLANE
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from typing import Self
 
 # RFC 1035, 2.3.4: the longest label.
 LABEL_MAX = 63
+# The name of the reservation that a user's control plane has.
+CONTROL_PLANE = "kubernetes"
 
 
 def label(text: str) -> str:

@@ -6,6 +6,8 @@ follow   each snapshot is carried out on this node
 release  on the controller: addresses of ended jobs are given back, and names of jobs learnt
 space    on the controller: whether etcd takes writes, for `status`
 leases   leases without use are dropped
+beat     etcd hears of this node
+silence  on the controller: leases and login pods of nodes that are not heard of any more are ended
 logins   login pods without sessions are removed
 serve    requests of root; a thread per connection
 users    everybody's requests, on a socket of their own
@@ -18,6 +20,7 @@ from __future__ import annotations
 
 import logging
 import os
+import random
 import sys
 import threading
 import time
@@ -45,9 +48,9 @@ from isthmus.network.node.filtering import NodeFilter, read_rules, size_tracking
 from isthmus.network.node.plugin import Watcher
 from isthmus.network.services.apply import PodServices
 from isthmus.network.settings import Settings, SettingsError
-from isthmus.network.state import ended, leases
+from isthmus.network.state import ended, heartbeats, leases
 from isthmus.network.state.keys import Keys, StoredError
-from isthmus.network.state.store import Store, StoreError
+from isthmus.network.state.store import HeardError, Store, StoreError
 from isthmus.network.state.view import View
 from isthmus.support.notify import notify, watchdog_interval_s
 
@@ -89,6 +92,9 @@ class Daemon:
         loops: dict[str, Callable[[], None]] = {"watch": self._watch, "leases": self._leases}
         if self._settings.releases:
             loops |= {"release": self._release, "space": self._look_at_space}
+        if self._settings.lease_ttl_s:
+            loops["beat"] = self._beat
+            loops |= {"silence": self._silence} if self._settings.releases else {}
         if deps.logins:
             loops["logins"] = deps.logins.follow
         for driver, network in deps.networks.items():
@@ -165,6 +171,48 @@ class Daemon:
                 except (EtcdError, StoreError, StoredError) as error:
                     _log.warning("the lease of uid %d stays for now: %s", uid, error)
 
+    def _beat(self) -> None:
+        times = heartbeats.Times(self._settings.lease_ttl_s)
+        pulse = heartbeats.Pulse(self._store.heartbeats, self._settings.node, times)
+        problem = ""
+        while True:
+            pause_s = times.beat_s
+            try:
+                pulse.beat()
+                problem = ""
+            except EtcdError as error:
+                if str(error) != problem:
+                    _log.warning("etcd has not heard of this node now: %s", error)
+                problem, pause_s = str(error), times.retry_s
+            # Nodes that began together need not go on together.
+            time.sleep(pause_s * random.uniform(0.8, 1))  # noqa: S311 -- no secret
+
+    def _silence(self) -> None:
+        times = heartbeats.Times(self._settings.lease_ttl_s)
+        silence = heartbeats.Silence(times.missing_s)
+        while True:
+            time.sleep(times.look_s)
+            try:
+                self._end_silent(silence)
+            except (EtcdError, StoreError, StoredError) as error:
+                _log.warning("which nodes live is not known now: %s", error)
+                silence.forget()
+
+    def _end_silent(self, silence: heartbeats.Silence) -> None:
+        """End the leases and login pods of the nodes that are due."""
+        tied = heartbeats.tied(self._deps.view.snapshot.state)
+        if not tied:
+            silence.forget()
+            return
+        for node in silence.judge(tied, self._store.heartbeats.read(), time.monotonic()):
+            try:
+                count = self._store.end_silent(node)
+            except HeardError as error:
+                _log.warning("%s", error)
+                continue
+            why = "%s has not been heard of for %d s: %d leases and login pods there are ended"
+            _log.warning(why, node, self._settings.lease_ttl_s, count)
+
 
 def reload_dns() -> None:
     """Have CoreDNS read its configuration again, or start it.
@@ -184,6 +232,8 @@ def start(settings: Settings) -> Daemon:
     kernel = Kernel()
     member = settings.member(kernel.underlay(settings.address).mtu)
     store.announce(member)
+    if not settings.lease_ttl_s:
+        store.heartbeats.withdraw(settings.node)
     view = View(store.load())
     names = NodeNames(settings.dns, reload_dns, settings.resolver)
     shared = tuple(each.network for each in settings.shared.values())
@@ -199,7 +249,7 @@ def start(settings: Settings) -> Daemon:
     plugin = Watcher(settings.slurm_prefix / "sbin/slurmd")
     logins = None
     if settings.logins and settings.logins.is_here:
-        logins = LoginPods(settings.node, settings.logins, store, view, networks[Driver.PRIVATE])
+        logins = LoginPods(settings.node, settings.logins, store, view, networks[Driver.PRIVATE], services)
     deps = Dependencies(
         settings.node, store, view, converger, networks, rules, settings.dns.domain, services, plugin, logins
     )

@@ -49,6 +49,7 @@ class Settings:
         root_socket: where root's do.
         services: the addresses of Services in users' clusters.
         lease_idle_s: how long after a user's last process here their lease is dropped.
+        lease_ttl_s: how long after a node was heard of its leases and login pods end; 0 for never.
         shared: of each driver with a network that all users share, where jobs can have it.
         logins: of login pods; None for a cluster without.
     """
@@ -68,6 +69,7 @@ class Settings:
     socket: Path = SOCKET
     root_socket: Path = ROOT_SOCKET
     lease_idle_s: float = 3600
+    lease_ttl_s: int = 0
     shared: Mapping[Driver, SharedSettings] = field(default_factory=dict)
     logins: Logins | None = None
 
@@ -121,6 +123,7 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
         rules=raw["rules"],
         services=IPv4Network(raw["services"]),
         lease_idle_s=float(raw["lease_idle_s"]),
+        lease_ttl_s=int(raw.get("lease_ttl_s", 0)),
         shared=shared,
         logins=_logins(raw.get("logins")),
     )

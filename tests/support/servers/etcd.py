@@ -26,7 +26,8 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "isth
 ORDER = ["cache", "mirror", "upstream", "build"]
 PASSWORDS = {"root": "roots", "networkd": "networkds", "flannel": "flannels"}
 PREFIX, FLANNEL_PREFIX = "/isthmus/test/network/", "/isthmus/test/flannel/"
-GRANTS = {"networkd": PREFIX, "flannel": FLANNEL_PREFIX}
+HEARTBEATS_PREFIX = "/isthmus/test/heartbeats/"
+GRANTS = {"networkd": (PREFIX, HEARTBEATS_PREFIX), "flannel": (FLANNEL_PREFIX,)}
 # For benchmarks, where tests would rather not wait: it syncs its disk and is silent as long as the role's etcd.
 AS_DEPLOYED = ("--unsafe-no-fsync=false", "--watch-progress-notify-interval=10s")
 
@@ -163,8 +164,9 @@ class Cluster:
             etcd.call("auth/user/add", {"name": name, "password": password})
             etcd.call("auth/role/add", {"name": name})
             etcd.call("auth/user/grant", {"user": name, "role": name})
-        for name, prefix in GRANTS.items():
-            etcd.call("auth/role/grant", {"name": name, "perm": _both_ways(prefix)})
+        for name, prefixes in GRANTS.items():
+            for prefix in prefixes:
+                etcd.call("auth/role/grant", {"name": name, "perm": _both_ways(prefix)})
         etcd.call("auth/enable", {})
         etcd.close()
 

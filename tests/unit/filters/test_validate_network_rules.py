@@ -38,6 +38,8 @@ def bridge(subnet):
         {"network_egress": [{"action": "deny", "protocol": "tcp", "ports": [25]}], "network_egress_default": "deny"},
         {"network_domain": "pods.example.org", "network_search_domains": ["example.org", "a-b.c"]},
         {"network_start_timeout_s": 600, "network_lease_idle_s": 1, "network_host_resolver": "none"},
+        {"network_lease_ttl_s": 0},
+        {"network_lease_ttl_s": 60},
         {"network_login_pods": True, "network_login_ports": "30000-30015", "network_login_ports_each": 16},
         # What is not used may stand there.
         {"network_login_ports_each": 1, "network_srun_ports": "60001-63000"},
@@ -112,6 +114,8 @@ def test_right_values_have_no_problem(variables):
         ({"network_search_domains": ["example.org."]}, "network_search_domains: 'example.org.' is no domain"),
         ({"network_start_timeout_s": 601}, "network_start_timeout_s is 601; write seconds from 1 to 600"),
         ({"network_lease_idle_s": 0}, "network_lease_idle_s is 0"),
+        ({"network_lease_ttl_s": 59}, "network_lease_ttl_s is 59; write seconds from 60 to 1000000000, or 0 for never"),
+        ({"network_lease_ttl_s": -1}, "network_lease_ttl_s is -1"),
     ],
 )
 def test_wrong_values_are_reported(variables, message):

@@ -1,5 +1,7 @@
 """Who answers at a Service, from what the API server says."""
 
+from ipaddress import IPv4Address
+
 import pytest
 
 from isthmus.kubelet.objects.servicetable import table
@@ -33,6 +35,19 @@ TARGET = "10.64.0.3:8080"
 )
 def test_service_answers_at_its_own_addresses_and_ports(spec, expected):
     assert table([service(**spec)], [slice_of("web", READY)]) == expected
+
+
+def test_node_ports_answer_at_the_nodes_address_where_one_is_given():
+    ports = [{"port": 80, "nodePort": 30080}, {"port": 53, "protocol": "UDP", "nodePort": 30053}]
+    services, slices = [service(type="LoadBalancer", ports=ports)], [slice_of("web", READY)]
+    found = table(services, slices, IPv4Address("10.64.0.2"))
+    assert found == {
+        place(): answering(TARGET),
+        place(port=53, transport=Transport.UDP): answering(),
+        place("10.64.0.2", 30080): answering(TARGET),
+        place("10.64.0.2", 30053, Transport.UDP): answering(),
+    }
+    assert set(table(services, slices)) == {place(), place(port=53, transport=Transport.UDP)}
 
 
 @pytest.mark.parametrize(

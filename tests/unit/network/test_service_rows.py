@@ -99,6 +99,6 @@ def test_one_endpoint_more_is_refused():
 
 
 def test_places_outside_the_range_are_reported():
-    found = outside(TABLE, IPv4Network("10.96.0.0/29"))
+    found = outside(TABLE, [IPv4Network("10.96.0.0/29"), IPv4Network("10.97.0.0/16")])
     assert found == [*TABLE]
-    assert outside(TABLE, IPv4Network("10.96.0.0/16")) == []
+    assert outside(TABLE, [IPv4Network("10.97.0.0/16"), IPv4Network("10.96.0.0/16")]) == []

@@ -37,6 +37,7 @@ LINES = re.compile(
             rf"numgen random mod \d+ vmap {{ \d+ : goto {NAME}(, \d+ : goto {NAME})* }}",
             rf"{DNAT} to {IP}:\d+",
             rf"{DNAT} ip addr \. port to numgen random mod \d+ map {{ \d+ : {IP} \. \d+(, \d+ : {IP} \. \d+)* }}",
+            rf"ip daddr {{ {IP}(, {IP})* }} ip daddr \. meta l4proto \. th dport vmap @services",
             rf"ip daddr {re.escape(str(SERVICES))} (ip daddr \. meta l4proto \. th dport vmap @services"
             r"|ct state established,related accept|meta l4proto tcp reject with tcp reset"
             r"|reject with icmp port-unreachable)",
@@ -68,6 +69,15 @@ def test_service_without_endpoints_is_not_turned():
     written = text({WEB: answering(), place(port=81): answering(affinity_s=9)}, SERVICES)
     assert block(written, "map services") == ["type ipv4_addr . inet_proto . inet_service : verdict"]
     assert "dnat" not in written
+
+
+def test_ports_of_a_node_leave_its_other_ports_alone():
+    table = {WEB: answering(ONE), place("10.64.0.2", 30080): answering(ONE), place("10.64.0.2", 30081): answering(TWO)}
+    written = text(table, SERVICES)
+    assert block(written, "chain translate")[-1].startswith("ip daddr { 10.64.0.2 } ip daddr . meta l4proto")
+    assert "10.64.0.2 . tcp . 30080 : goto service0" in block(written, "map services")[1]
+    assert "10.64.0.2" not in "".join(block(written, "chain refuse"))
+    assert not any("{" in line for line in block(text({WEB: answering(ONE)}, SERVICES), "chain translate"))
 
 
 def test_clients_of_an_endpoint_are_taken_along_until_their_time():

@@ -19,6 +19,7 @@ REPORTED = {
     "releases": False,
     "slurm_prefix": "/usr",
     "lease_idle_s": 3600,
+    "lease_ttl_s": 60,
     "ranges": {"pods": "10.64.0.0/10", "block_prefix": 24, "vni_first": 1, "vni_last": 9},
     "etcd": {"endpoints": [], "ca": "a", "certificate": "b", "key": "c", "user": "networkd"},
     "dns": {"domain": "blue", "upstreams": [], "search": [], "host": "none"},

@@ -77,6 +77,22 @@ class Etcd:
         """
         return wire.outcome(self.call("kv/txn", wire.transaction(unchanged, steps)))
 
+    def grant(self, ttl_s: int) -> str:
+        """Return the id of a new lease, which ends unless it is kept alive; a new leader counts from the beginning."""
+        return str(self.call("lease/grant", {"TTL": str(ttl_s)})["ID"])
+
+    def keep_alive(self, lease: str) -> bool:
+        """Let a lease begin again; return whether it was still there. Nothing is written, and no watch hears of it."""
+        answer = self.call("lease/keepalive", {"ID": lease})
+        if "result" not in answer:
+            # An answer of a stream has its error in it.
+            raise UnavailableError(str(answer.get("error", {}).get("message", answer)))
+        return int(answer["result"].get("TTL", 0)) > 0
+
+    def revoke(self, lease: str) -> None:
+        """End a lease."""
+        self.call("lease/revoke", {"ID": lease})
+
     def watch(self, prefix: str, revision: int, log: Callable[[str], None] = lambda text: None) -> Watch:
         """Return a watch of all keys that begin with a prefix.
 

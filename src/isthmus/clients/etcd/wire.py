@@ -33,10 +33,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Set a key."""
+    """Set a key; with a lease (its id) it is removed when the lease ends."""
 
     key: str
     value: str
+    lease: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,8 @@ def key_range(key: str) -> dict[str, str]:
 def operation(step: Put | Delete) -> dict[str, Any]:
     """Return a step of a transaction."""
     if isinstance(step, Put):
-        return {"request_put": {"key": _coded(step.key), "value": _coded(step.value)}}
+        lease = {"lease": step.lease} if step.lease else {}
+        return {"request_put": {"key": _coded(step.key), "value": _coded(step.value), **lease}}
     return {"request_delete_range": prefix_range(step.key) if step.below else key_range(step.key)}
 
 

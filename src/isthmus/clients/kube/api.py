@@ -123,6 +123,11 @@ class Kube:
         session = aiohttp.ClientSession(connector=connector, read_bufsize=_BUFFER_BYTES)
         return cls(server, session, timeout_s, retries)
 
+    @property
+    def server(self) -> str:
+        """Its URL."""
+        return self._server
+
     async def close(self) -> None:
         """Close all connections."""
         await self._session.close()

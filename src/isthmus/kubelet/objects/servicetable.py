@@ -19,8 +19,16 @@ _AFFINITY_S = 10800
 _Name = tuple[str, str]
 
 
-def table(services: Iterable[Object], slices: Iterable[Object]) -> dict[ServicePort, Answering]:
-    """Return the endpoints of each Service's ports; Services without an IPv4 cluster IP are left out."""
+def table(
+    services: Iterable[Object], slices: Iterable[Object], node: IPv4Address | None = None
+) -> dict[ServicePort, Answering]:
+    """Return the endpoints of each Service's ports; Services without an IPv4 cluster IP are left out.
+
+    Args:
+        services: of the cluster.
+        slices: its EndpointSlices.
+        node: an address of the node's at which node ports answer; None for none.
+    """
     by_service: dict[_Name, list[Object]] = defaultdict(list)
     for piece in slices:
         name = (piece["metadata"].get("labels") or {}).get(SLICE_OF)
@@ -31,8 +39,11 @@ def table(services: Iterable[Object], slices: Iterable[Object]) -> dict[ServiceP
         own = by_service[service["metadata"]["namespace"], service["metadata"]["name"]]
         for address in _addresses(service["spec"]):
             for port in service["spec"].get("ports") or ():
-                place = ServicePort(address, Transport(port.get("protocol", "TCP").lower()), port["port"])
-                found[place] = Answering(_endpoints(own, port), _affinity_s(service["spec"]))
+                transport = Transport(port.get("protocol", "TCP").lower())
+                answering = Answering(_endpoints(own, port), _affinity_s(service["spec"]))
+                found[ServicePort(address, transport, port["port"])] = answering
+                if node and port.get("nodePort"):
+                    found[ServicePort(node, transport, port["nodePort"])] = answering
     return found
 
 

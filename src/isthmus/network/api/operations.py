@@ -300,7 +300,7 @@ class Operations:
         # A job that etcd has no more may still have its pod, and no owner to compare with before.
         if pod is None or uid not in (None, pod.uid):
             raise self._no_pod(request.job)
-        self._deps.services.set(pod.namespace, pod.uid, request.services)
+        self._deps.services.set(pod.namespace, pod.uid, request.services, pod.blocks)
         return {}
 
     def _lease(self, uid: int) -> Mapping[str, Any]:

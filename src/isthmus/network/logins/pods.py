@@ -28,6 +28,8 @@ from isthmus.network.api.protocol import RequestError
 from isthmus.network.drivers.node import ECHO_S, Network
 from isthmus.network.logins import numbers
 from isthmus.network.logins.place import Held, Place
+from isthmus.network.logins.services import FollowedServices, owners_of_clusters
+from isthmus.network.services.apply import PodServices
 from isthmus.network.state import ipam
 from isthmus.network.state.keys import StoredError
 from isthmus.network.state.store import Store, StoreError
@@ -52,7 +54,13 @@ class Units(Protocol):
         """Start one; it is ready when this returns. Raises OSError."""
 
     def stop(self, uid: int) -> None:
-        """End it, and all in the pod. Raises OSError."""
+        """End it, and all in the pod, and who follows the user's Services. Raises OSError."""
+
+    def follow(self, uid: int) -> None:
+        """Have the Services of the user's cluster followed, soon. Raises OSError."""
+
+    def unfollow(self, uid: int) -> None:
+        """Have them followed no longer. Raises OSError."""
 
 
 class Systemd:
@@ -60,15 +68,23 @@ class Systemd:
 
     def start(self, uid: int) -> None:
         """See Units."""
-        self._do("start", uid)
+        self._do("start", _pod_unit(uid))
 
     def stop(self, uid: int) -> None:
         """See Units."""
-        self._do("stop", uid)
+        self._do("stop", _pod_unit(uid))
 
-    def _do(self, verb: str, uid: int) -> None:
+    def follow(self, uid: int) -> None:
+        """See Units."""
+        self._do("start", "--no-block", _services_unit(uid))
+
+    def unfollow(self, uid: int) -> None:
+        """See Units."""
+        self._do("stop", _services_unit(uid))
+
+    def _do(self, *words: str) -> None:
         try:
-            run(["systemctl", verb, f"isthmus-login@{uid}.service"], timeout_s=UNIT_S)
+            run(["systemctl", *words], timeout_s=UNIT_S)
         except ProcessError as error:
             raise OSError(str(error)) from error
 
@@ -92,6 +108,7 @@ class LoginPods:
         store: etcd.
         view: the newest snapshot.
         network: makes the pods' networks.
+        services: of pods.
         units: their first processes.
         folder: of their folders.
     """
@@ -103,6 +120,7 @@ class LoginPods:
         store: Store,
         view: View,
         network: Network,
+        services: PodServices,
         units: Units | None = None,
         folder: Path = FOLDER,
     ) -> None:
@@ -110,6 +128,7 @@ class LoginPods:
         self._store, self._view, self._network = store, view, network
         self._units: Units = units or Systemd()
         self._folder = folder
+        self._services = FollowedServices(self._units, services)
         self._pods: dict[int, _Pod] = {}
         self._locks: dict[int, Lock] = {}
         self._recover()
@@ -147,10 +166,12 @@ class LoginPods:
 
     def look(self) -> None:
         """Remove those whose sessions have ended by now, and give back what nobody here knows of."""
+        state = self._view.snapshot.state
+        clusters = owners_of_clusters(state)
         for uid in list(self._pods):
             with self._lock(uid):
-                self._look(uid)
-        for job in numbers.logins(self._view.snapshot.state):
+                self._look(uid, has_cluster=uid in clusters)
+        for job in numbers.logins(state):
             if job.nodes == (self._node,) and job.uid not in self._pods:
                 with self._lock(job.uid):
                     self._give_back(job.uid, job.id)
@@ -228,7 +249,7 @@ class LoginPods:
             raise RequestError(ErrorCode.UNAVAILABLE, "etcd took the login pod and does not report it")
         raise RequestError(ErrorCode.UNAVAILABLE, "others took every id first; log in again")
 
-    def _look(self, uid: int) -> None:
+    def _look(self, uid: int, *, has_cluster: bool) -> None:
         pod = self._pods.get(uid)
         if pod is None:
             return
@@ -240,9 +261,12 @@ class LoginPods:
         is_over = not pod.sessions and now_s - pod.idle_s >= self._settings.linger_s
         if is_over or not self._is_whole(pod):
             self._remove(uid)
+        else:
+            self._services.look(uid, Path(pod.netns).name, now_s, has_cluster=has_cluster)
 
     def _remove(self, uid: int) -> None:
         pod = self._pods.pop(uid)
+        self._services.end(uid)
         for held in (pod.init, *pod.sessions.values()):
             held.close()
         self._discard(uid)
@@ -268,6 +292,14 @@ class LoginPods:
 
     def _place(self, uid: int) -> Place:
         return Place(self._folder / str(uid))
+
+
+def _pod_unit(uid: int) -> str:
+    return f"isthmus-login@{uid}.service"
+
+
+def _services_unit(uid: int) -> str:
+    return f"isthmus-login-services@{uid}.service"
 
 
 def _reply(pod: _Pod) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
+from collections.abc import Iterable
 from ipaddress import IPv4Network
 from pathlib import Path
 from threading import Lock
@@ -61,19 +62,20 @@ class PodServices:
         except (KeyError, TypeError, ValueError) as error:
             raise NftError(f"the listing of {service_rules.TABLE} by nft is in an unknown form: {error!r}") from error
 
-    def set(self, namespace: str, uid: int, table: Table) -> None:
+    def set(self, namespace: str, uid: int, table: Table, own: Iterable[IPv4Network] = ()) -> None:
         """Replace a pod's Services.
 
         Args:
             namespace: the pod's, by its name.
             uid: whose pod it is.
             table: who answers where.
+            own: the user's blocks: ports of nodes are at addresses of the user's control plane.
 
         Raises:
-            RequestError: an address is none of a Service's, or the kernel refused; nothing was changed.
+            RequestError: an address is neither a Service's nor the user's, or the kernel refused; nothing was changed.
         """
-        if strange := service_rows.outside(table, self._services):
-            why = f"{strange[0].address} is no address of a Service, which are in {self._services}"
+        if strange := service_rows.outside(table, (self._services, *own)):
+            why = f"{strange[0].address} is no address of a Service (in {self._services}), nor one of the user's"
             raise RequestError(ErrorCode.INVALID, f"{why}; where an admin changed them, run playbooks/network.yml")
         path = self._folder / namespace
         with self._locks[uid]:
@@ -84,6 +86,15 @@ class PodServices:
             except NftError as error:
                 _log.warning("services of %s: %s", namespace, error)
                 raise RequestError(ErrorCode.FAILED, f"the rules of {namespace} could not be made") from error
+
+    def clear(self, namespace: str, uid: int) -> None:
+        """Let a pod have no Services.
+
+        Raises:
+            NftError: the kernel refused.
+        """
+        with self._locks[uid]:
+            nftables.apply(service_rules.removal(), self._folder / namespace)
 
     @staticmethod
     def _clients(path: Path) -> service_rules.Kept:

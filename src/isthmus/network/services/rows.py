@@ -7,7 +7,7 @@ the pod may send to by itself; what can be none (Kubernetes' own rule for Endpoi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Network
 from typing import Any
 
@@ -51,9 +51,10 @@ def read(rows: Sequence[Any]) -> dict[ServicePort, Answering]:
     return table
 
 
-def outside(table: Table, services: IPv4Network) -> list[ServicePort]:
-    """Return the places that are no addresses of Services."""
-    return [service for service in table if service.address not in services]
+def outside(table: Table, networks: Iterable[IPv4Network]) -> list[ServicePort]:
+    """Return the places whose addresses are in none of the networks."""
+    allowed = tuple(networks)
+    return [service for service in table if not any(service.address in network for network in allowed)]
 
 
 def _row(row: object) -> tuple[ServicePort, Answering]:

@@ -14,7 +14,7 @@ in these sets is taken along (`kept`), so a change elsewhere does not end it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 
 from isthmus.model.services import Answering, Endpoint, ServicePort, Table, Transport
 
@@ -42,7 +42,7 @@ def text(table: Table, services: IPv4Network, kept: Kept | None = None) -> str:
         if table[service].endpoints:
             parts += _service(f"service{number}", service, table[service], kept or {})
             elements.append(f"{service.address} . {service.transport} . {service.port} : goto service{number}")
-    parts += [_map(elements), *_hooks(services)]
+    parts += [_map(elements), *_hooks(services, _elsewhere(table, services))]
     body = "\n".join(parts)
     return f"{removal()}table {FAMILY} {TABLE} {{\n{body}\n}}\n"
 
@@ -107,13 +107,20 @@ def _map(elements: list[str]) -> str:
     return _block("map services", lines)
 
 
-def _hooks(services: IPv4Network) -> Iterator[str]:
-    ours = f"ip daddr {services}"
+def _elsewhere(table: Table, services: IPv4Network) -> list[IPv4Address]:
+    """Return the other addresses at which Services answer: ports of nodes, whose other ports are left alone."""
+    return sorted({service.address for service in table if service.address not in services})
+
+
+def _hooks(services: IPv4Network, elsewhere: list[IPv4Address]) -> Iterator[str]:
+    ours, lookup = f"ip daddr {services}", "ip daddr . meta l4proto . th dport vmap @services"
+    named = ", ".join(map(str, elsewhere))
     yield _block(
         "chain translate",
         [
             f"type nat hook output priority {_DSTNAT}; policy accept",
-            f"{ours} ip daddr . meta l4proto . th dport vmap @services",
+            f"{ours} {lookup}",
+            *([f"ip daddr {{ {named} }} {lookup}"] if elsewhere else []),
         ],
     )
     yield _block(

@@ -25,6 +25,7 @@ from isthmus.network.state import ipam
 from isthmus.network.state import snapshot as snapshots
 from isthmus.network.state.codec import Guard, Value, encode, key_of
 from isthmus.network.state.feed import Feed
+from isthmus.network.state.heartbeats import Heartbeats, ties
 from isthmus.network.state.keys import AttachmentKey, JobKey, Key, Keys, LeaseKey, NodeKey, RangesKey, UserKey
 from isthmus.network.state.snapshot import Snapshot
 from isthmus.support.backoff import Backoff
@@ -62,6 +63,10 @@ class ContendedError(StoreError):
     """Others were faster again and again."""
 
 
+class HeardError(StoreError):
+    """The node that was thought to be gone has been heard of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change(Generic[Result]):
     """What is to be written, if the compared keys are as they were in the snapshot.
@@ -72,6 +77,7 @@ class Change(Generic[Result]):
         values: documents to write.
         gone: keys to delete.
         swept: jobs whose attachments are deleted.
+        absent: a key elsewhere that must not be there, as etcd has it.
     """
 
     result: Result
@@ -79,6 +85,7 @@ class Change(Generic[Result]):
     values: tuple[Value, ...] = ()
     gone: tuple[Key, ...] = ()
     swept: tuple[int, ...] = ()
+    absent: str = ""
 
 
 class Store:
@@ -97,6 +104,7 @@ class Store:
         self._patience_s, self._feed_s = patience_s, feed_s
         self._feed: Feed | None = None
         self._space = ""
+        self.heartbeats = Heartbeats(etcd, keys.cluster)
 
     def load(self) -> Snapshot:
         """Read everything, at one revision."""
@@ -145,15 +153,22 @@ class Store:
 
         return self._commit(work, known)
 
-    def drop_lease(self, uid: int, node: str, known: Snapshot | None = None) -> bool:
-        """End a lease; return whether there was one."""
+    def drop_lease(self, uid: int, node: str, known: Snapshot | None = None, absent: str = "") -> bool:
+        """End a lease; return whether there was one.
+
+        Args:
+            uid: whose.
+            node: where.
+            known: a snapshot.
+            absent: a key of etcd; while it is there nothing is changed, and HeardError raised.
+        """
 
         def work(at: Snapshot) -> Change[bool]:
             key = LeaseKey(uid, node)
             if (uid, node) not in at.state.leases:
                 return Change(False, (key,))
             user = ipam.release(at.state, uid, dropped=[node])
-            return Change(True, (UserKey(uid), key), (user,) if user else (), (key,))
+            return Change(True, (UserKey(uid), key), (user,) if user else (), (key,), absent=absent)
 
         return self._commit(work, known)
 
@@ -195,12 +210,13 @@ class Store:
 
         return self._commit(work, known)
 
-    def release(self, ended: Mapping[int, int], known: Snapshot | None = None) -> frozenset[int]:
+    def release(self, ended: Mapping[int, int], known: Snapshot | None = None, absent: str = "") -> frozenset[int]:
         """Delete jobs, and the legs that nothing needs any more; return those that were deleted.
 
         Args:
             ended: job id -> revision of the entry that ended; one written later is another stay of the job, and lives.
             known: a snapshot.
+            absent: a key of etcd; while it is there nothing is changed, and HeardError raised.
         """
         at = known or self.load()
         released: set[int] = set()
@@ -208,7 +224,8 @@ class Store:
             jobs = sorted(job.id for job in at.state.jobs.values() if job.id in ended and job.uid == uid)
             for begin in range(0, len(jobs), BATCH):
                 # After a user's first batch the snapshot is old.
-                released |= self._release(uid, jobs[begin : begin + BATCH], ended, None if begin else at)
+                some = {job: ended[job] for job in jobs[begin : begin + BATCH]}
+                released |= self._release(uid, some, None if begin else at, absent)
         return frozenset(released)
 
     def rename(self, names: Mapping[int, str], known: Snapshot | None = None) -> None:
@@ -243,23 +260,35 @@ class Store:
             return Change(there, (NodeKey(node),), gone=(NodeKey(node),) if there else ())
 
         forgotten = self._commit(work, known)
-        left = self.load()
-        # Its own daemon, which ends them otherwise, is gone.
-        pods = [number for number, job in left.state.jobs.items() if number >= LOGIN_FIRST and node in job.nodes]
-        self.release({number: left.jobs()[number] for number in pods}, left)
-        for uid in [uid for uid, where in left.state.leases if where == node]:
-            self.drop_lease(uid, node)
+        self._end_ties(node)
+        self.heartbeats.withdraw(node)
         return forgotten
 
-    def _release(
-        self, uid: int, jobs: Iterable[int], ended: Mapping[int, int], known: Snapshot | None
-    ) -> frozenset[int]:
+    def end_silent(self, node: str) -> int:
+        """End the leases and login pods of a node that is not heard of any more; return how many.
+
+        Raises:
+            HeardError: it is heard of again; what is not ended yet stays.
+        """
+        return self._end_ties(node, self.heartbeats.alive(node))
+
+    def _end_ties(self, node: str, absent: str = "") -> int:
+        """End what only the node's own daemon ends otherwise."""
+        left = self.load()
+        pods, leased = ties(left.state, node)
+        self.release({number: left.jobs()[number] for number in pods}, left, absent)
+        for uid in leased:
+            self.drop_lease(uid, node, left, absent)
+        return len(pods) + len(leased)
+
+    def _release(self, uid: int, ended: Mapping[int, int], known: Snapshot | None, absent: str = "") -> frozenset[int]:
         def work(at: Snapshot) -> Change[frozenset[int]]:
-            still = [job for job in jobs if at.revision_of(JobKey(job)) == ended[job]]
+            still = [job for job, revision in ended.items() if at.revision_of(JobKey(job)) == revision]
             user = ipam.release(at.state, uid, ended=still)
             gone = tuple(map(JobKey, still))
             swept = tuple(job for job in still if _attached(at.state.jobs[job]))
-            return Change(frozenset(still), (UserKey(uid), *gone), (user,) if user and still else (), gone, swept)
+            values = (user,) if user and still else ()
+            return Change(frozenset(still), (UserKey(uid), *gone), values, gone, swept, absent)
 
         return self._commit(work, known)
 
@@ -274,6 +303,8 @@ class Store:
             outcome = self._write(at, change)
             if outcome.succeeded:
                 return change.result
+            if change.absent in outcome.found:
+                raise HeardError(f"etcd has {change.absent} again; nothing more is ended")
             if time.monotonic() >= deadline:
                 raise ContendedError(f"others changed the same in etcd for {self._patience_s:g} s; try again")
             time.sleep(backoff.next_s())
@@ -296,6 +327,7 @@ class Store:
     def _write(self, at: Snapshot, change: Change[Result]) -> Outcome:
         """Carry a change out; also one that writes nothing is compared: an old snapshot must not decide alone."""
         unchanged = {self._keys.path(key): at.revision_of(key) for key in change.compared}
+        unchanged |= {change.absent: 0} if change.absent else {}
         puts = [Put(self._keys.path(key_of(value)), encode(value)) for value in change.values]
         deletions = [Delete(self._keys.path(key)) for key in change.gone]
         swept = [Delete(self._keys.attachments(job), below=True) for job in change.swept]

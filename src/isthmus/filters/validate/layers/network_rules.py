@@ -40,6 +40,8 @@ _BOUNDS = {
 _ESTABLISHED_MIN_S = 7440
 # The plugin's own limit (src/spank/settings.c).
 _START_MAX_S = 600
+# Twenty looks of the controller's, and a beat of each node's in ten seconds.
+_TTL_MIN_S = 60
 # Variables that are a range of ports, and an example.
 _LOGIN_PORTS = "network_login_ports"
 _RANGES = {"network_srun_ports": "60001-63000", "network_slurm_ports": "6817-6819", _LOGIN_PORTS: "20000-59999"}
@@ -138,6 +140,10 @@ def _times(site: Site) -> Iterator[str]:
         declared = site.shared(variable)
         if declared is not None and not 1 <= int(declared) <= last:
             yield site.problem(f"{variable} is {declared}", f"write seconds from 1 to {last}", variable)
+    ttl_s = site.shared("network_lease_ttl_s")
+    if ttl_s is not None and int(ttl_s) != 0 and not _TTL_MIN_S <= int(ttl_s) <= 10**9:
+        remedy = f"write seconds from {_TTL_MIN_S} to {10**9}, or 0 for never"
+        yield site.problem(f"network_lease_ttl_s is {ttl_s}", remedy, "network_lease_ttl_s")
 
 
 def _network(declared: object) -> IPv4Network | None:

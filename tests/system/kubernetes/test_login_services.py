@@ -1,0 +1,77 @@
+"""Services of a user's cluster from the user's login pod, and from nobody else's."""
+
+import pytest
+
+from tests.support.clusters.sessions import inside, session, ssh, uid, wait_for_pod
+from tests.support.clusters.user_clusters import POD_S, fetch
+from tests.support.wait import wait
+
+UNIT = "isthmus-login-services@{}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def login_pods(login, settings):
+    if login.run("grep -q 'pam_isthmus.so login' /etc/pam.d/sshd").rc:
+        pytest.skip("the site has no login pods")
+    if settings["headless"]:
+        pytest.skip("this site's Services are headless")
+
+
+@pytest.fixture(scope="module")
+def logged_in(login, user):
+    """A session of the owner's meanwhile."""
+    with session(login, user):
+        wait_for_pod(login, user, there=True)
+        yield
+
+
+@pytest.fixture(scope="module")
+def place(login, user, logged_in, space):
+    """Return where a Service is; the pod behind all of them answers."""
+    space.ready("pod/web", POD_S)
+
+    def find(name, port=80):
+        return f"http://{space.kubectl(f'get service {name} -o jsonpath={{.spec.clusterIP}}')}:{port}"
+
+    wait(lambda: ssh(login, user, fetch(find("web"))).stdout.strip() == "mine", timeout_s=60)
+    return find
+
+
+@pytest.mark.parametrize(("name", "port"), [("web", 80), ("noded", 8000), ("balanced", 8001)])
+def test_owner_reaches_services_by_their_addresses(login, user, place, name, port):
+    assert inside(login, user, fetch(place(name, port))) == "mine"
+
+
+def test_owner_reaches_node_ports_at_the_address_of_the_node(login, user, place, space):
+    node = space.kubectl("get node -o jsonpath='{.items[0].status.addresses[?(@.type==\"InternalIP\")].address}'")
+    for name in ("noded", "balanced"):
+        port = space.kubectl(f"get service {name} -o jsonpath={{.spec.ports[0].nodePort}}")
+        assert inside(login, user, fetch(f"http://{node}:{port}")) == "mine"
+
+
+def test_api_server_is_a_service_too(login, user, place):
+    ask = "kubectl --kubeconfig ~/.isthmus/kubeconfig --server https://10.96.0.1 get --raw /version"
+    assert "gitVersion" in inside(login, user, f"bash -lc '{ask}'")
+
+
+def test_nobody_else_reaches_them(login, user, other_user, place):
+    web = fetch(place("web"))
+    assert ssh(login, other_user, web).rc != 0
+    assert login.run(web).rc != 0
+    assert login.try_as(other_user, web).rc != 0
+
+
+def test_program_has_the_users_rights_and_network(login, user, place):
+    unit = UNIT.format(uid(login, user))
+    pid = login.output(f"systemctl show --value -p MainPID {unit}")
+    assert login.output(f"stat -c %U /proc/{pid}") == user
+    assert login.output(f"readlink /proc/{pid}/ns/net") == inside(login, user, "readlink /proc/self/ns/net")
+    assert "CapEff:\t0000000000000000" in login.output(f"cat /proc/{pid}/status")
+
+
+def test_service_without_pods_refuses_and_one_that_is_gone_too(login, user, place, space):
+    gone = place("noded", 8000)
+    space.kubectl("delete service noded")
+    refused = wait(lambda: ssh(login, user, fetch(gone)), lambda done: "refused" in done.stderr, timeout_s=60)
+    assert refused.rc != 0
+    assert inside(login, user, fetch(place("web"))) == "mine"
