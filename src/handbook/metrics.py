@@ -17,10 +17,14 @@ from isthmus.jobs import figures
 from isthmus.kubelet import metrics as kubelet
 from isthmus.kubelet.api import stats
 from isthmus.monitoring import checks
-from isthmus.monitoring.parts import network, passed, slurm
+from isthmus.monitoring.parts import dns, network, passed, slurm
 from isthmus.monitoring.parts import node as host
 from isthmus.monitoring.parts.figures import UP, UP_MEANING, gauges
+from isthmus.monitoring.parts.registry import answering
 from isthmus.network import metrics as networkd
+from isthmus.network.node.refused import Why
+from isthmus.registry.figures import Figures
+from isthmus.registry.room import Disk
 from isthmus.support import metrics
 
 _USAGE: dict[str, Any] = {
@@ -61,6 +65,10 @@ def text(_root: Path) -> str:
         described(metrics.text(metrics.Families(_exporter()))),
         "etcd's and isthmus-jobsd's are passed on as they have them: "
         + ", ".join(code(f"{name}*") for name in passed.ETCD + passed.JOBSD),
+        "Of the node's CoreDNS, sums over all users: " + ", ".join(code(f"{name}*") for name in dns.NAMES),
+        "## isthmus-tokend",
+        "Of the cluster's registry; isthmus-exporter on the controller passes them on.",
+        described(Figures().page(Disk(1, 1), 1)),
         "## The kubelet of a user",
         "At the kubelet's port, for whom the user's API server lets:"
         " `kubectl get --raw /api/v1/nodes/slurm/proxy/metrics`.",
@@ -73,7 +81,7 @@ def text(_root: Path) -> str:
         described(stats.cadvisor(_SUMMARY, [])),
         "## isthmus-networkd",
         "isthmus-exporter passes them on; as root, `isthmus network metrics` prints them.",
-        described(networkd.page()),
+        described(networkd.page(dict.fromkeys(Why, 0))),
     )
 
 
@@ -83,6 +91,7 @@ def _exporter() -> Iterator[Metric]:
     yield host.running({"slurmd": True})
     yield host.ends({Path("etcd.crt"): datetime.now(UTC)})
     yield from network.read(_NETWORK)
+    yield from answering(is_up=True, took_s=1)
     yield from slurm.jobs([("RUNNING", "cpu", "physics", "1", "1")])
     yield from slurm.nodes("cpu|c1|idle|0/1/0/1|1")
     yield from slurm.scheduler(_SDIAG)

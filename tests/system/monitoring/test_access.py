@@ -82,6 +82,12 @@ def test_daemons_run_without_rights(controller):
         assert set(shown.split()) == {"User=prometheus", "CapabilityBoundingSet=", "NoNewPrivileges=yes"}
 
 
+def test_figures_of_the_dns_are_roots(computes, user):
+    ask = "bash -c 'exec 3<>/dev/tcp/127.0.0.153/153'"
+    assert computes[0].run(ask).rc == 0
+    assert computes[0].run(f"runuser -u {user} -- {ask}").rc != 0
+
+
 def test_exporter_listens_nowhere(nodes):
     for node in nodes.values():
         assert "isthmus-exporte" not in node.output("ss -Hltunp")
