@@ -13,9 +13,11 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from handbook.markdown import code, page, table
-from isthmus.jobs import figures
+from isthmus.jobs import figures, users
 from isthmus.kubelet import metrics as kubelet
 from isthmus.kubelet.api import stats
+from isthmus.model.job_feed import Figures as Reported
+from isthmus.model.job_feed import Phase, Stage, Starts
 from isthmus.monitoring import checks
 from isthmus.monitoring.parts import dns, network, passed, slurm
 from isthmus.monitoring.parts import node as host
@@ -32,6 +34,7 @@ _USAGE: dict[str, Any] = {
     "memory": {"usageBytes": 0, "workingSetBytes": 0},
     "startTime": "1970-01-01T00:00:00+00:00",
 }
+_REPORTED = Reported({Phase.RUNNING: 1}, {Stage.QUEUE: Starts(1, 1)})
 _REFERENCE = {"name": "web", "namespace": "default", "uid": "1"}
 # What the exporter gets of a cluster with one of each.
 _SDIAG = "".join(
@@ -58,6 +61,8 @@ def text(_root: Path) -> str:
         "On the controller, `http://127.0.0.1:7445/metrics` (`kubernetes_jobs_metrics_port`), open to every process of"
         " that host and to nobody else.",
         described(metrics.text(figures.HubMetrics(_hub()))),
+        "What users' kubelets report, unless their users say no, is in a file that isthmus-exporter reads:",
+        described(metrics.text(metrics.Families(users.families({0: _REPORTED}, str)))),
         "## isthmus-exporter",
         "On every host, as files for node exporter, which Prometheus alone may ask"
         " ([Monitoring](../admins/monitoring.md)). Slurm's are those of the controller, under the names of slurmctld's"

@@ -14,7 +14,7 @@ from functools import partial
 from isthmus.clients.process import ProcessError
 from isthmus.clients.slurm.commands import SlurmError
 from isthmus.monitoring import settings as exporter_settings
-from isthmus.monitoring.parts import dns, figures, network, node, passed, registry
+from isthmus.monitoring.parts import dns, figures, network, node, passed, registry, users
 from isthmus.monitoring.parts.figures import Part
 from isthmus.monitoring.parts.slurm import Slurm
 from isthmus.monitoring.settings import Settings, SettingsError
@@ -45,6 +45,8 @@ def parts(settings: Settings) -> Iterator[Part]:
     if settings.registry:
         yield Part("registry", settings.interval_s, partial(registry.answers, settings.registry))
         yield Part("tokend", settings.interval_s, registry.collect)
+    if settings.users:
+        yield Part("users", users.INTERVAL_S, users.collect)
     for name, url in settings.sources.items():
         yield Part(name, settings.interval_s, passed.Source(url, _SOURCES[name]).collect)
 

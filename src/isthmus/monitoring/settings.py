@@ -28,6 +28,7 @@ class Settings:
         slurm_prefix: where Slurm's commands are, on the host that asks for its figures; None on others.
         network: whether this host is in the pod networks.
         registry: where the cluster's registry answers on the controller; empty on other hosts.
+        users: whether isthmus-jobsd on this host keeps figures that users' kubelets report.
         sources: part -> where a daemon of this host offers figures on the loopback.
         folder: where files go.
     """
@@ -37,6 +38,7 @@ class Settings:
     slurm_prefix: Path | None = None
     network: bool = False
     registry: str = ""
+    users: bool = False
     sources: Mapping[str, str] = field(default_factory=dict)
     folder: Path = FOLDER
 
@@ -69,5 +71,6 @@ def parse(given: Mapping[str, Any]) -> Settings:
         Path(prefix) if prefix else None,
         bool(given["network"]),
         str(given.get("registry", "")),
+        bool(given.get("users", False)),
         {str(part): str(url) for part, url in given["sources"].items()},
     )

@@ -1,6 +1,7 @@
 """isthmus-exporter: a file for each part, none with old figures; settings; what is passed on."""
 
 import json
+import os
 import threading
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from isthmus.clients.process import ProcessError
 from isthmus.monitoring import main, settings
 from isthmus.monitoring.main import Loop
-from isthmus.monitoring.parts import dns, network, node, passed
+from isthmus.monitoring.parts import dns, network, node, passed, users
 from isthmus.monitoring.parts.figures import Part, gauge
 from isthmus.monitoring.settings import Settings, SettingsError
 from tests.unit.monitoring.test_slurm import values
@@ -20,6 +21,7 @@ GIVEN = {
     "slurm_prefix": "/usr",
     "network": True,
     "registry": "https://localhost:5000",
+    "users": True,
     "sources": {"etcd": "http://127.0.0.1:2381/metrics"},
 }
 
@@ -75,9 +77,12 @@ def test_settings_say_which_parts_there_are(tmp_path):
         "slurm": 30,
         "registry": 15,
         "tokend": 15,
+        "users": 60,
         "etcd": 15,
     }
-    bare = settings.parse({**GIVEN, "slurm_prefix": "", "network": False, "registry": "", "sources": {}})
+    bare = settings.parse(
+        {**GIVEN, "slurm_prefix": "", "network": False, "registry": "", "users": False, "sources": {}}
+    )
     assert [part.name for part in main.parts(bare)] == ["node", "node_slow"]
 
 
@@ -151,6 +156,16 @@ def test_answer_of_the_networks_daemon_is_read():
 def test_daemon_of_an_older_version_has_no_figures():
     with pytest.raises(KeyError):
         list(network.read({"revision": 12, "pods": 2, "legs": 1, "errors": {}}))
+
+
+def test_figures_of_users_are_read_while_they_are_new(tmp_path):
+    path = tmp_path / "users.prom"
+    head = "# HELP isthmus_user_pods Pods.\n# TYPE isthmus_user_pods gauge\n"
+    path.write_text(f'{head}isthmus_user_pods{{phase="Running",user="alice"}} 3\n')
+    assert values(users.collect(path)) == {("isthmus_user_pods", "Running", "alice"): 3}
+    os.utime(path, (0, 0))
+    with pytest.raises(OSError, match="writes it no more"):
+        list(users.collect(path))
 
 
 def test_looks_report_whether_they_drain():

@@ -4,7 +4,7 @@ Each rule that refuses gets a named counter of nft(8), which costs nothing until
 share one: whom a packet was for is its user's business, and would be a series for each. The values begin at zero
 whenever the tables are written again, as with each start of the daemon.
 
-What a rule refuses is told by its chain, for drivers name theirs alike. Not counted is what hosts and pods say without
+What a rule refuses is known by its chain, for drivers name theirs alike. Not counted is what hosts and pods say without
 anybody's will: IPv6, which pods do not have, and frames to the bridges' own group addresses.
 """
 
