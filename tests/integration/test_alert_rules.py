@@ -102,7 +102,7 @@ CASES = [
     Case("PodNetworkErrors", {"isthmus_network_errors": same(1)}, {}),
     Case("PodNetworksFail", {REFUSED + '{instance="c1"}': "0+1x60"}, {REFUSED + '{instance="c2"}': same(7)}),
     Case("PacketsRefused", {PACKETS.format("c1"): "0+3000x60"}, {PACKETS.format("c2"): "0+150x60"}),
-    Case("DnsUpstreamsDown", {BROKEN.format("c1"): "0+1x60"}, {BROKEN.format("c2"): same(9)}),
+    Case("DnsUpstreamsDown", {BROKEN.format("c1"): "0+1x60"}, {BROKEN.format("c2"): "0+0.2x60"}),
     Case(
         "DnsFails",
         {ASKED.format("c1", "SERVFAIL"): "0+40x60", ASKED.format("c1", "NOERROR"): "0+30x60"},
