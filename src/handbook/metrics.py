@@ -13,14 +13,20 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from handbook.markdown import code, page, table
-from isthmus.jobs import figures
+from isthmus.jobs import figures, users
 from isthmus.kubelet import metrics as kubelet
 from isthmus.kubelet.api import stats
+from isthmus.model.job_feed import Figures as Reported
+from isthmus.model.job_feed import Phase, Stage, Starts
 from isthmus.monitoring import checks
-from isthmus.monitoring.parts import network, passed, slurm
+from isthmus.monitoring.parts import dns, network, passed, slurm
 from isthmus.monitoring.parts import node as host
 from isthmus.monitoring.parts.figures import UP, UP_MEANING, gauges
+from isthmus.monitoring.parts.registry import answering
 from isthmus.network import metrics as networkd
+from isthmus.network.node.refused import Why
+from isthmus.registry.figures import Figures
+from isthmus.registry.room import Disk
 from isthmus.support import metrics
 
 _USAGE: dict[str, Any] = {
@@ -28,6 +34,7 @@ _USAGE: dict[str, Any] = {
     "memory": {"usageBytes": 0, "workingSetBytes": 0},
     "startTime": "1970-01-01T00:00:00+00:00",
 }
+_REPORTED = Reported({Phase.RUNNING: 1}, {Stage.QUEUE: Starts(1, 1)})
 _REFERENCE = {"name": "web", "namespace": "default", "uid": "1"}
 # What the exporter gets of a cluster with one of each.
 _SDIAG = "".join(
@@ -54,6 +61,8 @@ def text(_root: Path) -> str:
         "On the controller, `http://127.0.0.1:7445/metrics` (`kubernetes_jobs_metrics_port`), open to every process of"
         " that host and to nobody else.",
         described(metrics.text(figures.HubMetrics(_hub()))),
+        "What users' kubelets report, unless their users say no, is in a file that isthmus-exporter reads:",
+        described(metrics.text(metrics.Families(users.families({0: _REPORTED}, str)))),
         "## isthmus-exporter",
         "On every host, as files for node exporter, which Prometheus alone may ask"
         " ([Monitoring](../admins/monitoring.md)). Slurm's are those of the controller, under the names of slurmctld's"
@@ -61,6 +70,10 @@ def text(_root: Path) -> str:
         described(metrics.text(metrics.Families(_exporter()))),
         "etcd's and isthmus-jobsd's are passed on as they have them: "
         + ", ".join(code(f"{name}*") for name in passed.ETCD + passed.JOBSD),
+        "Of the node's CoreDNS, sums over all users: " + ", ".join(code(f"{name}*") for name in dns.NAMES),
+        "## isthmus-tokend",
+        "Of the cluster's registry; isthmus-exporter on the controller passes them on.",
+        described(Figures().page(Disk(1, 1), 1)),
         "## The kubelet of a user",
         "At the kubelet's port, for whom the user's API server lets:"
         " `kubectl get --raw /api/v1/nodes/slurm/proxy/metrics`.",
@@ -73,7 +86,7 @@ def text(_root: Path) -> str:
         described(stats.cadvisor(_SUMMARY, [])),
         "## isthmus-networkd",
         "isthmus-exporter passes them on; as root, `isthmus network metrics` prints them.",
-        described(networkd.page()),
+        described(networkd.page(dict.fromkeys(Why, 0))),
     )
 
 
@@ -83,6 +96,7 @@ def _exporter() -> Iterator[Metric]:
     yield host.running({"slurmd": True})
     yield host.ends({Path("etcd.crt"): datetime.now(UTC)})
     yield from network.read(_NETWORK)
+    yield from answering(is_up=True, took_s=1)
     yield from slurm.jobs([("RUNNING", "cpu", "physics", "1", "1")])
     yield from slurm.nodes("cpu|c1|idle|0/1/0/1|1")
     yield from slurm.scheduler(_SDIAG)

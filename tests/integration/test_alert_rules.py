@@ -57,6 +57,11 @@ def revision(host):
 FAILED = 'alertmanager_notifications_failed_total{integration="email"}'
 END = 'isthmus_certificate_end_timestamp_seconds{instance="c1",certificate="etcd"}'
 REFUSED = "isthmus_network_preparation_failures_total"
+PACKETS = 'isthmus_networkd_refused_packets_total{{instance="{}",why="forged"}}'
+ASKED = 'coredns_proxy_request_duration_seconds_count{{instance="{}",rcode="{}"}}'
+BROKEN = 'coredns_forward_healthcheck_broken_total{{instance="{}"}}'
+REJECTS = 'coredns_forward_max_concurrent_rejects_total{{instance="{}"}}'
+REQUESTS = 'isthmus_registry_requests_total{{instance="ctl",what="write",outcome="{}"}}'
 CASES = [
     Case("HostDown", {node("c1"): same(0)}, {node("c2"): same(1)}),
     Case(
@@ -96,6 +101,25 @@ CASES = [
     Case("PodNetworkBehind", {revision("c1"): same(5)}, {revision("c2"): "5+1x60"}),
     Case("PodNetworkErrors", {"isthmus_network_errors": same(1)}, {}),
     Case("PodNetworksFail", {REFUSED + '{instance="c1"}': "0+1x60"}, {REFUSED + '{instance="c2"}': same(7)}),
+    Case("PacketsRefused", {PACKETS.format("c1"): "0+3000x60"}, {PACKETS.format("c2"): "0+150x60"}),
+    Case("DnsUpstreamsDown", {BROKEN.format("c1"): "0+1x60"}, {BROKEN.format("c2"): "0+0.2x60"}),
+    Case(
+        "DnsFails",
+        {ASKED.format("c1", "SERVFAIL"): "0+40x60", ASKED.format("c1", "NOERROR"): "0+30x60"},
+        {
+            **{ASKED.format("c2", "SERVFAIL"): "0+20x60", ASKED.format("c2", "NXDOMAIN"): "0+90x60"},
+            # One question each two minutes.
+            ASKED.format("c3", "SERVFAIL"): "0+0.125x60",
+        },
+    ),
+    Case("DnsBusy", {REJECTS.format("c1"): "0+5x60"}, {REJECTS.format("c2"): same(5)}),
+    Case("RegistryDown", {'isthmus_registry_up{instance="ctl"}': same(0)}, {}),
+    Case(
+        "RegistryFull",
+        {"isthmus_registry_disk_free_bytes": same(9), "isthmus_registry_disk_reserve_bytes": same(10)},
+        {},
+    ),
+    Case("RegistryFails", {REQUESTS.format("failed"): "0+1x60"}, {REQUESTS.format("refused"): "0+9x60"}),
     Case("JobsViewOld", {"isthmus_jobsd_kubelets": same(3), "isthmus_jobsd_view_age_seconds": same(90)}, {}),
 ]
 
@@ -162,5 +186,5 @@ def test_each_alert_has_a_test_and_a_runbook():
 
 def test_each_alert_has_a_severity_and_a_summary():
     for rule in ALERTS.values():
-        assert rule["labels"]["severity"] in ("critical", "warning")
+        assert rule["labels"]["severity"] in ("critical", "warning", "info")
         assert rule["annotations"]["summary"]

@@ -4,102 +4,31 @@ import asyncio
 import contextlib
 import os
 import socket
-import ssl
 import subprocess
-from types import SimpleNamespace
 
 import pytest
 
 from isthmus.clients import job_feed as client
-from isthmus.clients import munge
 from isthmus.clients.job_feed import FeedError, Source
 from isthmus.jobs.doors import Bounds
-from isthmus.jobs.hub import Hub
-from isthmus.jobs.service import Service
 from isthmus.model import job_feed
 from isthmus.model.job_feed import Demand
-from tests.support.fakes.shared_slurm import SharedSlurm
 from tests.support.files import certificates
-from tests.support.servers import munged
+from tests.support.servers.jobsd import ALICE, BOB, TIMEOUT_S, Site, kept_keys
 
-ALICE, BOB, NOBODYS = 1001, 1002, 231072
-TIMEOUT_S = 20
+NOBODYS = 231072
 
 
 @pytest.fixture(scope="module")
 def keys(tmp_path_factory):
-    """An authority, and the munged of all hosts."""
-    folder = tmp_path_factory.mktemp("jobsd")
-    certificates.write(folder / "tls")
-    with munged.running() as daemon:
-        daemon.put_on_path(folder / "bin")
-        yield SimpleNamespace(tls=folder / "tls", munge=daemon, bin=folder / "bin")
+    with kept_keys(tmp_path_factory.mktemp("jobsd")) as kept:
+        yield kept
 
 
 @pytest.fixture
 def site(keys, monkeypatch):
     monkeypatch.setenv("PATH", f"{keys.bin}:{os.environ['PATH']}")
     return Site(keys)
-
-
-class Site:
-    """A controller with jobsd, and users."""
-
-    def __init__(self, keys):
-        self.keys, self.slurm, self.bounds = keys, SharedSlurm(), Bounds()
-        self.hub, self.port = Hub(self.slurm), 0
-        self.slurm.set(ALICE, "1", "RUNNING", "alice's pod")
-        self.slurm.set(BOB, "2", "RUNNING", "bob's pod")
-
-    def run(self, use):
-        """Run `use` beside it."""
-
-        async def both():
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(self.keys.tls / "etcd.crt", self.keys.tls / "etcd.key")
-            known = {ALICE, BOB}.__contains__
-            service = Service(self.hub, context, os.getuid(), munge.opened, known, self.bounds)
-            self.port = service.listen("127.0.0.1", 0)
-            tasks = [asyncio.create_task(each.run()) for each in (self.hub, service)]
-            try:
-                async with asyncio.timeout(TIMEOUT_S):
-                    return await use()
-            finally:
-                for task in tasks:
-                    task.cancel()
-                await asyncio.gather(*tasks, return_exceptions=True)
-
-        return asyncio.run(both())
-
-    async def connected(self, uid):
-        source = Source("127.0.0.1", self.port, self.keys.tls / "ca.crt")
-        return await client.connect(source, self.keys.munge.of(uid))
-
-    async def reported(self, connection):
-        """Return the first words that have jobs."""
-        while not (update := await connection.read(TIMEOUT_S)).jobs:
-            pass
-        return update.jobs
-
-    @contextlib.asynccontextmanager
-    async def stranger(self, local="127.0.0.1"):
-        """A connection with TLS, before it has said who it is."""
-        context = ssl.create_default_context(cafile=str(self.keys.tls / "ca.crt"))
-        reader, writer = await asyncio.open_connection(
-            "127.0.0.1", self.port, ssl=context, local_addr=(local, 0), server_hostname="127.0.0.1"
-        )
-        try:
-            yield reader, writer, job_feed.read_hello(await reader.readline())
-        finally:
-            writer.transport.abort()
-
-    async def answer_to(self, credential):
-        """Return what a stranger hears who sends a credential, made of the hello."""
-        async with self.stranger() as (reader, writer, hello):
-            writer.write(job_feed.write_credential(credential(hello)))
-            with contextlib.suppress(ConnectionError):
-                return (await reader.read(1 << 16)).decode()
-            return ""
 
 
 def test_each_kubelet_is_sent_its_own_users_jobs(site):

@@ -11,6 +11,7 @@ import os
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def ask(
     tls: ssl.SSLContext | None = None,
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
+    socket: Path | None = None,
 ) -> Answer:
     """Ask once, by no proxy; no redirection is followed.
 
@@ -67,11 +69,12 @@ def ask(
         tls: authorities that the server's certificate is verified by; None: the host's.
         headers: more of them.
         body: what is sent.
+        socket: a UNIX socket that is asked, wherever the URL points.
 
     Raises:
         NoAnswerError: no answer within the limits.
     """
-    return asyncio.run(_ask(method, url, limits, tls, headers, body))
+    return asyncio.run(_ask(method, url, limits, tls, headers, body, socket))
 
 
 async def _ask(
@@ -81,6 +84,7 @@ async def _ask(
     tls: ssl.SSLContext | None,
     headers: Mapping[str, str] | None,
     body: bytes | None,
+    socket: Path | None,
 ) -> Answer:
     from isthmus.support.aio import aiohttp
 
@@ -89,12 +93,18 @@ async def _ask(
         tls = ssl.create_default_context()
     try:
         async with (
-            aiohttp.ClientSession(timeout=timeout) as session,
+            aiohttp.ClientSession(timeout=timeout, connector=_connector(socket)) as session,
             session.request(method, url, ssl=tls or True, headers=headers, data=body, allow_redirects=False) as answer,
         ):
             return Answer(answer.status, answer.reason or "", await read(answer, limits.content_bytes))
     except (aiohttp.ClientError, OSError, ValueError) as error:
         raise NoAnswerError(reason(error)) from error
+
+
+def _connector(socket: Path | None) -> aiohttp.BaseConnector | None:
+    from isthmus.support.aio import aiohttp
+
+    return aiohttp.UnixConnector(path=str(socket)) if socket else None
 
 
 async def read(answer: aiohttp.ClientResponse, most_bytes: int) -> bytes:

@@ -37,13 +37,13 @@ class Alert:
     summary: str
 
 
-def figures(url: str) -> str:
-    """Return what a daemon offers on the loopback, without any proxy.
+def figures(url: str, socket: Path | None = None) -> str:
+    """Return what a daemon offers on the loopback, without any proxy, or on a UNIX socket.
 
     Raises:
         OSError: it does not answer.
     """
-    return _open(url)
+    return _open(url, socket=socket)
 
 
 def firing(port: int = PORT, password: Path = PASSWORD, ca: Path = CA) -> list[Alert]:
@@ -72,8 +72,13 @@ def read(answer: Mapping[str, Any]) -> list[Alert]:
         raise ValueError(f"Prometheus answered {answer!r:.200}") from error
 
 
-def _open(url: str, headers: Mapping[str, str] | None = None, tls: ssl.SSLContext | None = None) -> str:
-    answer = http.ask("GET", url, Limits(TIMEOUT_S, ANSWER_BYTES), tls=tls, headers=headers)
+def _open(
+    url: str,
+    headers: Mapping[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
+    socket: Path | None = None,
+) -> str:
+    answer = http.ask("GET", url, Limits(TIMEOUT_S, ANSWER_BYTES), tls=tls, headers=headers, socket=socket)
     if answer.status != _OK:
         raise NoAnswerError(f"{url}: {answer.status} {answer.reason}")
     return answer.content.decode()

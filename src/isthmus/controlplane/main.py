@@ -131,7 +131,8 @@ def _site(known: settings.Settings, wanted: user_options.UserOptions, data: Path
         address = sockets.address_of(os.environ.get("SLURMD_NODENAME", "localhost"))
         ports = Ports(*sockets.free_ports(len(PORT_NAMES)))
     known = replace(known, memory_mib=wanted.memory_mib or known.memory_mib)
-    return Site(known, Layout(SEEN), address, ports, _upstreams(RESOLV_CONF), wanted.audit, data)
+    figures = known.figures and wanted.figures
+    return Site(known, Layout(SEEN), address, ports, _upstreams(RESOLV_CONF), wanted.audit, data, figures)
 
 
 def _hosts(known: settings.Settings) -> tuple[str, ...]:

@@ -51,6 +51,7 @@ class Site:
         upstreams: DNS servers for all other names.
         audit: whether requests are logged.
         data: etcd's, as etcd sees them, where they are not among the files.
+        figures: whether the kubelet reports counts to the site.
     """
 
     settings: Settings
@@ -60,6 +61,7 @@ class Site:
     upstreams: tuple[str, ...] = ()
     audit: bool = False
     data: Path | None = None
+    figures: bool = False
 
     @property
     def etcd(self) -> str:

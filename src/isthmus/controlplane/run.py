@@ -179,6 +179,7 @@ def _kubelet(setup: Run) -> Program:
         "ISTHMUS_ADDRESS": str(site.address),
         "ISTHMUS_KUBELET_PORT": str(site.ports.kubelet),
         "ISTHMUS_CHANNEL_PORT": str(site.ports.channel),
+        "ISTHMUS_FIGURES": "yes" if site.figures else "no",
     }
     return Program(
         "kubelet",

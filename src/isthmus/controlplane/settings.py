@@ -47,6 +47,7 @@ class Settings:
         kubelet: the command of the kubelet.
         data: where etcd keeps its data unless the user says.
         data_dir: a folder of the node's own disk that everybody may write to.
+        figures: whether kubelets report counts to the site, where their users let them.
         snapshot_s: from one snapshot of such data to the next, seconds.
     """
 
@@ -67,6 +68,7 @@ class Settings:
     data: DataLocation = DataLocation.HOME
     data_dir: Path = Path("/var/tmp")  # noqa: S108 -- the folder in it is checked (nodedisk)
     snapshot_s: int = 30
+    figures: bool = False
 
     @property
     def api_service(self) -> IPv4Address:
@@ -112,6 +114,7 @@ def parse(document: Mapping[str, Any]) -> Settings:
         "data": DataLocation,
         "data_dir": Path,
         "snapshot_s": int,
+        "figures": bool,
     }
     known = {each.name for each in fields(Settings)}
     return Settings(**{name: kinds.get(name, _same)(value) for name, value in document.items() if name in known})

@@ -65,7 +65,7 @@ def monitoring_alertmanager(receivers: Sequence[Mapping[str, Any]], route: Mappi
         receivers: monitoring_receivers.
         route: monitoring_route, which overrides the default.
     """
-    known = list(receivers) or [{"name": NOBODY}]
+    known = [*receivers, *([{"name": NOBODY}] if all(each["name"] != NOBODY for each in receivers) else [])]
     default = {
         "receiver": known[0]["name"],
         "group_by": ["alertname"],
@@ -79,7 +79,9 @@ def monitoring_alertmanager(receivers: Sequence[Mapping[str, Any]], route: Mappi
         "target_matchers": ['alertname!="HostDown"'],
         "equal": ["instance"],
     }
-    return {"route": {**default, **route}, "receivers": known, "inhibit_rules": [quiet]}
+    # Behind the site's own routes, which may say otherwise.
+    routes = [*route.get("routes", ()), {"matchers": ['severity="info"'], "receiver": NOBODY}]
+    return {"route": {**default, **route, "routes": routes}, "receivers": known, "inhibit_rules": [quiet]}
 
 
 FILTERS: dict[str, Callable[..., object]] = {

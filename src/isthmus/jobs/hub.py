@@ -14,17 +14,20 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import Protocol
 
 from isthmus.clients.slurm.commands import SlurmError
 from isthmus.jobs import pace
-from isthmus.model.job_feed import Demand, Rows, Update, difference
+from isthmus.model.job_feed import Demand, Figures, Rows, Update, difference
 from isthmus.support.threads import Threads
 
 # Connections of one account: a kubelet, its successor, and a look at it.
 EACH_MOST = 4
 # Jobs of one account: MaxJobCount, by default, is as much for all.
 JOBS_MOST = 10_000
+# For so long what a kubelet reported is shown: two reports may be lost.
+FIGURES_S = 180.0
 # Between two looks at what Slurm hides.
 HIDDEN_S = 600.0
 
@@ -58,6 +61,7 @@ class Subscriber:
         self.uid, self.end = uid, end
         self.due = asyncio.Event()
         self.demand = Demand(pace.MOST_S)
+        self.reported: tuple[float, Figures] | None = None
         self.asked: int | None = None
         self.sent: tuple[int | None, bool] = (None, True)
         self.jobs: Rows | None = None
@@ -97,6 +101,13 @@ class Hub:
         return len(self._subscribers), len({one.uid for one in self._subscribers})
 
     @property
+    def figures(self) -> Mapping[int, Figures]:
+        """What kubelets reported lately, by account; of several kubelets of one the newest connection's."""
+        least_s = self._clock() - FIGURES_S
+        reported = ((one.uid, one.reported) for one in self._subscribers if one.reported)
+        return {uid: figures for uid, (at_s, figures) in reported if at_s >= least_s}
+
+    @property
     def age_s(self) -> float:
         """How old the view is; endless when there is none."""
         return self._clock() - self._viewed_s
@@ -120,8 +131,12 @@ class Hub:
 
     def demand(self, subscriber: Subscriber, demand: Demand) -> None:
         """Take what a kubelet wants."""
-        subscriber.demand = demand
-        self._wakened.set()
+        if demand.figures is not None:
+            subscriber.reported = self._clock(), demand.figures
+            demand = replace(demand, figures=None)
+        if demand != subscriber.demand:
+            subscriber.demand = demand
+            self._wakened.set()
 
     def update(self, subscriber: Subscriber) -> Update | None:
         """Return what to send a kubelet now, and take it as sent; None while it has no view yet."""

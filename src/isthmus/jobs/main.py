@@ -13,7 +13,7 @@ from pathlib import Path
 
 from isthmus.clients import munge
 from isthmus.clients.slurm.all_jobs import AllJobs
-from isthmus.jobs import figures
+from isthmus.jobs import figures, users
 from isthmus.jobs.hub import Hub
 from isthmus.jobs.service import Service
 from isthmus.support import metrics
@@ -33,6 +33,12 @@ def main() -> int:
     parser.add_argument("--tls", type=Path, default=Path("/etc/isthmus/tls/jobsd"), help="of .crt and .key")
     parser.add_argument("--slurm-prefix", type=Path, default=Path("/usr"), help="where Slurm is installed")
     parser.add_argument("--metrics-port", type=int, default=0, help="on 127.0.0.1, for Prometheus; 0: none")
+    parser.add_argument(
+        "--users",
+        type=Path,
+        default=None,
+        help="file for figures that users' kubelets report; without it none are kept",
+    )
     options = parser.parse_args()
     logging.basicConfig(level=os.environ.get("ISTHMUS_LOG", "INFO"), format="%(levelname)s %(message)s")
     try:
@@ -57,7 +63,9 @@ async def _run(options: argparse.Namespace) -> None:
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     notify("READY=1")
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(each) for each in (hub.run(), service.run(), figures.export(hub))]
+        loops = [hub.run(), service.run(), figures.export(hub)]
+        loops += [users.write(hub, options.users)] if options.users else []
+        tasks = [group.create_task(each) for each in loops]
         await ended.wait()
         for task in tasks:
             task.cancel()

@@ -6,6 +6,7 @@ feed      job updates from isthmus-jobsd, where it is configured
 channel   server for supervisors
 server    the kubelet API (exec, logs, port-forward, metrics) for the API server
 node      registration, lease and status of the node object
+figures   counts for the site, where the user lets it have them
 refresh, claims, gates, recorder, services
 
 A task that fails is logged and restarted after a backoff; the other tasks and all pods continue. SIGTERM ends the
@@ -19,6 +20,7 @@ import asyncio
 import logging
 import os
 import platform
+import random
 import signal
 import sys
 import time
@@ -34,7 +36,7 @@ from isthmus.clients.slurm.offer import offer, rooms
 from isthmus.clients.slurm.pod_jobs import PodJobs
 from isthmus.images import ids, manifests
 from isthmus.images.workspace import Workspace
-from isthmus.kubelet import renewal
+from isthmus.kubelet import metrics, renewal
 from isthmus.kubelet import settings as settings_file
 from isthmus.kubelet.api import server
 from isthmus.kubelet.api.access import Access
@@ -66,6 +68,8 @@ from isthmus.support.backoff import Backoff
 FIRST_S, LONGEST_S = 1.0, 30.0
 # A loop that ran for so long is restarted after the shortest backoff.
 _STABLE_S = 60.0
+# Longest time between two reports of figures.
+FIGURES_S = 60.0
 # Concurrent writes to the home.
 _WRITES = 4
 
@@ -151,6 +155,8 @@ class Kubelet:
             await asyncio.Event().wait()
 
         fed = {"feed": self._feed.run} if self._feed else {}
+        if self._feed and settings.figures:
+            fed["figures"] = partial(_report, self._feed, pods)
         return {
             **fed,
             "pods": work,
@@ -210,6 +216,14 @@ async def _publish_address(folders: list[PodFolder], address: Address) -> None:
     # A folder that was removed meanwhile needs no address.
     if failed := [error for error in done if isinstance(error, OSError) and not isinstance(error, FileNotFoundError)]:
         raise failed[0]
+
+
+async def _report(feed: Feed, pods: Pods) -> None:
+    """Report figures to isthmus-jobsd, for ever."""
+    while True:
+        # All kubelets lose the daemon, and find it again, at the same time.
+        await asyncio.sleep(FIGURES_S * random.uniform(0.5, 1))  # noqa: S311
+        feed.report(metrics.figures(pods.all()))
 
 
 async def guarded(name: str, loop: Loop, backoff: Backoff | None = None) -> None:

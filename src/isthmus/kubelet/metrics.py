@@ -11,24 +11,15 @@ import resource
 import time
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable
-from enum import StrEnum
 from typing import Any
 
 from prometheus_client import Counter, Gauge, ProcessCollector
 
+from isthmus.model.job_feed import Figures, Phase, Stage, Starts
 from isthmus.support import metrics
 
 _BOUNDS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0)
 REGISTRY = metrics.registry()
-
-
-class Stage(StrEnum):
-    """Stages of a pod's start, in their order."""
-
-    SUBMIT = "submit"
-    QUEUE = "queue"
-    REPORT = "report"
-    STATUS = "status"
 
 
 def _counter(name: str, what: str) -> Counter:
@@ -98,8 +89,30 @@ def page(pods: Iterable[dict[str, Any]]) -> str:
     Args:
         pods: of this node.
     """
-    phases = Tally(str(pod.get("status", {}).get("phase", "Unknown")) for pod in pods)
+    phases = _phases(pods)
     _PODS.clear()
     for phase, count in phases.items():
         _PODS.labels(phase).set(count)
     return metrics.text(REGISTRY)
+
+
+def figures(pods: Iterable[dict[str, Any]]) -> Figures:
+    """Return the report for isthmus-jobsd, where the user lets it be: counts, and no word of any pod.
+
+    Args:
+        pods: of this node.
+    """
+    phases = _phases(pods)
+    known = {phase: phases[phase] for phase in Phase}
+    if unknown := phases.total() - sum(known.values()):
+        known[Phase.UNKNOWN] += unknown
+    ended: dict[str, dict[str, float]] = {}
+    for sample in (each for family in START_S.collect() for each in family.samples):
+        if stage := sample.labels.get("stage"):
+            ended.setdefault(stage, {})[sample.name.rpartition("_")[2]] = sample.value
+    starts = {stage: Starts(int(of["count"]), round(of["sum"] * 1000)) for stage, of in ended.items()}
+    return Figures(known, {Stage(stage): each for stage, each in starts.items()})
+
+
+def _phases(pods: Iterable[dict[str, Any]]) -> Tally[str]:
+    return Tally(str(pod.get("status", {}).get("phase", "Unknown")) for pod in pods)

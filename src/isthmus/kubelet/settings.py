@@ -41,6 +41,7 @@ class Settings:
         image_days: how long an unused image is kept that the kubelet pulled; 0 for no limit.
         image_gib: the size limit of a user's images together, GiB; 0 for no limit.
         source: address of isthmus-jobsd; None if it is not configured.
+        figures: whether it gets reports of how many pods there are and how long they took to start.
     """
 
     cluster: Path
@@ -54,6 +55,7 @@ class Settings:
     image_days: int = 30
     image_gib: int = 0
     source: Source | None = None
+    figures: bool = False
 
     @property
     def folder(self) -> Path:
@@ -111,4 +113,6 @@ def _settings(environment: Mapping[str, str], raw: Mapping[str, Any]) -> Setting
         image_days=int(raw.get("image_days", 30)),
         image_gib=int(raw.get("image_gib", 0)),
         source=Source(str(source["address"]), int(source["port"])) if source else None,
+        # The control plane's word is the user's; started without one, the kubelet says nothing.
+        figures=bool(raw.get("figures")) and environment.get("ISTHMUS_FIGURES") == "yes",
     )

@@ -3,13 +3,17 @@
 jobsd says hello with a nonce; the kubelet answers with a munge credential of it, which says whose it is. From then on
 the kubelet says how old its view may be (`Demand`), and jobsd sends what has changed of its user's jobs and of nodes
 (`Update`): the first time all of it. Rows are as squeue and sinfo write them, so they are read as their answers are.
+
+With a demand a kubelet whose user lets it may say how many pods there are and how their starts went (`Figures`). It
+says counts alone, of kinds that are known here: no word of a user's becomes a word of the site's.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 SCHEMA = 1
@@ -24,6 +28,9 @@ BEAT_S = 10.0
 # A row's fields are cut: a comment that is longer is no pod's UID.
 FIELD_CHARACTERS = 4096
 _FIELDS = 16
+# Of one account's pods; etcd of a user's cluster holds fewer.
+PODS_MOST = 1_000_000
+_NUMBER_MOST = 1 << 53
 
 Row = tuple[str, ...]
 Rows = Mapping[str, Row]
@@ -93,6 +100,51 @@ class Hello:
         return f"{PURPOSE} {SCHEMA} {self.nonce}"
 
 
+class Phase(StrEnum):
+    """Phases of pods, as Kubernetes has them."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+class Stage(StrEnum):
+    """Stages of a pod's start, in their order."""
+
+    SUBMIT = "submit"
+    QUEUE = "queue"
+    REPORT = "report"
+    STATUS = "status"
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Of a stage since the kubelet began.
+
+    Attributes:
+        count: pods that have come through it.
+        sum_ms: how long that took in all.
+    """
+
+    count: int
+    sum_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a kubelet reports of itself.
+
+    Attributes:
+        pods: how many there are by phase; none of a phase that is left out.
+        starts: of the stages; nothing came through one that is left out.
+    """
+
+    pods: Mapping[Phase, int] = field(default_factory=dict)
+    starts: Mapping[Stage, Starts] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class Demand:
     """How old a kubelet's view may be.
@@ -100,10 +152,12 @@ class Demand:
     Attributes:
         pause_s: so old it may become.
         ask: grows when an answer is wanted that was asked of Slurm after this line came.
+        figures: what the kubelet reports besides; None where it reports nothing now.
     """
 
     pause_s: float
     ask: int = 0
+    figures: Figures | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +218,8 @@ def read_credential(line: bytes) -> str:
 
 def write_demand(demand: Demand) -> bytes:
     """Return its line."""
-    return _line({"pause_ms": round(demand.pause_s * 1000), "ask": demand.ask})
+    reported = {} if demand.figures is None else {"figures": _written(demand.figures)}
+    return _line({"pause_ms": round(demand.pause_s * 1000), "ask": demand.ask, **reported})
 
 
 def read_demand(line: bytes) -> Demand:
@@ -174,7 +229,8 @@ def read_demand(line: bytes) -> Demand:
         FeedMessageError: it is none.
     """
     document = _read(line)
-    return Demand(_count(document, "pause_ms") / 1000, _count(document, "ask"))
+    figures = _read_figures(document["figures"]) if "figures" in document else None
+    return Demand(_count(document, "pause_ms") / 1000, _count(document, "ask"), figures)
 
 
 def write_update(update: Update) -> bytes:
@@ -220,10 +276,39 @@ def _read(line: bytes) -> dict[str, Any]:
 
 
 def _count(document: Mapping[str, Any], name: str) -> int:
-    value = document.get(name)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 53:
-        return value
+    value: Any = document.get(name)
+    if _is_number(value, _NUMBER_MOST):
+        return int(value)
     raise FeedMessageError(f"no number {name}")
+
+
+def _is_number(value: Any, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < most
+
+
+def _written(figures: Figures) -> dict[str, Any]:
+    starts = {stage: [each.count, each.sum_ms] for stage, each in figures.starts.items()}
+    return {"pods": dict(figures.pods), "starts": starts}
+
+
+def _read_figures(document: Any) -> Figures:
+    """Read what is known here; what a newer kubelet says besides is left."""
+    if not isinstance(document, dict):
+        raise FeedMessageError("figures are no object")
+    pods, starts = document.get("pods"), document.get("starts")
+    if not (isinstance(pods, dict) and isinstance(starts, dict)):
+        raise FeedMessageError("figures have pods and starts")
+    known_pods = {phase: pods[phase] for phase in Phase if phase in pods}
+    known_starts = {stage: starts[stage] for stage in Stage if stage in starts}
+    if not all(_is_number(count, PODS_MOST) for count in known_pods.values()):
+        raise FeedMessageError("pods are counts")
+    if not all(map(_is_starts, known_starts.values())):
+        raise FeedMessageError("starts are a count and milliseconds")
+    return Figures(known_pods, {stage: Starts(*pair) for stage, pair in known_starts.items()})
+
+
+def _is_starts(pair: Any) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and all(_is_number(each, _NUMBER_MOST) for each in pair)
 
 
 def _delta(delta: Delta) -> dict[str, Any]:

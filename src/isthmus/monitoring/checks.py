@@ -206,6 +206,14 @@ def _certificates() -> Iterator[str]:
             yield f"{file} ends in {left.days} days" if left.days >= 0 else f"{file} has ended"
 
 
+def _cleaning() -> Iterator[str]:
+    # Of a unit that is not here systemd says the same as of one that did well.
+    command = ["systemctl", "show", "--property=Result", "--value", "isthmus-registry-gc.service"]
+    result = run(command, timeout_s=COMMAND_S, environment=ENVIRONMENT).stdout.strip()
+    if result != "success":
+        yield f"the registry was not cleaned: {result}"
+
+
 def _gpus() -> Iterator[str]:
     if GPUS.exists():
         run(["nvidia-smi", "--list-gpus"], timeout_s=COMMAND_S, environment=ENVIRONMENT)
@@ -221,6 +229,7 @@ CHECKS = (
     Check("plugin", _plugin, "restart slurmd, and look for plugstack in its log"),
     Check("daemons", _units, "see `systemctl status` and `journalctl -u` of it"),
     Check("gpus", _gpus, "see `dmesg`, and nvidia-smi", slow=True),
+    Check("cleaning", _cleaning, "see `journalctl -u isthmus-registry-gc`, then start it", warns=True, slow=True),
     Check("certificates", _certificates, "run playbooks/renew_certificates.yml", warns=True),
     Check("clock", _clock, "see `systemctl status chrony`", warns=True, slow=True),
 )

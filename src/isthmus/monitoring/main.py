@@ -9,11 +9,12 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 
 from isthmus.clients.process import ProcessError
 from isthmus.clients.slurm.commands import SlurmError
 from isthmus.monitoring import settings as exporter_settings
-from isthmus.monitoring.parts import figures, network, node, passed
+from isthmus.monitoring.parts import dns, figures, network, node, passed, registry, users
 from isthmus.monitoring.parts.figures import Part
 from isthmus.monitoring.parts.slurm import Slurm
 from isthmus.monitoring.settings import Settings, SettingsError
@@ -38,8 +39,14 @@ def parts(settings: Settings) -> Iterator[Part]:
     yield Part("node_slow", SLOW_S, node.slow)
     if settings.network:
         yield Part("network", settings.interval_s, network.collect)
+        yield Part("dns", settings.interval_s, dns.collect)
     if settings.slurm_prefix:
         yield Part("slurm", settings.slurm_interval_s, Slurm(settings.slurm_prefix).collect)
+    if settings.registry:
+        yield Part("registry", settings.interval_s, partial(registry.answers, settings.registry))
+        yield Part("tokend", settings.interval_s, registry.collect)
+    if settings.users:
+        yield Part("users", users.INTERVAL_S, users.collect)
     for name, url in settings.sources.items():
         yield Part(name, settings.interval_s, passed.Source(url, _SOURCES[name]).collect)
 

@@ -27,6 +27,8 @@ class Settings:
         slurm_interval_s: the same for Slurm.
         slurm_prefix: where Slurm's commands are, on the host that asks for its figures; None on others.
         network: whether this host is in the pod networks.
+        registry: where the cluster's registry answers on the controller; empty on other hosts.
+        users: whether isthmus-jobsd on this host keeps figures that users' kubelets report.
         sources: part -> where a daemon of this host offers figures on the loopback.
         folder: where files go.
     """
@@ -35,6 +37,8 @@ class Settings:
     slurm_interval_s: float = 15.0
     slurm_prefix: Path | None = None
     network: bool = False
+    registry: str = ""
+    users: bool = False
     sources: Mapping[str, str] = field(default_factory=dict)
     folder: Path = FOLDER
 
@@ -66,5 +70,7 @@ def parse(given: Mapping[str, Any]) -> Settings:
         float(given["slurm_interval_s"]),
         Path(prefix) if prefix else None,
         bool(given["network"]),
+        str(given.get("registry", "")),
+        bool(given.get("users", False)),
         {str(part): str(url) for part, url in given["sources"].items()},
     )

@@ -23,6 +23,7 @@ TIMEOUT_S = 30.0
 NODE_FORMAT = "%N|%T|%E"
 WELL = frozenset({"allocated", "completing", "idle", "mixed", "planned", "reserved"})
 _SIGNS = "~#!%$@^-+"
+_LEVELS = {"critical": Level.FAILURE, "info": Level.OK}
 _RUNBOOK = "see docs/admins/runbooks.md"
 
 
@@ -63,8 +64,11 @@ def alerts(found: Iterable[Alert]) -> Iterator[Finding]:
     """Show the alerts that fire."""
     shown = sorted(found, key=lambda alert: (alert.severity, alert.name, alert.summary))
     for alert in shown:
-        level = Level.FAILURE if alert.severity == "critical" else Level.WARNING
-        yield Finding(level, f"{alert.name}: {alert.summary}", f"{_RUNBOOK}#{alert.name.lower()}")
+        yield Finding(
+            _LEVELS.get(alert.severity, Level.WARNING),
+            f"{alert.name}: {alert.summary}",
+            f"{_RUNBOOK}#{alert.name.lower()}",
+        )
     if not shown:
         yield Finding(Level.OK, "no alert is firing")
 

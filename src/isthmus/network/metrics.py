@@ -6,8 +6,12 @@ door for every process of the node. isthmus-exporter passes it on to Prometheus.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
+from prometheus_client.core import CounterMetricFamily
+
+from isthmus.network.node.refused import Why
 from isthmus.support import metrics
 
 _BOUNDS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -36,6 +40,18 @@ CONVERGE_S = metrics.histogram(
 )
 
 
-def page() -> str:
-    """Return all of it."""
-    return metrics.text(REGISTRY)
+def page(refused: Mapping[Why, int]) -> str:
+    """Return all of it.
+
+    Args:
+        refused: packets, by why.
+    """
+    family = CounterMetricFamily(
+        "isthmus_networkd_refused_packets",
+        "Packets that this node's filter refused: of host processes to pods, of pods to hosts, of pods to other users "
+        "and outside, from outside to pods, forged ones, and beyond the bounds of an account.",
+        labels=["why"],
+    )
+    for why, packets in refused.items():
+        family.add_metric([why], packets)
+    return metrics.text(REGISTRY) + metrics.text(metrics.Families([family]))

@@ -6,6 +6,7 @@
 | GET /room | nginx, before each write | 204; or 403 and why there is no room, in a header |
 | GET /isthmus/v1/images | `isthmus images list --registry` | what the account has |
 | PUT /isthmus/v1/access | `isthmus images access` | who may pull from a repository of the account's own |
+| GET /metrics | isthmus-exporter, past nginx | counts for Prometheus |
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from isthmus.model.registry import (
     read_access,
     write_overview,
 )
+from isthmus.registry.figures import Figures, Outcome, What
 from isthmus.registry.records import Records, RecordsError
 from isthmus.registry.rights import ScopeError, granted, scopes
 from isthmus.registry.room import Disk, Usage, refusal
@@ -37,14 +39,16 @@ from isthmus.registry.settings import Settings
 from isthmus.registry.storage import Storage
 from isthmus.registry.tokens import LIFETIME_S, Signer, TokenError
 from isthmus.support.aio.serving import web
+from isthmus.support.metrics import CONTENT_TYPE
 from isthmus.support.threads import Threads
 
-TOKEN_PATH, ROOM_PATH = "/auth/token", "/room"
+TOKEN_PATH, ROOM_PATH, METRICS_PATH = "/auth/token", "/room", "/metrics"
 # How old a usage may be that a write is judged by.
 FRESH_S = 1.0
 _BODY_BYTES = 16 << 10
 _UNKNOWN = "no account of the registry, or another password; the site's playbook writes it into your home again"
 _REMEMBERED = 4096
+_WHATS = {TOKEN_PATH: What.TOKEN, ROOM_PATH: What.WRITE, IMAGES_PATH: What.IMAGES, ACCESS_PATH: What.ACCESS}
 _LOG = logging.getLogger(__name__)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -84,6 +88,7 @@ class Service:
     ) -> None:
         self._settings, self._records, self._storage = settings, records, storage
         self._signer, self._clock = signer, clock
+        self._figures = Figures()
         # One, for the disk's memory is not for several.
         self._disk = Threads("disk", 1)
         self._alone = asyncio.Lock()
@@ -94,13 +99,17 @@ class Service:
 
         @web.middleware
         async def refusals_answered(request: web.Request, handler: Handler) -> web.StreamResponse:
-            return await self._answered(request, handler)
+            answer = await self._answered(request, handler)
+            if what := _WHATS.get(request.path):
+                self._figures.count(what, _outcome(answer.status))
+            return answer
 
         application = web.Application(client_max_size=_BODY_BYTES, middlewares=[refusals_answered])
         application.router.add_get(TOKEN_PATH, self._give_token)
         application.router.add_get(ROOM_PATH, self._judge_room)
         application.router.add_get(IMAGES_PATH, self._show_images)
         application.router.add_put(ACCESS_PATH, self._set_access)
+        application.router.add_get(METRICS_PATH, self._show_metrics)
         return application
 
     async def _answered(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -222,9 +231,21 @@ class Service:
         _LOG.info("%s: %s may be pulled by %s", account, repository, access.words())
         return web.json_response({"schema": SCHEMA, "repository": repository})
 
+    async def _show_metrics(self, _request: web.Request) -> web.StreamResponse:
+        settings = self._settings()
+        disk = Disk(await self._disk.call(self._storage.free_bytes), settings.reserve_bytes)
+        text = self._figures.page(disk, len(settings.accounts))
+        return web.Response(text=text, headers={"Content-Type": CONTENT_TYPE})
+
     def stop(self) -> None:
         """Wait for no thread."""
         self._disk.stop()
+
+
+def _outcome(status: int) -> Outcome:
+    if status < 400:
+        return Outcome.OK
+    return Outcome.FAILED if status in (409, 503) else Outcome.REFUSED
 
 
 def _refused(status: int, words: str, headers: Mapping[str, str] | None = None) -> web.Response:

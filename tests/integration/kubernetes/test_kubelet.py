@@ -4,6 +4,7 @@ import time
 import uuid
 
 from isthmus.kubelet import metrics
+from isthmus.model import job_feed
 from isthmus.model.pod_job import JobState
 from tests.support.servers.api_server import NODE
 from tests.support.servers.api_user import SOON
@@ -41,7 +42,7 @@ def test_pod_runs_ends_and_goes(bed, api):
 def test_each_stage_of_a_start_is_measured_once(bed, api):
     measured = lambda: [  # noqa: E731
         metrics.REGISTRY.get_sample_value("isthmus_kubelet_pod_start_seconds_count", {"stage": stage})
-        for stage in metrics.Stage
+        for stage in job_feed.Stage
     ]
     before = measured()
     pod = api.pod()

@@ -4,6 +4,8 @@ import shlex
 
 import pytest
 
+from tests.support.clusters.user_clusters import fetch
+
 # Of an address: what a TLS server answers to a certificate, or to none.
 ASK = """
 import socket, ssl, sys
@@ -80,6 +82,21 @@ def test_daemons_run_without_rights(controller):
     for unit in ("prometheus", "prometheus-alertmanager", "prometheus-node-exporter"):
         shown = controller.output(f"systemctl show --property=User,CapabilityBoundingSet,NoNewPrivileges {unit}")
         assert set(shown.split()) == {"User=prometheus", "CapabilityBoundingSet=", "NoNewPrivileges=yes"}
+
+
+def test_figures_of_the_dns_are_roots(computes, user):
+    ask = "bash -c 'exec 3<>/dev/tcp/127.0.0.153/153'"
+    assert computes[0].run(ask).rc == 0
+    assert computes[0].run(f"runuser -u {user} -- {ask}").rc != 0
+
+
+def test_figures_of_users_are_not_shown_to_users(controller, user):
+    path = "/run/isthmus-jobsd/users.prom"
+    assert controller.run(f"test -s {path}").rc == 0
+    assert controller.run(f"runuser -u {user} -- cat {path}").rc != 0
+    shown = controller.output(fetch("http://127.0.0.1:7445/metrics"))
+    assert "isthmus_jobsd_kubelets" in shown
+    assert "isthmus_user_" not in shown
 
 
 def test_exporter_listens_nowhere(nodes):

@@ -39,4 +39,5 @@ def test_alerts_of_three_faults_come_within_a_minute(faulty, controller):
     assert all(f"<td>{name}</td>" in shown for name in FAULTS)
     for _, mend in FAULTS.values():
         faulty.output(mend)
-    wait(lambda: monitoring.query(controller, "ALERTS{alertstate='firing'}"), lambda found: not found, timeout_s=90)
+    mended = f"ALERTS{{alertstate='firing',instance='{faulty.name}',alertname=~'{'|'.join(FAULTS)}'}}"
+    wait(lambda: monitoring.query(controller, mended), lambda found: not found, timeout_s=90)

@@ -53,6 +53,33 @@ def test_pod_networks_have_figures(controller, cluster):
     assert monitoring.one(controller, "min(isthmus_network_addresses_left)") > 0
 
 
+def test_question_to_the_dns_is_counted(controller, computes):
+    asked = f"coredns_cache_requests_total{{instance='{computes[0].name}'}}"
+    before = wait(lambda: monitoring.query(controller, asked), bool, timeout_s=60)
+    computes[0].run("getent -s dns ahostsv4 nobody.isthmus")
+    wait(
+        lambda: monitoring.query(controller, asked),
+        lambda found: sum(found.values()) > sum(before.values()),
+        timeout_s=60,
+    )
+
+
+def test_refused_packet_is_counted(controller, computes, login, user):
+    """No pod reaches sshd of its node."""
+    node = computes[0]
+    asked = f"sum(isthmus_networkd_refused_packets_total{{instance='{node.name}',why='pod_to_host'}})"
+    (before,) = wait(lambda: monitoring.query(controller, asked), bool, timeout_s=60).values()
+    refused = f"timeout 3 bash -c 'echo > /dev/tcp/{node.variables['base_address']}/22'"
+    login.try_as(user, f"srun --pod-network=private --mem=20 --nodelist={node.name} {refused}")
+    wait(lambda: monitoring.one(controller, asked), lambda count: count > before, timeout_s=60)
+
+
+def test_registry_has_figures(controller):
+    wait(lambda: monitoring.query(controller, "isthmus_registry_up == 1"), bool, timeout_s=60)
+    assert monitoring.one(controller, "isthmus_registry_accounts") > 0
+    assert monitoring.one(controller, "isthmus_registry_disk_free_bytes") > 0
+
+
 def test_daemons_and_certificates_are_watched(controller, computes):
     found = monitoring.query(controller, "sum by (daemon, instance) (isthmus_daemon_up)")
     assert {("slurmctld", controller.name), ("slurmd", computes[0].name), ("munge", computes[0].name)} <= found.keys()

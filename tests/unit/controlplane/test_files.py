@@ -67,9 +67,9 @@ def test_missing_settings_are_reported(tmp_path):
 def test_requests_are_kept_and_changed_one_by_one(tmp_path):
     layout = Layout(tmp_path / "cluster")
     assert user_options.read(layout) == user_options.UserOptions()
-    user_options.keep(layout, {"partition": "long", "audit": True})
+    user_options.keep(layout, {"partition": "long", "audit": True, "figures": False})
     assert user_options.keep(layout, {"time": "7-0"}) == user_options.UserOptions(
-        partition="long", time="7-0", audit=True
+        partition="long", time="7-0", audit=True, figures=False
     )
     assert user_options.read(layout).time == "7-0"
 

@@ -34,5 +34,14 @@ def test_first_receiver_is_reported_unless_a_route_says_otherwise():
     assert (routed["receiver"], routed["group_wait"], routed["repeat_interval"]) == ("chat", "1s", "12h")
 
 
+def test_nobody_is_notified_of_information_unless_the_site_says_so():
+    found = monitoring.monitoring_alertmanager([{"name": "mail"}], {"routes": [{"receiver": "mail"}]})
+    quiet = {"matchers": ['severity="info"'], "receiver": monitoring.NOBODY}
+    assert found["route"]["routes"] == [{"receiver": "mail"}, quiet]
+    assert [each["name"] for each in found["receivers"]] == ["mail", monitoring.NOBODY]
+    own = monitoring.monitoring_alertmanager([{"name": monitoring.NOBODY}], {})
+    assert own["receivers"] == [{"name": monitoring.NOBODY}]
+
+
 def test_sources_are_on_the_loopback():
     assert monitoring.monitoring_sources({"etcd": 2381}) == {"etcd": "http://127.0.0.1:2381/metrics"}

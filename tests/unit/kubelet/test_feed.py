@@ -9,7 +9,7 @@ from isthmus.clients.job_feed import FeedError
 from isthmus.jobs.hub import Hub
 from isthmus.kubelet.slurm.feed import Feed
 from isthmus.kubelet.slurm.jobs import Jobs
-from isthmus.model.job_feed import Delta, Update
+from isthmus.model.job_feed import Delta, Demand, Figures, Phase, Update
 from isthmus.model.pod_job import JobState
 from tests.support import virtual_time
 from tests.support.fakes.shared_slurm import SharedSlurm, UserSlurm, wired
@@ -278,3 +278,18 @@ def test_state_of_a_newer_slurm_hides_no_other_job():
         return states(bed), bed.own
 
     assert on_bed(use) == ([JobState.RUNNING], 0)
+
+
+def test_figures_are_reported_once_and_lost_without_a_connection():
+    reported = Figures({Phase.RUNNING: 2})
+
+    async def use(bed):
+        bed.feed.report(reported)
+        await asyncio.sleep(1)
+        before = bed.hub.figures
+        bed.feed.report(reported)
+        bed.feed.want(7.0)
+        (one,) = bed.hub._subscribers
+        return before, bed.hub.figures, one.demand
+
+    assert on_bed(use) == ({}, {ALICE: reported}, Demand(7.0))

@@ -5,7 +5,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from isthmus.kubelet import metrics
 from isthmus.kubelet.api import stats
-from isthmus.kubelet.metrics import Stage, StartTimes
+from isthmus.kubelet.metrics import StartTimes
+from isthmus.model.job_feed import Figures, Phase, Stage, Starts
 
 SUBMIT, QUEUE, REPORT, STATUS = Stage
 
@@ -86,3 +87,25 @@ def test_usage_is_of_containers_pods_and_all():
     place = (("namespace", "x"), ("pod", "web"))
     assert found[("pod_memory_working_set_bytes", *place)] == 7
     assert found[("container_memory_working_set_bytes", ("container", "main"), *place)] == 7
+
+
+def test_report_has_counts_of_pods_and_no_word_of_them():
+    phases = ["Running", "Running", "Pending", "Weird", "Unknown", None]
+    pods = [{"metadata": {"name": "secret"}, "status": {"phase": phase} if phase else {}} for phase in phases]
+    found = metrics.figures(pods)
+    assert found.pods == {
+        Phase.PENDING: 1,
+        Phase.RUNNING: 2,
+        Phase.SUCCEEDED: 0,
+        Phase.FAILED: 0,
+        Phase.UNKNOWN: 3,
+    }
+    assert found.starts.keys() == {*Stage}
+
+
+def test_report_has_how_long_starts_took():
+    before = metrics.figures([]).starts[QUEUE]
+    metrics.START_S.labels(QUEUE).observe(1.5)
+    after = metrics.figures([]).starts[QUEUE]
+    assert after == Starts(before.count + 1, before.sum_ms + 1500)
+    assert metrics.figures([]) == Figures(dict.fromkeys(Phase, 0), metrics.figures([]).starts)

@@ -66,3 +66,11 @@ def test_missing_file_and_variable_are_reported(tmp_path):
         read(ENVIRONMENT, tmp_path / "none")
     with pytest.raises(SettingsError, match=r"ISTHMUS_ADDRESS.*isthmus up"):
         read({key: text for key, text in ENVIRONMENT.items() if key != "ISTHMUS_ADDRESS"}, written(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("site", "user", "reports"), [(True, "yes", True), (True, "no", False), (False, "yes", False), (True, None, False)]
+)
+def test_figures_are_reported_where_site_and_user_want_it(tmp_path, site, user, reports):
+    environment = ENVIRONMENT | ({"ISTHMUS_FIGURES": user} if user else {})
+    assert read(environment, written(tmp_path, figures=site)).figures is reports

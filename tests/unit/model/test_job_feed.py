@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.model import job_feed
-from isthmus.model.job_feed import Delta, Demand, FeedMessageError, Hello, Update, applied, difference
+from isthmus.model.job_feed import Delta, Demand, FeedMessageError, Figures, Hello, Phase, Update, applied, difference
 
 TEXT = st.text(max_size=8)
 ROWS = st.dictionaries(st.integers(1, 9).map(str), st.tuples(TEXT, TEXT), max_size=6)
@@ -69,6 +69,32 @@ def test_other_schema_and_a_refusal_say_so():
         job_feed.read_hello(b'{"schema": 2, "nonce": "a", "uid": 1}')
     with pytest.raises(FeedMessageError, match="refuses: not you"):
         job_feed.read_update(job_feed.write_error("not you"))
+
+
+def test_figures_of_a_newer_kubelet_are_read_as_far_as_they_are_known():
+    line = {"pause_ms": 0, "ask": 0, "figures": {"pods": {"Running": 2, "New": [1]}, "starts": {"new": 7}, "more": {}}}
+    assert job_feed.read_demand(json.dumps(line).encode()).figures == Figures({Phase.RUNNING: 2})
+
+
+@pytest.mark.parametrize(
+    ("figures", "words"),
+    [
+        (7, "no object"),
+        ({"pods": {}}, "pods and starts"),
+        ({"pods": {"Running": -1}, "starts": {}}, "pods are counts"),
+        ({"pods": {"Running": job_feed.PODS_MOST}, "starts": {}}, "pods are counts"),
+        ({"pods": {}, "starts": {"queue": [1]}}, "a count and milliseconds"),
+        ({"pods": {}, "starts": {"queue": {"0": 1, "1": 2}}}, "a count and milliseconds"),
+        ({"pods": {}, "starts": {"queue": [1, 1 << 53]}}, "a count and milliseconds"),
+    ],
+)
+def test_figures_of_another_form_are_refused(figures, words):
+    with pytest.raises(FeedMessageError, match=words):
+        job_feed.read_demand(json.dumps({"pause_ms": 0, "ask": 0, "figures": figures}).encode())
+
+
+def test_demand_without_figures_is_what_an_older_service_reads():
+    assert job_feed.write_demand(Demand(1, 2)) == b'{"pause_ms":1000,"ask":2}\n'
 
 
 def test_lines_are_read_as_they_were_written():

@@ -116,6 +116,15 @@ def test_container_has_its_machines_clock(monkeypatch, tmp_path):
     assert checks.problems_of(named("clock")) == []
 
 
+@pytest.mark.parametrize(
+    ("said", "problems"), [("success\n", []), ("exit-code\n", ["the registry was not cleaned: exit-code"])]
+)
+def test_cleaning_that_failed_is_a_warning(monkeypatch, said, problems):
+    monkeypatch.setattr(checks, "run", lambda *_, **__: Finished(said, ""))
+    assert checks.problems_of(named("cleaning")) == problems
+    assert named("cleaning").warns
+
+
 @pytest.mark.parametrize(("state", "problems"), [(Plugin.MISSING, 1), (Plugin.LOADED, 0), (Plugin.NO_SLURMD, 0)])
 def test_slurmd_without_the_plugin_is_a_problem(monkeypatch, tmp_path, state, problems):
     monkeypatch.setattr(checks, "NETWORK", tmp_path)

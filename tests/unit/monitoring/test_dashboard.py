@@ -6,19 +6,19 @@ import re
 import pytest
 
 from handbook import metrics
-from isthmus.monitoring.parts import passed
+from isthmus.monitoring.parts import dns, passed
 from tests.repo import tree
 
 FILES = tree.ROOT / "roles/monitoring/files"
 DASHBOARD = json.loads((FILES / "grafana.json").read_text())
-NAME = re.compile(r"\b(?:slurm|isthmus|etcd)_\w+")
+NAME = re.compile(r"\b(?:slurm|isthmus|etcd|coredns)_\w+")
 KNOWN = set(re.findall(r"`(\w+)` \|", metrics.text(tree.ROOT)))
 SUFFIX = re.compile(r"_(?:bucket|count|sum)$")
 
 
 def unknown(text):
     names = {SUFFIX.sub("", name) for name in NAME.findall(text)}
-    return sorted(name for name in names if name not in KNOWN and not name.startswith(passed.ETCD))
+    return sorted(name for name in names if name not in KNOWN and not name.startswith(passed.ETCD + dns.NAMES))
 
 
 @pytest.mark.parametrize("name", ["grafana.json", "status.html", "rules.yml"])

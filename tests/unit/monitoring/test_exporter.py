@@ -1,6 +1,7 @@
 """isthmus-exporter: a file for each part, none with old figures; settings; what is passed on."""
 
 import json
+import os
 import threading
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from isthmus.clients.process import ProcessError
 from isthmus.monitoring import main, settings
 from isthmus.monitoring.main import Loop
-from isthmus.monitoring.parts import network, node, passed
+from isthmus.monitoring.parts import dns, network, node, passed, users
 from isthmus.monitoring.parts.figures import Part, gauge
 from isthmus.monitoring.settings import Settings, SettingsError
 from tests.unit.monitoring.test_slurm import values
@@ -19,6 +20,8 @@ GIVEN = {
     "slurm_interval_s": 30,
     "slurm_prefix": "/usr",
     "network": True,
+    "registry": "https://localhost:5000",
+    "users": True,
     "sources": {"etcd": "http://127.0.0.1:2381/metrics"},
 }
 
@@ -66,8 +69,20 @@ def test_error_that_nobody_foresaw_ends_the_program(tmp_path):
 def test_settings_say_which_parts_there_are(tmp_path):
     (tmp_path / "exporter.json").write_text(json.dumps(GIVEN))
     found = {part.name: part.interval_s for part in main.parts(settings.read(tmp_path / "exporter.json"))}
-    assert found == {"node": 15, "node_slow": 300, "network": 15, "slurm": 30, "etcd": 15}
-    bare = settings.parse({**GIVEN, "slurm_prefix": "", "network": False, "sources": {}})
+    assert found == {
+        "node": 15,
+        "node_slow": 300,
+        "network": 15,
+        "dns": 15,
+        "slurm": 30,
+        "registry": 15,
+        "tokend": 15,
+        "users": 60,
+        "etcd": 15,
+    }
+    bare = settings.parse(
+        {**GIVEN, "slurm_prefix": "", "network": False, "registry": "", "users": False, "sources": {}}
+    )
     assert [part.name for part in main.parts(bare)] == ["node", "node_slow"]
 
 
@@ -89,6 +104,31 @@ go_goroutines 120
 
 def test_some_figures_of_a_daemon_are_passed_on():
     assert passed.chosen(ETCD, passed.ETCD).splitlines() == ETCD.splitlines()[:3]
+
+
+COREDNS = """# HELP coredns_cache_requests_total The count of cache requests.
+# TYPE coredns_cache_requests_total counter
+coredns_cache_requests_total{server="dns://10.64.1.1:53",view="",zones="."} 3
+coredns_cache_requests_total{server="dns://10.64.2.1:53",view="",zones="."} 4
+# HELP coredns_dns_requests_total Counter of DNS requests made per zone, protocol and family.
+# TYPE coredns_dns_requests_total counter
+coredns_dns_requests_total{family="1",proto="udp",server="dns://127.0.0.153:53",type="A",view="",zone="."} 6
+# HELP coredns_proxy_request_duration_seconds Histogram of the time each request took.
+# TYPE coredns_proxy_request_duration_seconds histogram
+coredns_proxy_request_duration_seconds_bucket{proxy_name="forward",rcode="NOERROR",to="192.0.2.53:53",le="0.5"} 1
+coredns_proxy_request_duration_seconds_bucket{proxy_name="forward",rcode="NOERROR",to="192.0.2.53:53",le="+Inf"} 2
+coredns_proxy_request_duration_seconds_sum{proxy_name="forward",rcode="NOERROR",to="192.0.2.53:53"} 1.5
+coredns_proxy_request_duration_seconds_count{proxy_name="forward",rcode="NOERROR",to="192.0.2.53:53"} 2
+"""
+
+
+def test_figures_of_the_dns_are_sums_without_users_addresses(monkeypatch):
+    monkeypatch.setattr(passed.prometheus, "figures", {dns.URL: COREDNS}.__getitem__)
+    found = values(dns.collect())
+    assert found["coredns_cache_requests_total"] == 7
+    assert found["coredns_proxy_request_duration_seconds_bucket", "NOERROR", "192.0.2.53:53", "0.5"] == 1
+    assert found["coredns_proxy_request_duration_seconds_count", "NOERROR", "192.0.2.53:53"] == 2
+    assert not any("10.64" in str(labels) or "dns_requests" in str(labels) for labels in found)
 
 
 STATUS = {
@@ -116,6 +156,16 @@ def test_answer_of_the_networks_daemon_is_read():
 def test_daemon_of_an_older_version_has_no_figures():
     with pytest.raises(KeyError):
         list(network.read({"revision": 12, "pods": 2, "legs": 1, "errors": {}}))
+
+
+def test_figures_of_users_are_read_while_they_are_new(tmp_path):
+    path = tmp_path / "users.prom"
+    head = "# HELP isthmus_user_pods Pods.\n# TYPE isthmus_user_pods gauge\n"
+    path.write_text(f'{head}isthmus_user_pods{{phase="Running",user="alice"}} 3\n')
+    assert values(users.collect(path)) == {("isthmus_user_pods", "Running", "alice"): 3}
+    os.utime(path, (0, 0))
+    with pytest.raises(OSError, match="writes it no more"):
+        list(users.collect(path))
 
 
 def test_looks_report_whether_they_drain():

@@ -43,6 +43,7 @@ def test_alerts_come_with_their_runbooks():
     found = list(site.alerts([Alert("HostDown", "critical", "c1 is away"), Alert("DiskFills", "warning", "/ of c1")]))
     assert [finding.level for finding in found] == [Level.FAILURE, Level.WARNING]
     assert found[0].remedy.endswith("runbooks.md#hostdown")
+    assert [finding.level for finding in site.alerts([Alert("PacketsRefused", "info", "c1")])] == [Level.OK]
     assert [finding.level for finding in site.alerts([])] == [Level.OK]
 
 

@@ -22,10 +22,14 @@ EPILOG = """examples:
   export KUBECONFIG=$(isthmus kubeconfig --path)
   kubectl create deployment web --image=nginx    each pod is a job: squeue --me
   isthmus up --partition long --time 7-0         in another partition; also for later starts
+  isthmus up --no-figures                        report nothing to the site's monitoring; also for later starts
   isthmus up --data node                         etcd on the node's disk; also for later starts
 
 exit status: 0 the API server answers, 1 it does not (standard error says why), 2 wrong usage"""
-_OPTIONS = ("partition", "account", "qos", "time", "memory_mib", "audit", "data")
+FIGURES = """It reports to the site how many pods there are, and how long they took to start, unless you
+say `isthmus up --no-figures`.
+"""
+_OPTIONS = ("partition", "account", "qos", "time", "memory_mib", "audit", "data", "figures")
 
 
 def register(subparsers: Any) -> None:
@@ -47,6 +51,13 @@ def register(subparsers: Any) -> None:
         help="log changes: isthmus logs audit",
     )
     command.add_argument(
+        "--figures",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="report to the site's monitoring how many pods there are by phase, and how long they took to start, and "
+        "nothing else of them; on by default where the site asks for it",
+    )
+    command.add_argument(
         "--data",
         choices=[each.value for each in DataLocation],
         help="where etcd writes: your home, or the disk of the job's node with snapshots to your home, for a home that "
@@ -61,7 +72,7 @@ def run(options: argparse.Namespace) -> None:
     """Start it, and print how to use it."""
     here = user_cluster.here()
     if not here.home.cluster.folder.exists() and not options.json:
-        print(FIRST, file=sys.stderr)
+        print(FIRST + FIGURES * here.settings.figures, file=sys.stderr)
     changes = {name: value for name in _OPTIONS if (value := getattr(options, name)) is not None}
     with user_cluster.explained(), user_cluster.progress() as progress:
         found = up(here, changes, progress, options.timeout)

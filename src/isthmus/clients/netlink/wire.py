@@ -111,12 +111,16 @@ class Request:
 
 
 class Wire:
-    """A netlink socket in the namespace of the thread that makes it."""
+    """A netlink socket in the namespace of the thread that makes it.
 
-    def __init__(self) -> None:
+    Args:
+        protocol: rtnetlink, or another of linux/netlink.h.
+    """
+
+    def __init__(self, protocol: int = 0) -> None:
         self._sequence = 0
         try:
-            self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, 0)
+            self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, protocol)
         except OSError as error:
             raise failure("open a netlink socket", error.errno or 0) from error
         for option in (_CAP_ACK, _EXT_ACK, _STRICT):

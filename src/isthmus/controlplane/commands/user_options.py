@@ -24,6 +24,7 @@ class UserOptions:
         memory_mib: of the job.
         audit: whether requests to the API server are logged.
         data: where etcd keeps its data, a DataLocation.
+        figures: whether the kubelet reports counts to a site that asks for them.
     """
 
     partition: str = ""
@@ -33,6 +34,7 @@ class UserOptions:
     memory_mib: int = 0
     audit: bool = False
     data: str = ""
+    figures: bool = True
 
 
 def read(layout: Layout) -> UserOptions:

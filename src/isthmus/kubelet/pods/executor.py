@@ -17,7 +17,6 @@ from isthmus.clients.kube.api import ConflictError, NotFoundError, Object
 from isthmus.clients.slurm.pod_jobs import NoAnswerError
 from isthmus.kubelet.admit import pod as refusals
 from isthmus.kubelet.channel import Connection
-from isthmus.kubelet.metrics import Stage
 from isthmus.kubelet.pods import starting
 from isthmus.kubelet.pods.decision import actions
 from isthmus.kubelet.pods.decision.actions import Action
@@ -29,6 +28,7 @@ from isthmus.kubelet.status import conditions, events
 from isthmus.kubelet.status import pod as status
 from isthmus.kubelet.status.event_reasons import EventReason
 from isthmus.kubelet.status.events import Kind
+from isthmus.model.job_feed import Stage
 from isthmus.model.pod_job import SlurmJob
 
 _log = logging.getLogger(__name__)

@@ -14,7 +14,6 @@ from typing import Any
 
 from isthmus.clients.kube.api import KubeError, Object
 from isthmus.kubelet.channel import Connection
-from isthmus.kubelet.metrics import Stage
 from isthmus.kubelet.pods.background import Background
 from isthmus.kubelet.pods.decision.actions import Decision, Join, Replace, Work
 from isthmus.kubelet.pods.decision.decide import decide
@@ -25,6 +24,7 @@ from isthmus.kubelet.pods.parts import Parts
 from isthmus.kubelet.status import events
 from isthmus.kubelet.status.event_reasons import EventReason
 from isthmus.kubelet.status.events import Kind
+from isthmus.model.job_feed import Stage
 from isthmus.support.backoff import Backoff
 
 _log = logging.getLogger(__name__)

@@ -12,13 +12,14 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Protocol
 
 from isthmus.clients.job_feed import FeedError
 from isthmus.clients.slurm import pod_jobs
 from isthmus.clients.slurm.pod_jobs import Found
 from isthmus.kubelet import metrics
-from isthmus.model.job_feed import BEAT_S, Demand, FeedMessageError, Rows, Update, applied
+from isthmus.model.job_feed import BEAT_S, Demand, FeedMessageError, Figures, Rows, Update, applied
 from isthmus.support.backoff import Backoff
 
 # Three missed heartbeats.
@@ -130,6 +131,11 @@ class Feed:
         if self._connection and pause_s != self._demand.pause_s:
             self._demand = Demand(pause_s, self._demand.ask)
             self._connection.write(self._demand)
+
+    def report(self, figures: Figures) -> None:
+        """Send the daemon figures of this kubelet; lost where there is no connection."""
+        if self._connection:
+            self._connection.write(replace(self._demand, figures=figures))
 
     async def answer(self) -> list[Found]:
         """Return the user's jobs from a poll that starts after this call.

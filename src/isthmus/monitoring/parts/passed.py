@@ -6,6 +6,7 @@ page and dashboards use.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -36,10 +37,12 @@ class Source:
     Attributes:
         url: of its figures, without any proxy.
         names: what the names of those that are passed on begin with.
+        summed: labels that are left out, and over whose values is added up.
     """
 
     url: str
     names: tuple[str, ...]
+    summed: frozenset[str] = frozenset()
 
     def collect(self) -> Iterator[Metric]:
         """Ask it.
@@ -48,7 +51,20 @@ class Source:
             OSError: it does not answer.
             ValueError: its answer is none in Prometheus' format.
         """
-        yield from text_string_to_metric_families(chosen(prometheus.figures(self.url), self.names))
+        for family in text_string_to_metric_families(chosen(prometheus.figures(self.url), self.names)):
+            yield added(family, self.summed) if self.summed else family
+
+
+def added(family: Metric, labels: frozenset[str]) -> Metric:
+    """Return figures without some of their labels, those that are the same then added up."""
+    sums: dict[tuple[str, tuple[tuple[str, str], ...]], float] = defaultdict(float)
+    for sample in family.samples:
+        kept = tuple((name, value) for name, value in sample.labels.items() if name not in labels)
+        sums[sample.name, kept] += sample.value
+    made = Metric(family.name, family.documentation, family.type)
+    for (name, kept), value in sums.items():
+        made.add_sample(name, dict(kept), value)
+    return made
 
 
 def chosen(text: str, names: tuple[str, ...]) -> str:

@@ -21,6 +21,8 @@ from typing import Any
 
 from isthmus.clients import conntrack
 from isthmus.clients.etcd.store import EtcdError
+from isthmus.clients.netlink import counters
+from isthmus.clients.netlink.wire import NetlinkError
 from isthmus.model.network import Driver, Job, State
 from isthmus.network import metrics
 from isthmus.network.api import limits, messages, protocol
@@ -32,6 +34,7 @@ from isthmus.network.logins.pods import LoginPods
 from isthmus.network.node import rules
 from isthmus.network.node.converge import Converger
 from isthmus.network.node.plugin import Watcher
+from isthmus.network.node.refused import Refused
 from isthmus.network.services.apply import PodServices
 from isthmus.network.state import ipam
 from isthmus.network.state.in_progress import InProgress
@@ -87,6 +90,7 @@ class Operations:
         self._failures: OrderedDict[int, tuple[int, str]] = OrderedDict()
         self._in_progress = InProgress()
         self._preparations = Preparations()
+        self._refused = Refused(partial(counters.packets, rules.TABLE))
         self._writes = limits.Buckets(limits.WRITES_PER_S, limits.WRITES_AT_ONCE)
         # Users' requests are read one at a time: reading takes the interpreter, which root's requests need too.
         self._reading = Lock()
@@ -158,7 +162,7 @@ class Operations:
             case messages.Trace():
                 return self._trace(request, uid)
             case messages.Metrics():
-                return {"text": metrics.page()}
+                return {"text": self._metrics()}
             case messages.LoginPrepare():
                 return self._logins().prepare(request.uid)
             case messages.LoginEnter():
@@ -166,6 +170,12 @@ class Operations:
         if peer:
             self._spend_write(peer)
         return self._of_user(request, uid)
+
+    def _metrics(self) -> str:
+        try:
+            return metrics.page(self._refused.packets())
+        except NetlinkError as error:
+            raise RequestError(ErrorCode.UNAVAILABLE, str(error)) from error
 
     def _spend_write(self, uid: int) -> None:
         """Refuse a user who writes to etcd again and again: all of it is kept there for a while."""

@@ -23,6 +23,9 @@ from isthmus.network.bounds import LOGIN_FIRST
 
 # Where a host's own processes may ask; not .53, which is systemd-resolved's.
 HOST_ADDRESS = IPv4Address("127.0.0.153")
+# Where CoreDNS shows its metrics there; the packet filter lets root alone ask. A port that only programs with the right
+# to it can take: CoreDNS does not start without it.
+FIGURES_PORT = 153
 # Questions of a block that wait for upstreams at a time: where none answers, each waits for seconds and tries them all.
 # What is more is refused, and a host's resolver then asks its next server.
 FORWARDED_MAX = 256
@@ -147,10 +150,13 @@ def _block(address: IPv4Address, file: Path, zones: Iterable[str], settings: Dns
     forward = f"    forward . {upstreams}{how}\n" if forwards and upstreams else ""
     # Refused, and not failed, is what makes a resolver trust its other servers at once.
     asked = "." if forwards else settings.domain
+    # In one block alone: in each, every leg that ever was here would leave a hundred series behind. What forwarding and
+    # caching count they count for all blocks anyway.
+    figures = f"    prometheus {HOST_ADDRESS}:{FIGURES_PORT}\n" if address == HOST_ADDRESS else ""
     return (
         f"{asked}:53 {{\n    bind {address}\n    hosts {file} {' '.join(zones)} {{\n"
         f"        ttl 5\n        reload 500ms\n    }}\n"
-        f"{forward}    cache 30\n    errors {{\n        consolidate 1m .*\n    }}\n}}\n"
+        f"{forward}{figures}    cache 30\n    errors {{\n        consolidate 1m .*\n    }}\n}}\n"
     )
 
 

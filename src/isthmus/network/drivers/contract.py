@@ -37,7 +37,7 @@ class SharedNetwork(Protocol):
         """Return what each set of its own should hold."""
 
     def chains(self, private: IPv4Network, outside: list[str]) -> dict[str, list[str]]:
-        """Return its chains of the table `inet`.
+        """Return its chains of the table `inet`, whose names say what they refuse (`node.refused`).
 
         Args:
             private: the range of private networks.

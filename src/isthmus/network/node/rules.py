@@ -37,11 +37,12 @@ from typing import TypeVar
 from isthmus.model.network import State
 from isthmus.model.node_network import LEG, VETH, VXLAN, VXLAN_PORT, NodePlan, SharedPod, mac
 from isthmus.model.subids import Range
+from isthmus.network.dns.records import FIGURES_PORT, HOST_ADDRESS
 from isthmus.network.drivers.contract import SharedNetwork
 from isthmus.network.drivers.registry import tunnel_ports
 from isthmus.network.logins import rules as login_rules
 from isthmus.network.logins.numbers import Logins
-from isthmus.network.node import rules_bounds
+from isthmus.network.node import refused, rules_bounds
 from isthmus.network.node.nat import PORTED, PRIVILEGED, masquerade
 from isthmus.network.node.rules_bounds import Bounds
 
@@ -178,7 +179,8 @@ def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
         parts = [
             _block(f"{'map' if ' : ' in what else 'set'} {name}", [what]) for name, what in declared[family].items()
         ]
-        parts += [_block(f"chain {name}", rules) for name, rules in chains.items()]
+        parts += [_block(head, lines) for head, lines in refused.declared().items()]
+        parts += [_block(f"chain {name}", refused.counted(name, rules)) for name, rules in chains.items()]
         text += f"table {family} {TABLE}\ndelete table {family} {TABLE}\n{_block(f'table {family} {TABLE}', parts)}\n"
     return text
 
@@ -299,6 +301,7 @@ def _output(pods: IPv4Network) -> list[str]:
         f"udp dport {{ {', '.join(map(str, tunnel_ports()))} }} meta mark & {MARK:#x} == 0 meta skuid != 0 drop",
         *(f'oifname "{prefix}*" goto to_pods' for prefix in (LEG, VXLAN, VETH)),
         f"ip daddr {pods} goto to_pods",
+        _said(f"ip daddr {HOST_ADDRESS} tcp dport {FIGURES_PORT} meta skuid != 0 {_REFUSE}", _FIGURES),
     ]
 
 
@@ -415,10 +418,11 @@ def _family(name: str) -> str:
     return "bridge" if name == "pods" else "inet"
 
 
-def _block(head: str, lines: list[str]) -> str:
+def _block(head: str, lines: Iterable[str]) -> str:
     return "\n".join([f"{head} {{", *lines, "}"])
 
 
+_FIGURES = "figures of the node's DNS are for root"
 _OTHERS = "pods and legs of another user"
 _FLAGS = "(fin | syn | rst | ack)"
 _OWN_UID = "a host process reaches pods of its own uid"
@@ -430,6 +434,7 @@ _PORT_RULES = [
     "type filter hook prerouting priority filter; policy accept",
     f'iifname != "{VETH}*" accept',
     "ether type 8021q drop",
+    "ether type ip6 drop",
     "iifname . ether saddr . ip saddr @pods accept",
     "iifname . ether saddr . arp saddr ip @pods iifname . arp saddr ether . arp saddr ip @pods accept",
     "drop",
