@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from isthmus.bench import results
+from isthmus.bench.plan import Cluster
 from isthmus.bench.report import main
 from tests.support.files import bench_results
 from tests.support.servers import browser
@@ -15,7 +16,8 @@ WIDTHS = {"wide": 1280, "narrow": 500}
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    results.write(bench_results.document(), folder / "results.json")
+    beside = Cluster(4, 96, 24576, plain=bench_results.PLAIN)
+    results.write(bench_results.document(cluster=beside), folder / "results.json")
     return main.write(folder / "results.json", folder)[0]
 
 

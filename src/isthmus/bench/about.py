@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from isthmus.bench.plan import Plain
 from isthmus.clients.process import ProcessError, run
 
 OPENMPI = Path("/etc/openmpi/openmpi-mca-params.conf")
@@ -52,7 +53,9 @@ def mpi_settings(path: Path = OPENMPI) -> dict[str, str]:
     return {f"OMPI_MCA_{name.strip()}": value.strip() for name, equal, value in pairs if equal}
 
 
-def whole(cluster: str, nodes: Mapping[str, Any], settings: Mapping[str, str], image: str) -> dict[str, Any]:
+def whole(
+    cluster: str, nodes: Mapping[str, Any], settings: Mapping[str, str], image: str, plain: Plain | None = None
+) -> dict[str, Any]:
     """Return the context of a document of results."""
     return {
         "cluster": cluster,
@@ -61,6 +64,18 @@ def whole(cluster: str, nodes: Mapping[str, Any], settings: Mapping[str, str], i
         "versions": versions(),
         "openmpi_settings": dict(settings),
         "image": image,
+        **({"plain": beside(plain)} if plain else {}),
+    }
+
+
+def beside(found: Plain) -> dict[str, Any]:
+    """Describe a plain Kubernetes."""
+    return {
+        "count": found.nodes,
+        "cpus": found.cpus,
+        "memory_mib": found.memory_mib,
+        "programs": list(found.programs),
+        "alone": found.alone,
     }
 
 

@@ -1,13 +1,13 @@
-"""Runs a launch in the user's Kubernetes: as a pod of several tasks, or as an MPIJob."""
+"""Runs a launch in a Kubernetes: as a pod of several tasks, or as an MPIJob."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from isthmus.bench import scripts
-from isthmus.bench.launches import Column, Launch
+from isthmus.bench.launches import Launch
 from isthmus.bench.output import OutputError
 from isthmus.bench.scripts import NAMESPACE, Object, Site
 from isthmus.bench.timing import Timing
@@ -38,10 +38,27 @@ class Api(Protocol):
 
 
 class Kubernetes:
-    """Creates launches as pods or MPIJobs; a run's objects are gone before the next run is created."""
+    """Creates launches as pods or MPIJobs; a run's objects are gone before the next run is created.
 
-    def __init__(self, api: Api, site: Site, timing: Timing | None = None) -> None:
+    Args:
+        api: its API server.
+        site: what its objects need.
+        timing: intervals and limits.
+        mpijob: makes an MPIJob as it takes one.
+        remedy: where its user sees what is wrong.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        site: Site,
+        timing: Timing | None = None,
+        *,
+        mpijob: Callable[[Launch, Site, str], Object] = scripts.mpijob,
+        remedy: str = "see `isthmus logs kubelet`",
+    ) -> None:
         self._api, self._site, self._timing = api, site, timing or Timing()
+        self._mpijob, self._remedy = mpijob, remedy
 
     def prepare(self) -> None:
         """Create the namespace, and wait for its default service account: without it no pod is admitted.
@@ -54,9 +71,7 @@ class Kubernetes:
         deadline = time.monotonic() + limit_s
         while not self._api.get(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts")["items"]:
             if time.monotonic() > deadline:
-                raise KubeError(
-                    f"namespace {NAMESPACE} has no service account after {limit_s:g} s; see `isthmus doctor`"
-                )
+                raise KubeError(f"namespace {NAMESPACE} has no service account after {limit_s:g} s; {self._remedy}")
             time.sleep(self._timing.objects_s)
 
     def run(self, launch: Launch, name: str) -> tuple[str, float, float]:
@@ -66,8 +81,8 @@ class Kubernetes:
             KubeError: refused, or no answer.
             OutputError: it failed, or did not end in time.
         """
-        is_job = launch.column is Column.MPIJOB
-        item = (scripts.mpijob if is_job else scripts.pod)(launch, self._site, name)
+        is_job = launch.column.is_mpijob
+        item = (self._mpijob if is_job else scripts.pod)(launch, self._site, name)
         try:
             began = time.time()
             self._api.apply(item)
@@ -87,7 +102,7 @@ class Kubernetes:
                 observed = outcome(item)
                 if observed in ("Succeeded", "Failed"):
                     return observed
-        raise OutputError(f"{name} is {observed} after {limit_s:g} s; see `isthmus logs kubelet`")
+        raise OutputError(f"{name} is {observed} after {limit_s:g} s; {self._remedy}")
 
     def _launcher(self, name: str) -> str:
         role = "training.kubeflow.org/job-role%3Dlauncher"

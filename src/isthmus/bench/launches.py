@@ -16,11 +16,17 @@ class Column(StrEnum):
     CONTAINER_NETWORK = "container-network"
     POD = "pod"
     MPIJOB = "mpijob"
+    PLAIN = "plain-kubernetes"
 
     @property
     def is_kubernetes(self) -> bool:
         """Whether it runs in the user's Kubernetes."""
         return self in (Column.POD, Column.MPIJOB)
+
+    @property
+    def is_mpijob(self) -> bool:
+        """Whether it is an MPIJob, here or in a plain Kubernetes."""
+        return self in (Column.MPIJOB, Column.PLAIN)
 
     @property
     def is_contained(self) -> bool:

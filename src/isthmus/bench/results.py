@@ -112,7 +112,7 @@ def resume(path: Path, size: str, about: Mapping[str, Any], left_out: Mapping[st
     """Return the present document, or an empty one.
 
     Raises:
-        ResultsError: the present one is of another size or cluster.
+        ResultsError: the present one is of another size or cluster, or was begun without a plain Kubernetes.
     """
     if not path.exists():
         return Document(size, about, left_out)
@@ -120,4 +120,8 @@ def resume(path: Path, size: str, about: Mapping[str, Any], left_out: Mapping[st
     for what, there, now in (("size", found.size, size), ("cluster", found.about.get("cluster"), about["cluster"])):
         if there != now:
             raise ResultsError(f"{path} has results of {what} {there}, not {now}; name another file with --output")
-    return Document(size, about, left_out, found.results)
+    # Its runs would lie far from those that they are compared with.
+    if "plain" in about and "plain" not in found.about and any(each.round for each in found.results):
+        raise ResultsError(f"{path} was begun without a plain Kubernetes; name another file with --output")
+    kept = {"plain": found.about["plain"]} if "plain" in found.about else {}
+    return Document(size, {**kept, **about}, left_out, found.results)

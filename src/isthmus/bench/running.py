@@ -18,14 +18,14 @@ from isthmus.bench.results import Document, Result
 from isthmus.clients.kube.errors import KubeError
 
 # Estimates of a run's overhead until there are figures of this cluster.
-_GUESS_S = {Column.MPIJOB: 8.0, Column.POD: 4.0}
+_GUESS_S = {Column.MPIJOB: 8.0, Column.POD: 4.0, Column.PLAIN: 10.0}
 _USUAL_S = 3.0
 # A cell that failed this often in one session is skipped until the next.
 _TRIES = 2
 
 
 class Platform(Protocol):
-    """Slurm, or the user's Kubernetes."""
+    """Slurm, the user's Kubernetes, or a plain one."""
 
     def run(self, launch: Launch, name: str) -> tuple[str, float, float]:
         """Run a launch; return what its ranks wrote, when it was submitted, and when it had ended."""
@@ -36,7 +36,7 @@ class Session:
     """One session of a plan.
 
     Attributes:
-        platform: column -> the platform that starts its ranks.
+        platform: column -> the platform that starts its ranks; what it raises ends the session.
         keep: stores the document after each run.
         progress: called with a line about each run.
         clock: seconds, for estimates and the limit.
@@ -73,9 +73,11 @@ class Session:
         """Run one launch; a failure is a result with an error."""
         launch = run.launch
         cell = (run.round, str(launch.table), launch.row, str(launch.column))
+        # It may have to be started first.
+        platform = self.platform(launch.column)
         when, load = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", os.getloadavg()[0]
         try:
-            text, began, ended = self.platform(launch.column).run(launch, name(run))
+            text, began, ended = platform.run(launch, name(run))
             read = output.read(text, launch)
         except (OutputError, KubeError) as error:
             return Result(*cell, when=when, load=load, error=str(error))

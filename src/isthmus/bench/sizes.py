@@ -41,6 +41,7 @@ class Size:
         ep_class: of the sweep.
         memory_mib: of each rank.
         minutes: time limit of a run.
+        turn_rows: rows that are measured before a plain Kubernetes and this cluster take turns.
     """
 
     rounds: Mapping[Table, int]
@@ -57,6 +58,7 @@ class Size:
     ep_class: str
     memory_mib: int
     minutes: int
+    turn_rows: int
 
 
 _TEN = dict.fromkeys(Table, 10)
@@ -80,6 +82,7 @@ SIZES: Mapping[str, Size] = {
         ep_class="A",
         memory_mib=3500,
         minutes=120,
+        turn_rows=1,
     ),
     # For eight ranks on two cores: some seconds a run.
     "machine": Size(
@@ -97,6 +100,8 @@ SIZES: Mapping[str, Size] = {
         ep_class="S",
         memory_mib=300,
         minutes=5,
+        # Some three minutes: a turn costs half a minute, and what is compared should lie close together.
+        turn_rows=8,
     ),
     "smoke": Size(
         rounds=dict.fromkeys(Table, 1),
@@ -113,5 +118,6 @@ SIZES: Mapping[str, Size] = {
         ep_class="S",
         memory_mib=300,
         minutes=5,
+        turn_rows=100,
     ),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from isthmus.bench.launches import Column, Launch
 from isthmus.bench.sizes import Size, Table
@@ -10,19 +11,32 @@ from isthmus.bench.sizes import Size, Table
 # Between Slurm and an MPIJob lie a container and a pod network: their columns show which part a distance is of.
 _ALL = (Column.SLURM, Column.CONTAINER, Column.CONTAINER_NETWORK, Column.MPIJOB, Column.POD)
 _PAPER = (Column.SLURM, Column.MPIJOB)
+# Those with a column mpijob have one of a plain Kubernetes, on request.
+BESIDE = (Table.TABLE3, Table.TABLE4, Table.TABLE5, Table.TABLE6)
 _PODS = (Column.SLURM, Column.POD)
 _STEPS = (Column.SLURM, Column.CONTAINER, Column.CONTAINER_NETWORK)
 # Set-up A is one worker, B is four.
 SETUPS = {"A": 1, "B": 4}
 WIDTHS = (4, 8, 12, 16)
+# One rank is the base of speed-ups.
+SCALING_ROWS = ("1", *(f"{ranks} {setup}" for ranks in WIDTHS for setup in SETUPS))
 EP_WIDTHS = (2, 4, 8, 16)
 # Four ranks: all on one node, on two, one on each of four.
 DISTRIBUTIONS = {"1/1": (1, 4), "1/2": (2, 2), "1/4": (4, 1)}
 
 
-def launches(table: Table, size: Size) -> Iterator[Launch]:
-    """Return a table's launches, row by row."""
-    yield from _TABLES[table](size)
+def launches(table: Table, size: Size, *, plain: bool = False) -> Iterator[Launch]:
+    """Return a table's launches, row by row.
+
+    Args:
+        table: which.
+        size: of its problems.
+        plain: whether an MPIJob is one of a plain Kubernetes, too.
+    """
+    for launch in _TABLES[table](size):
+        yield launch
+        if plain and table in BESIDE and launch.column is Column.MPIJOB:
+            yield replace(launch, column=Column.PLAIN)
 
 
 def _row(
@@ -48,7 +62,6 @@ def _table4(size: Size) -> Iterator[Launch]:
 def _scaling(table: Table, size: Size) -> Iterator[Launch]:
     kind, points = ("--global", size.strong) if table is Table.TABLE5 else ("--local", size.weak)
     program = ("hpcg", kind, points, *size.hpcg_time)
-    # The speed-ups of both tables are relative to one rank.
     yield from _row(table, "1", _PAPER, program, (1, 1), size)
     for ranks in WIDTHS:
         for setup, nodes in SETUPS.items():

@@ -9,15 +9,19 @@ from isthmus.bench import scripts, tables
 from isthmus.bench.kubernetes import Kubernetes
 from isthmus.bench.launches import Column
 from isthmus.bench.output import OutputError
+from isthmus.bench.plain import cluster, job
+from isthmus.bench.plan import Plain
 from isthmus.bench.scripts import NAMESPACE, Site
 from isthmus.bench.sizes import SIZES, Table
 from isthmus.bench.timing import Timing
+from isthmus.clients.kube import kubeconfig
 from isthmus.clients.kube.apiserver import Access, ApiServer
 from isthmus.clients.kube.errors import KubeError
 from tests.support.servers.etcd import program
 from tests.support.wait import wait
 
 SITE = Site("/programs", "ctl:5000/workloads/bench-openmpi:1", "", {"OMPI_MCA_a": "1"}, 96, has_network=True)
+CREDENTIALS = {"certificate": "crt", "key": "key"}
 LAUNCHES = [each for table in Table for each in tables.launches(table, SIZES["smoke"])]
 POD = next(each for each in LAUNCHES if each.column is Column.POD)
 MPIJOB = next(each for each in LAUNCHES if each.column is Column.MPIJOB)
@@ -67,6 +71,63 @@ def test_mpijobs_are_right(platform, api_server, launch):
     item = json.dumps(scripts.mpijob(launch, SITE, "b1"))
     done = api_server.kubectl("create", "--filename=-", "--dry-run=server", "--validate=strict", input=item)
     assert done.returncode == 0, done.stderr
+
+
+PLAIN = [
+    each
+    for table in Table
+    for each in tables.launches(table, SIZES["smoke"], plain=True)
+    if each.column is Column.PLAIN and each.row in ("1/4", "inter", "16 A")
+]
+
+
+@pytest.mark.parametrize("launch", PLAIN, ids=lambda one: one.key)
+def test_mpijobs_of_a_plain_kubernetes_are_right(platform, api_server, launch):
+    item = json.dumps(job.mpijob(launch, SITE, "b1"))
+    done = api_server.kubectl("create", "--filename=-", "--dry-run=server", "--validate=strict", input=item)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def config(api_server, tmp_path):
+    """A kubeconfig, as its administrator has it."""
+    keys = api_server.pki
+    of_cluster = {"server": api_server.url, "certificate-authority": str(keys / "ca.crt")}
+    content = {
+        "clusters": [{"name": "a", "cluster": of_cluster}],
+        "users": [
+            {"name": "a", "user": {f"client-{what}": str(keys / f"admin.{end}") for what, end in CREDENTIALS.items()}}
+        ],
+        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+        "current-context": "a",
+    }
+    path = tmp_path / "plain.conf"
+    path.write_text(json.dumps(content))
+    return path
+
+
+def make_ready(api_server, name):
+    """Play the kubelet of a node."""
+    unused = ("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "operatingSystem", "architecture")
+    info = dict.fromkeys(unused, "") | {"kubeletVersion": "v1.36.3", "containerRuntimeVersion": "containerd://1.7.24"}
+    ready = {"type": "Ready", "status": "True"}
+    status = {"allocatable": {"cpu": "1500m", "memory": "2Gi"}, "conditions": [ready], "nodeInfo": info}
+    words = ["patch", f"node/{name}", "--subresource=status", "--type=merge", "--patch"]
+    done = api_server.kubectl(*words, json.dumps({"status": status}))
+    assert done.returncode == 0, done.stderr
+    done = api_server.kubectl("patch", f"node/{name}", "--type=merge", "--patch", '{"spec": {"taints": null}}')
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.usefixtures("api")
+def test_plain_kubernetes_is_known_by_its_kubeconfig(api_server, config):
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "plain-1"}}
+    done = api_server.kubectl("create", "--filename=-", input=json.dumps(node))
+    assert done.returncode == 0, done.stderr
+    found = ApiServer(kubeconfig.read(config))
+    assert cluster.look(found).problem.startswith("no node of the plain Kubernetes takes pods")
+    make_ready(api_server, "plain-1")
+    assert cluster.look(found) == Plain(1, 1, 2048, ("containerd 1.7.24", "kubelet v1.36.3"))
 
 
 def test_pod_is_right(platform, api_server):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from isthmus.bench import plan
+from isthmus.bench import about, plan
 from isthmus.bench.launches import Column
-from isthmus.bench.plan import Cluster, Run
+from isthmus.bench.plan import Cluster, Plain, Run
 from isthmus.bench.results import Document, Result
 from isthmus.bench.sizes import SIZES, Table
 
@@ -19,13 +19,22 @@ ABOUT = {
     "openmpi_settings": {"OMPI_MCA_mpi_yield_when_idle": "1"},
     "image": "ctl:5000/workloads/bench-openmpi:1",
 }
-SLOWER = {Column.MPIJOB: 1.01, Column.POD: 1.005, Column.CONTAINER: 1.002, Column.CONTAINER_NETWORK: 1.004}
+SLOWER = {
+    Column.MPIJOB: 1.01,
+    Column.POD: 1.005,
+    Column.CONTAINER: 1.002,
+    Column.CONTAINER_NETWORK: 1.004,
+    Column.PLAIN: 1.02,
+}
+PLAIN = Plain(nodes=4, cpus=2, memory_mib=24000, programs=("containerd 1.7.24", "kubelet v1.36.3"), alone=True)
 
 
 def document(rounds: int = 6, cluster: Cluster | None = None) -> Document:
     """Return a whole document."""
-    made = plan.make(Table, SIZES["smoke"], cluster or Cluster(4, 96, 24576), rounds)
-    return Document("smoke", ABOUT, made.left_out, tuple(result(run) for run in made.runs))
+    cluster = cluster or Cluster(4, 96, 24576)
+    made = plan.make(Table, SIZES["smoke"], cluster, rounds)
+    context = ABOUT | ({"plain": about.beside(cluster.plain)} if cluster.plain else {})
+    return Document("smoke", context, made.left_out, tuple(result(run) for run in made.runs))
 
 
 def failed(run: Run, words: str) -> Result:

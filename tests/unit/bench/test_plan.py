@@ -2,16 +2,17 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 import pytest
 
 from isthmus.bench import plan
 from isthmus.bench.launches import Column
-from isthmus.bench.plan import Cluster
+from isthmus.bench.plan import Cluster, Plain
 from isthmus.bench.sizes import SIZES, Table
 
 FOUR = Cluster(nodes=4, cpus=96, memory_mib=24576)
+BESIDE = replace(FOUR, plain=Plain(nodes=4, cpus=2, memory_mib=24000))
 SMOKE, MACHINE = SIZES["smoke"], SIZES["machine"]
 
 
@@ -105,3 +106,53 @@ def shapes(points, ranks):
         for each in divided
         if all(all_of % count == 0 and all_of // count % 8 == 0 for all_of, count in zip(points, each, strict=True))
     ]
+
+
+def others(made):
+    return [run for run in made.runs if run.launch.column is not Column.PLAIN]
+
+
+def test_plain_kubernetes_is_a_column_on_request_and_changes_no_other():
+    found, without = made(BESIDE, rounds=3, size=MACHINE), made(rounds=3, size=MACHINE)
+    counted = Counter(key.partition("/")[0] for key in cells(found) if key.endswith("/plain-kubernetes"))
+    assert counted == {"table3": 3, "table4": 2, "table5": 9, "table6": 9}
+    assert [run.key for run in others(found)] == [run.key for run in without.runs]
+
+
+def test_plain_kubernetes_takes_turns_some_rows_at_a_time():
+    found = [run for run in made(BESIDE, rounds=4, size=MACHINE).runs if run.round]
+    turns = [list(group) for _, group in groupby(found, key=lambda run: run.launch.column is Column.PLAIN)]
+    rows = [{(run.round, run.launch.table, run.launch.row) for run in turn} for turn in turns]
+    # Two rounds of four turns each; every second change is saved, as the next turn begins with who is up.
+    assert len(turns) <= 4 * 4 + 1
+    for place, turn in enumerate(turns):
+        if turn[0].launch.column is Column.PLAIN:
+            beside = set().union(*rows[max(place - 1, 0) : place + 2 : 2])
+            assert rows[place] <= beside
+
+
+def test_warm_up_starts_a_plain_kubernetes_once():
+    columns = [run.launch.column for run in made(BESIDE).runs if not run.round]
+    assert columns[-3:] == [Column.PLAIN] * 3
+    assert columns.count(Column.PLAIN) == 3
+
+
+@pytest.mark.parametrize(
+    ("plain", "nodes", "cell", "reason"),
+    [
+        (Plain(problem="it is down"), 4, "table5/1", "it is down"),
+        (Plain(nodes=3, cpus=2, memory_mib=24000), 4, "table3/1/4", "needs 4 nodes, and 3 of the plain Kubernetes"),
+        (Plain(nodes=4, cpus=2, memory_mib=1600), 4, "table3/1/1", "needs 1712 MiB on a node, and the smallest"),
+        (Plain(nodes=4, cpus=2, memory_mib=24000), 2, "table3/1/4", "needs 4 nodes, and 2 take jobs"),
+    ],
+)
+def test_plain_kubernetes_that_cannot_run_a_cell_leaves_it_out(plain, nodes, cell, reason):
+    found = made(replace(FOUR, nodes=nodes, plain=plain))
+    assert found.left_out[f"{cell}/plain-kubernetes"].startswith(reason)
+    assert f"{cell}/plain-kubernetes" not in cells(found)
+    assert nodes < 4 or f"{cell}/slurm" in cells(found)
+
+
+def test_workers_of_a_plain_kubernetes_fit_nodes_with_fewer_cpus_than_ranks():
+    (launch,) = [run.launch for run in made(BESIDE).runs if run.key == "1/table5/16 A/plain-kubernetes"]
+    assert [plan.plain_worker_cpus(launch, cpus) for cpus in (1, 2, 16, 17, 96)] == [1, 1, 15, 16, 16]

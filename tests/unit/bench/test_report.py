@@ -22,6 +22,11 @@ def drawn(document):
     return plots.plots(document)
 
 
+@pytest.fixture(scope="module")
+def beside():
+    return bench_results.document(cluster=Cluster(4, 96, 24576, plain=bench_results.PLAIN))
+
+
 def grid(document, name):
     return next(each for each in tables.grids(document) if each.name == name)
 
@@ -162,3 +167,34 @@ def test_notes_of_whoever_measured_stand_below_the_goals(document, tmp_path, mon
         < reported.index("- Loading <libraries> takes a second.")
         < reported.index("## Table 3")
     )
+
+
+def test_plain_kubernetes_is_compared_with_slurm_and_mpijobs(beside):
+    names = [each.name for each in tables.grids(beside)]
+    assert names[names.index("table6") :][:2] == ["table6", "plain"]
+    found = grid(beside, "plain")
+    assert len(found.rows) == 3 * 2 + 4 + 2 * 9
+    assert {len(row) for row in found.rows} == {len(found.header)}
+    solver = next(row for row in found.rows if row[0] == "table 3, 1/4, the solver, s")
+    assert solver[-2:] == ("1.020 (1.020 to 1.020)", "0.990 (0.990 to 0.990)")
+    text = page.html(beside, plots.plots(beside))
+    assert (
+        "4 nodes on which pods can request 2 CPUs and 24000 MiB each; containerd 1.7.24, kubelet v1.36.3; sto" in text
+    )
+    assert "Its workers request no more CPUs" in text
+    assert sum("plain Kubernetes" in plot.svg for plot in plots.plots(beside)) >= 9
+
+
+def test_nothing_is_said_of_a_plain_kubernetes_that_was_not_measured(document, beside):
+    without = replace(beside, results=document.results, about=document.about)
+    for each in (document, without):
+        for text in (page.html(each, plots.plots(each)), page.markdown(each, [], "figures", "papers-report.html")):
+            assert "plain" not in text.lower()
+
+
+def test_rows_without_a_plain_kubernetes_are_not_beside_it(beside):
+    few = tuple(each for each in beside.results if each.column != "plain-kubernetes" or each.table == "table4")
+    found = grid(replace(beside, results=few), "plain")
+    assert {row[0].partition(",")[0] for row in found.rows} == {"table 4"}
+    failed = tuple(replace(each, error="x") if each.column == "plain-kubernetes" else each for each in beside.results)
+    assert "plain" not in [each.name for each in tables.grids(replace(beside, results=failed))]

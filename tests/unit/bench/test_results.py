@@ -68,3 +68,20 @@ def test_what_are_no_results_is_refused(file, text):
 def test_missing_file_says_what_to_do(file):
     with pytest.raises(ResultsError, match="run `isthmus bench run` first"):
         results.read(file)
+
+
+def test_plain_kubernetes_is_not_added_to_rounds_that_are_over(file):
+    with_plain = ABOUT | {"plain": {"count": 4}}
+    results.write(Document("smoke", ABOUT, {}, (bench_results.result(RUNS[0]),)), file)
+    assert RUNS[0].round == 0
+    assert results.resume(file, "smoke", with_plain, {}).about["plain"] == {"count": 4}
+    results.write(Document("smoke", ABOUT, {}, (bench_results.result(RUNS[-1]),)), file)
+    with pytest.raises(ResultsError, match="begun without a plain Kubernetes; name another file with --output"):
+        results.resume(file, "smoke", with_plain, {})
+
+
+def test_what_is_known_of_a_plain_kubernetes_outlives_a_session_without_it(file):
+    with_plain = ABOUT | {"plain": {"count": 4}}
+    results.write(Document("smoke", with_plain, {}, (bench_results.result(RUNS[-1]),)), file)
+    assert results.resume(file, "smoke", ABOUT, {}).about == with_plain
+    assert results.resume(file, "smoke", ABOUT | {"plain": {"count": 3}}, {}).about["plain"] == {"count": 3}

@@ -6,6 +6,7 @@ import pytest
 
 from isthmus.bench import plan, running
 from isthmus.bench.output import OutputError
+from isthmus.bench.plain.turns import TurnError
 from isthmus.bench.results import Document
 from isthmus.bench.running import Session
 from isthmus.bench.sizes import SIZES, Table
@@ -76,6 +77,17 @@ def test_failure_is_kept_and_the_others_run(session, platform, reported):
     assert any("FAILED: it broke" in line for line in reported)
     platform.broken = set()
     assert session.go_on(PLAN, document, float("inf")).done == {run.key for run in PLAN.runs}
+
+
+def test_platform_that_cannot_be_brought_up_ends_a_session(platform, kept, reported):
+    def turn(column):
+        if len(kept) == 2:
+            raise TurnError("it is not up")
+        return platform
+
+    with pytest.raises(TurnError):
+        Session(turn, kept.append, reported.append).go_on(PLAN, Document("smoke", ABOUT), float("inf"))
+    assert len(kept[-1].results) == 2
 
 
 def test_cell_that_always_fails_is_left_for_another_session(session, platform):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 from isthmus.bench.intervals import Median, median
+from isthmus.bench.launches import Column
 from isthmus.bench.results import Document, Result
 
 
@@ -50,6 +51,11 @@ def cell(document: Document, table: str, row: str, column: str) -> dict[int, Res
         for each in document.results
         if (each.table, each.row, each.column) == (table, row, column) and each.round and not each.error
     }
+
+
+def has_plain(document: Document) -> bool:
+    """Return whether a plain Kubernetes was measured."""
+    return any(each.column == Column.PLAIN and each.round and not each.error for each in document.results)
 
 
 def values(document: Document, table: str, row: str, column: str, figure: Figure) -> list[float]:

@@ -28,6 +28,10 @@ NOT_COMPARABLE = (
     "and programs of our own after the published descriptions of HPCG and HPL, with their checks of the result.",
     "A pod network here is VXLAN, and jobs use the hosts' network; the papers' networks are others.",
 )
+_PLAIN = (
+    "The plain Kubernetes has nodes of its own, and another network of pods. Its workers request no more CPUs than a "
+    "node there has, while Slurm's nodes may declare more than the machine has."
+)
 _INTERVALS = (
     "Ratios are of pairs within a round; the value is their median, and in brackets its 95 % interval by the sign "
     "test, which assumes nothing about how they are distributed. With fewer than six pairs there is none."
@@ -102,7 +106,7 @@ def markdown(document: Document, drawn: Sequence[Plot], folder: str, page: str, 
         for plot in drawn:
             if plot.table == grid.name:
                 lines += ["", f"![{plot.title}]({folder}/papers-{plot.name}.svg)"]
-    lines += ["", "## What is not comparable", "", *(f"- {text}" for text in NOT_COMPARABLE)]
+    lines += ["", "## What is not comparable", "", *(f"- {text}" for text in _not_comparable(document))]
     if notes := [*_left_out(document), *_failed(document)]:
         lines += ["", "## Not run", "", *(f"- {text}" for text in notes)]
     return "\n".join(lines) + "\n"
@@ -134,7 +138,7 @@ def _sections(document: Document, drawn: Sequence[Plot], notes: Sequence[str]) -
         plots = "\n".join(plot.svg for plot in drawn if plot.table == grid.name)
         yield f"<h2 id='{grid.name}'>{escape(grid.title)}</h2>\n<p>{escape(grid.note)}</p>"
         yield f"{_table(grid.header, grid.rows)}\n<div class='plots'>{plots}</div>"
-    yield f"<h2 id='comparable'>What is not comparable</h2>\n{_list(NOT_COMPARABLE)}"
+    yield f"<h2 id='comparable'>What is not comparable</h2>\n{_list(_not_comparable(document))}"
     if notes := [*_left_out(document), *_failed(document)]:
         yield f"<h2 id='left-out'>Not run</h2>\n{_list(notes)}"
 
@@ -161,6 +165,7 @@ def _about(document: Document) -> dict[str, str]:
         "size": document.size,
         "when": f"{when[0]} to {when[-1]}" if when else "never",
         "cluster": f"{nodes['count']} nodes that declare {nodes['cpus']} CPUs and {nodes['memory_mib']} MiB each",
+        **({"plain Kubernetes": _plain(about["plain"])} if "plain" in about else {}),
         "machine": f"{machine['processor']}, {machine['cores']} cores, {machine['memory_mib']} MiB, "
         f"Linux {machine['kernel']}",
         "load before runs": _load(figures.loads(document)),
@@ -168,6 +173,18 @@ def _about(document: Document) -> dict[str, str]:
         "Open MPI, all columns": " ".join(f"{name}={text}" for name, text in settings.items()) or "defaults",
         "runs": f"{len(document.done)}, without warm-up {len([each for each in document.results if each.round])}",
     }
+
+
+def _plain(found: Mapping[str, Any]) -> str:
+    return (
+        f"{found['count']} nodes on which pods can request {found['cpus']} CPUs and {found['memory_mib']} MiB each; "
+        f"{', '.join(found['programs'])}; "
+        f"{'stopped' if found['alone'] else 'up'} while other columns were measured"
+    )
+
+
+def _not_comparable(document: Document) -> Sequence[str]:
+    return (*NOT_COMPARABLE, *([_PLAIN] if figures.has_plain(document) else []))
 
 
 def _load(loads: Sequence[float]) -> str:

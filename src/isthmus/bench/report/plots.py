@@ -21,7 +21,7 @@ from isthmus.bench.report.figures import Figure
 from isthmus.bench.report.tables import TITLES
 from isthmus.bench.results import Document
 
-_COLUMNS = ("slurm", "mpijob", "pod")
+_COLUMNS = ("slurm", "mpijob", "pod", "plain-kubernetes")
 _STYLE = Style(
     background="transparent",
     plot_background="transparent",
@@ -90,7 +90,7 @@ def _scaling(document: Document, table: str, what: str) -> Iterator[Plot]:
         title = f"{number}: {what}, set-up {setup}: seconds"
         yield from _bars(document, table, f"seconds-{setup}", title, rows, Figure.SECONDS)
         score: dict[str, list[float | None]] = {}
-        for column in ("slurm", "mpijob"):
+        for column in ("slurm", "mpijob", "plain-kubernetes"):
             base = figures.centre(document, table, "1", column, Figure.GFLOPS)
             found = [figures.centre(document, table, row, column, Figure.GFLOPS) for row in rows]
             if base:

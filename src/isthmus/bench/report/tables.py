@@ -18,6 +18,7 @@ from isthmus.bench.results import Document
 
 NOTHING = "not run"
 _PAPER = ("slurm", "mpijob")
+_BESIDE = ("slurm", "mpijob", "plain-kubernetes")
 # Titles of columns, as readers know them.
 TITLES = {
     "slurm": "Slurm",
@@ -25,6 +26,7 @@ TITLES = {
     "pod": "pod",
     "container": "container",
     "container-network": "container, pod network",
+    "plain-kubernetes": "plain Kubernetes",
 }
 
 
@@ -55,8 +57,9 @@ def published() -> Mapping[str, Any]:
 
 
 def grids(document: Document) -> list[Grid]:
-    """Return all tables, in the papers' order."""
-    return [each(document) for each in (_table3, _table4, _parts, _table5, _table6, _figure2, _figure3, _ep)]
+    """Return all tables, in the papers' order; that of a plain Kubernetes only where it was measured."""
+    scaling = [_table5, _table6, *([_plain] if figures.has_plain(document) else [])]
+    return [each(document) for each in (_table3, _table4, _parts, *scaling, _figure2, _figure3, _ep)]
 
 
 def shown(found: Median | None, digits: int = 3) -> str:
@@ -174,7 +177,7 @@ def _table6(document: Document) -> Grid:
 
 def _scaling(document: Document, table: str, title: str, note: str) -> Grid:
     rows = []
-    for row in ("1", *(f"{ranks} {setup}" for ranks in shapes.WIDTHS for setup in shapes.SETUPS)):
+    for row in shapes.SCALING_ROWS:
         paper = published()[table].get(row)
         times = (
             [f"{column[0]:g} ({column[1]:g})" for column in (paper["slurm"], paper["mpijob"])] if paper else ["none"]
@@ -211,6 +214,36 @@ def speed_up(document: Document, table: str, row: str, column: str) -> str:
         return NOTHING
     (base_s, base_score), (seconds, score) = ([each.value for each in both if each] for both in (base, here))
     return f"{base_s / seconds:.2f}, {score / base_score:.2f}"
+
+
+def _plain(document: Document) -> Grid:
+    cells = []
+    for row in shapes.DISTRIBUTIONS:
+        for figure, words in ((Figure.END, "from submission to completion, s"), (Figure.SECONDS, "the solver, s")):
+            cells.append(("table3", row, figure, f"table 3, {row}, {words}"))
+    for row, words in (("inter", "between nodes"), ("intra", "within a node")):
+        figures_of = (Figure.LATENCY, Figure.BANDWIDTH)
+        cells += [("table4", row, figure, f"table 4, {figure.words}, {words}") for figure in figures_of]
+    for table in ("table5", "table6"):
+        cells += [(table, row, Figure.SECONDS, f"table {table[-1]}, {row}, s") for row in shapes.SCALING_ROWS]
+    rows = [
+        (
+            words,
+            *(shown(figures.centre(document, table, row, column, figure)) for column in _BESIDE),
+            ratio_shown(figures.ratio(document, table, row, "plain-kubernetes", "slurm", figure)),
+            ratio_shown(figures.ratio(document, table, row, "mpijob", "plain-kubernetes", figure)),
+        )
+        for table, row, figure, words in cells
+        if figures.cell(document, table, row, "plain-kubernetes")
+    ]
+    header = (
+        "what", *(TITLES[column] for column in _BESIDE), "plain Kubernetes to Slurm", "MPIJob to plain Kubernetes"
+    )  # fmt: skip
+    note = (
+        "The same MPIJob from the same image in a Kubernetes without Slurm, with the official kubelet. It took turns "
+        "with the other columns, some rows at a time, so pairs lie further apart than those of other columns."
+    )
+    return Grid("plain", "Tables 3 to 6 beside a plain Kubernetes", note, header, tuple(rows))
 
 
 def _figure2(document: Document) -> Grid:

@@ -10,7 +10,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from rich.console import Console
 
 from isthmus.bench import about, plan, preparing, results, running
 from isthmus.bench.kubernetes import Kubernetes
-from isthmus.bench.launches import Column
+from isthmus.bench.launches import Column, Launch
+from isthmus.bench.plain.turns import Sides, TurnError
 from isthmus.bench.plan import Cluster, Plan
 from isthmus.bench.preparing import Folder, PreparingError
 from isthmus.bench.results import Document, ResultsError
@@ -26,11 +28,12 @@ from isthmus.bench.running import Platform, Session
 from isthmus.bench.scripts import Site
 from isthmus.bench.sizes import SIZES, Table
 from isthmus.bench.slurm import Slurm
-from isthmus.cli import user_cluster
+from isthmus.cli import plain_kubernetes, user_cluster
 from isthmus.cli.commands import info
 from isthmus.cli.commands import pull as pulling
 from isthmus.cli.commands.workloads import server
 from isthmus.cli.errors import CommandError
+from isthmus.cli.plain_kubernetes import Beside, beside
 from isthmus.clients.kube.apiserver import ApiServer
 from isthmus.clients.kube.errors import KubeError
 from isthmus.clients.slurm.commands import SlurmError
@@ -57,6 +60,8 @@ EPILOG = """examples:
   isthmus bench run --tables table3,ep --rounds 10
   isthmus bench run --limit 10               continue for ten minutes; exit status 3 while runs are left
   isthmus bench run --size paper             as large as in the papers: days
+  isthmus bench run --plain-kubernetes plain.conf --plain-start 'ssh root@head systemctl start plain' \
+    --plain-stop 'ssh root@head systemctl stop plain'
 
 tables: table3 finite elements, table4 latency and bandwidth, table5 and table6 scaling of an HPCG-like program,
 figure2 starts of steps, figure3 HPL-like and HPCG-like in containers, ep EP
@@ -100,6 +105,7 @@ def _choices(verb: Any) -> None:
     verb.add_argument(
         "--output", type=Path, metavar="FILE", help="where results are; ~/isthmus-bench/results-SIZE.json"
     )
+    plain_kubernetes.add_options(verb)
 
 
 def _tables(text: str) -> tuple[Table, ...]:
@@ -125,8 +131,8 @@ def _rounds(text: str) -> int:
 
 def _plan(options: argparse.Namespace) -> None:
     with _explained():
-        here = _here()
-        made = plan.make(options.tables, SIZES[options.size], here.cluster, options.rounds)
+        with beside(options, partial(print, file=sys.stderr)) as other:
+            made = _made(options, _here(other))
         file = _file(options)
         known = results.read(file).results if file.exists() else ()
     done = {each.key for each in known if not each.error}
@@ -146,34 +152,52 @@ def _run(options: argparse.Namespace) -> None:
     # As Ctrl-C does, so that the running job is cancelled.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    with _explained():
-        here = _here()
-        made = plan.make(options.tables, SIZES[options.size], here.cluster, options.rounds)
+    with _explained(), beside(options, console.print) as other:
+        here = _here(other)
+        if here.cluster.plain and here.cluster.plain.problem:
+            raise CommandError(f"{here.cluster.plain.problem}, or leave out --plain-kubernetes")
+        made = _made(options, here)
         _report_left_out(made, console.print)
         if not made.runs:
             raise CommandError("nothing can run here; `isthmus bench plan` says why")
         folder = Folder(Path.home() / "isthmus-bench")
         site = _site(folder, here)
         file = _file(options)
-        context = about.whole(info.read().name, here.nodes, site.settings, site.image)
+        context = about.whole(info.read().name, here.nodes, site.settings, site.image, here.cluster.plain)
         document = results.resume(file, options.size, context, made.left_out)
         try:
-            document = _session(here, site, folder, file, console.print).go_on(made, document, options.limit * 60)
+            session = _session(here, site, folder, file, console.print, other)
+            document = session.go_on(made, document, options.limit * 60)
         except KeyboardInterrupt:
             raise CommandError("interrupted; the same command continues", 128 + signal.SIGINT) from None
     _finish(made, document, file)
 
 
-def _session(here: Here, site: Site, folder: Folder, file: Path, progress: Callable[[str], None]) -> Session:
+def _made(options: argparse.Namespace, here: Here) -> Plan:
+    return plan.make(options.tables, SIZES[options.size], here.cluster, options.rounds)
+
+
+def _session(
+    here: Here, site: Site, folder: Folder, file: Path, progress: Callable[[str], None], other: Beside | None
+) -> Session:
     slurm = Slurm(site, folder.runs)
     kube = Kubernetes(here.api, site) if here.api else None
-    if kube:
+    # Beside a plain one it may be down just now.
+    if kube and not other:
         kube.prepare()
 
     def platform(column: Column) -> Platform:
         return kube if kube and column.is_kubernetes else slurm
 
+    if other and here.cluster.plain:
+        probe = _probe(Column.POD if here.cluster.mpijobs else Column.MPIJOB)
+        platform = Sides(other.turns, slurm, kube, other.kubernetes(site, here.cluster.plain), probe).platform
     return Session(platform, lambda document: results.write(document, file), progress)
+
+
+def _probe(column: Column) -> Launch:
+    size = SIZES["smoke"]
+    return Launch(Table.FIGURE2, "probe", column, ("init",), 1, 1, memory_mib=size.memory_mib, minutes=size.minutes)
 
 
 def _finish(made: Plan, document: Document, file: Path) -> None:
@@ -199,7 +223,7 @@ def _file(options: argparse.Namespace) -> Path:
     return options.output or Folder(Path.home() / "isthmus-bench").results(options.size)
 
 
-def _here() -> Here:
+def _here(other: Beside | None) -> Here:
     known = offer()
     nodes = [node for node in known.nodes if node.state.rstrip("*+~#!%$@^-") in _TAKING]
     if not nodes:
@@ -208,7 +232,9 @@ def _here() -> Here:
     smallest = (min(node.cpus for node in nodes), min(node.memory_mib for node in nodes))
     described = {"count": len(nodes), "cpus": smallest[0], "memory_mib": smallest[1]}
     mpijobs = _mpijobs(api) if api else ""
-    return Here(Cluster(len(nodes), *smallest, kubernetes, mpijobs, _network()), described, api)
+    cluster = Cluster(len(nodes), *smallest, kubernetes, mpijobs, _network())
+    # It may be that this cluster is down while the other is up.
+    return Here(replace(cluster, plain=other.look()) if other else cluster, described, api)
 
 
 def _kubernetes() -> tuple[ApiServer | None, str]:
@@ -255,7 +281,7 @@ def _site(folder: Folder, here: Here) -> Site:
 def _explained() -> Iterator[None]:
     try:
         yield
-    except (PreparingError, ResultsError, ImageError, SlurmError) as error:
+    except (PreparingError, ResultsError, ImageError, SlurmError, TurnError) as error:
         raise CommandError(str(error)) from error
     except KubeError as error:
         raise CommandError(f"{error}; see `isthmus status`") from error

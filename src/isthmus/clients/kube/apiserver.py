@@ -18,6 +18,7 @@ from isthmus.support.tls import ClientTls
 
 if TYPE_CHECKING:
     from isthmus.clients.kube.api import Event, Kube
+    from isthmus.clients.kube.kubeconfig import Kubeconfig
 
 Result = TypeVar("Result")
 
@@ -40,9 +41,12 @@ class Access:
 class ApiServer:
     """A client; each call stands for itself, so several threads may share it. None runs in an event loop's thread."""
 
-    def __init__(self, access: Access, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, access: Access | Kubeconfig, timeout_s: float = TIMEOUT_S) -> None:
         self._server = access.server
-        self._tls = ClientTls(access.ca, access.certificate, access.key)
+        if isinstance(access, Access):
+            self._tls = ClientTls(access.ca, access.certificate, access.key).context
+        else:
+            self._tls = access.tls
         self._timeout_s = timeout_s
         self._resources = cache(self._read_resources)
 
@@ -131,7 +135,7 @@ class ApiServer:
         from isthmus.clients.kube.api import Kube
 
         try:
-            return Kube.using(self._server, self._tls.context(), self._timeout_s, _RETRIES)
+            return Kube.using(self._server, self._tls(), self._timeout_s, _RETRIES)
         except OSError as error:
             raise UnreachableError(f"{self._server} was not asked: {error}") from error
 

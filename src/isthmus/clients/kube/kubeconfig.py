@@ -19,9 +19,14 @@ import yaml
 
 
 class KubeconfigError(Exception):
-    """A kubeconfig cannot be used."""
+    """A kubeconfig cannot be used.
+
+    Attributes:
+        why: without the remedy, which is another where Isthmus has not written it.
+    """
 
     def __init__(self, path: Path, why: object) -> None:
+        self.why = str(why)
         super().__init__(f"{path} cannot be used: {why}; write it again with `isthmus up`")
 
 

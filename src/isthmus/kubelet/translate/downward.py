@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Callable
 
-from isthmus.kubelet.translate.quantities import MIB, whole
 from isthmus.kubelet.translate.resources import Demand
+from isthmus.model.kubernetes.quantities import MIB, whole
 from isthmus.model.pod_inputs import Object
 from isthmus.podproto.plan import Fact
 

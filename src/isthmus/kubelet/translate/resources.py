@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from isthmus.kubelet.translate.quantities import MIB, parse
+from isthmus.model.kubernetes.quantities import MIB, parse
 from isthmus.model.pod_inputs import Object, PodSettings
 
 _OWN = ("cpu", "memory", "ephemeral-storage")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from isthmus.kubelet.translate.quantities import whole
 from isthmus.kubelet.volumes.kind import Kind, Of
+from isthmus.model.kubernetes.quantities import whole
 from isthmus.podproto.plan import Volume
 
 

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from isthmus.kubelet.translate.quantities import parse, whole
+from isthmus.model.kubernetes.quantities import parse, whole
 
 
 @pytest.mark.parametrize(

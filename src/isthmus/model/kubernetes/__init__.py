@@ -1,0 +1,1 @@
+"""Forms of Kubernetes' API that several programs read."""
