@@ -57,7 +57,10 @@ def programs(folder: Path) -> dict[str, str]:
 
 def archive(image: str) -> Path:
     """Return the archive of an image that the site's registry has, which the deployer made."""
-    return CACHE / "images-oci" / f"{image.rpartition('/')[2].replace(':', '-')}.tar"
+    path = CACHE / "images-oci" / f"{image.rpartition('/')[2].replace(':', '-')}.tar"
+    if not path.exists():
+        raise SystemExit(f"{path} is missing; the playbook of the layer that has this image makes it")
+    return path
 
 
 class Node:
