@@ -74,7 +74,7 @@ control_units() {
     unit etcd '' Type=notify etcd --data-dir=/var/lib/etcd --listen-client-urls=https://127.0.0.1:2379 \
         --advertise-client-urls=https://127.0.0.1:2379 --cert-file=$keys/etcd.crt --key-file=$keys/etcd.key \
         --client-cert-auth --trusted-ca-file=$keys/ca.crt --log-level=warn
-    unit kube-apiserver etcd.service '' kube-apiserver --advertise-address="$address" --secure-port=6443 \
+    unit kube-apiserver etcd.service TimeoutStopSec=15 kube-apiserver --advertise-address="$address" --secure-port=6443 \
         --service-cluster-ip-range=$services --tls-cert-file=$keys/apiserver.crt --tls-private-key-file=$keys/apiserver.key \
         --client-ca-file=$keys/ca.crt --etcd-servers=https://127.0.0.1:2379 --etcd-cafile=$keys/ca.crt \
         --etcd-certfile=$keys/etcd.crt --etcd-keyfile=$keys/etcd.key --kubelet-certificate-authority=$keys/ca.crt \

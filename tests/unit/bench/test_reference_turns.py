@@ -82,7 +82,8 @@ def test_start_gives_up_on_a_worker_that_takes_no_pods(run, tmp_path, state):
 def test_stop_ends_kubelets_before_the_control_plane_and_puts_parameters_back(run, tmp_path):
     assert run("stop").returncode == 0
     words = (tmp_path / "log").read_text().splitlines()
-    assert [line.split()[0] for line in words] == ["ssh", "ssh", "systemctl", "systemctl", "sysctl"]
+    assert [line.split()[0] for line in words] == ["ssh", "ssh", "systemctl", "systemctl", "systemctl", "sysctl"]
+    assert words[-2] == "systemctl stop etcd"
     assert words[-1] == f"sysctl --quiet --load {tmp_path}/sysctl.conf"
 
 
