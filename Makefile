@@ -27,7 +27,7 @@ export PIP_NO_INDEX := 1
 export PIP_FIND_LINKS := $(ISTHMUS_BUNDLE)/wheels
 endif
 
-.PHONY: help venv testbed teardown ssh lock format lint unit integration system attack attack-short fuzz molecule site-tests test shares test-full bench bench-papers bench-reference conformance conformance-mpi verify artifacts bundle docs generate
+.PHONY: help venv testbed teardown ssh lock format lint unit integration system attack attack-short fuzz molecule site-tests test shares test-full bench bench-papers bench-papers-plain bench-reference conformance conformance-mpi verify artifacts bundle docs generate
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -126,6 +126,10 @@ test-full: test ## Also the molecule scenarios that `make test` leaves out
 bench-papers: venv ## Four compute nodes, the papers' tables measured on them, the report in results (ARGS=-e bench_size=smoke)
 	$(BIN)/ansible-playbook -i inventories/bench site.yml -e main_job_run=false
 	$(BIN)/ansible-playbook -i inventories/bench playbooks/benchmark.yml $(ARGS)
+
+bench-papers-plain: venv ## The same with a column of a plain Kubernetes, made beside it for this (ARGS='-- -e bench_size=smoke')
+	$(BIN)/ansible-playbook -i inventories/bench site.yml -e main_job_run=false
+	$(BIN)/python -m tests.bench.reference_papers $(ARGS)
 
 bench: venv ## Take the figures in docs/results (results/*.json)
 	$(BIN)/python -m tests.bench.mpi_starts
