@@ -16,13 +16,19 @@ __all__ = ["cluster", "computes", "controller", "login", "nodes", "other_user", 
 
 HERE = Path(__file__).parent
 WITH_CLUSTERS = tuple(HERE / name for name in ("kubernetes", "workloads", "bench", "parallelcluster"))
+CLUSTERS = {"mine", "theirs"}
 # Concurrent test processes should end together: these modules take longest.
 LONG = ("test_deaths", "test_data_on_node", "test_mpi_steps", "test_workloads", "test_up", "test_mpijobs")
 
 
 def pytest_collection_modifyitems(items):
     """Tests with clusters come last: others want users without jobs, and these are up until the end."""
-    items.sort(key=lambda item: 0 if item.path.parent not in WITH_CLUSTERS else 1 if item.path.stem in LONG else 2)
+
+    def place(item):
+        has_cluster = item.path.parent in WITH_CLUSTERS or CLUSTERS.intersection(item.fixturenames)
+        return 0 if not has_cluster else 1 if item.path.stem in LONG else 2
+
+    items.sort(key=place)
 
 
 @pytest.fixture(scope="session")
