@@ -59,7 +59,7 @@ class Judge:
 async def watch(
     probe: Probe, where: Runs, well: bool | None, first_s: float, judged: Callable[[bool, bool, str], bool]
 ) -> None:
-    """Probe periodically, and more often before the first success where none has any effect but that one.
+    """Probe periodically; for readiness, soon after the start and then at growing distances until the first success.
 
     Args:
         probe: what and how often.
