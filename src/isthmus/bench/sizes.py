@@ -87,17 +87,17 @@ SIZES: Mapping[str, Size] = {
     # For eight ranks on two cores: some seconds a run.
     "machine": Size(
         rounds={**_SIX, Table.FIGURE2: 1},
-        fe_unknowns=12_000,
+        fe_unknowns=40_000,
         message_bytes=1 << 20,
         message_repeats=100,
         strong="48,32,16",
         weak="16,16,8",
-        hpcg_time=("--sets", "1"),
+        hpcg_time=("--seconds", "1"),
         steps=20,
-        hpl_unknowns=3000,
+        hpl_unknowns=4000,
         hpl_block=80,
         hpcg_figure3="32,32,16",
-        ep_class="S",
+        ep_class="A",
         memory_mib=300,
         minutes=5,
         # Some three minutes: a turn costs half a minute, and what is compared should lie close together.

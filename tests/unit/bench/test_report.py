@@ -38,6 +38,13 @@ def test_pairs_are_of_one_round(document):
     assert len(figures.pairs(lost, "table3", "1/4", "mpijob", "slurm", Figure.PROGRAM)) == 5
 
 
+def test_time_of_repeated_sets_is_that_of_one(document):
+    (first, *_) = document.results
+    sets = replace(first, figures={"seconds": 1.5, "sets": 3})
+    assert figures.value(sets, Figure.SECONDS) == 0.5
+    assert figures.value(replace(first, figures={"seconds": 1.5}), Figure.SECONDS) == 1.5
+
+
 def test_warm_up_and_failures_count_nowhere(document):
     assert set(figures.cell(document, "ep", "2", "slurm")) == set(range(1, 7))
     broken = tuple(replace(each, error="lost") if each.round == 2 else each for each in document.results)

@@ -165,6 +165,7 @@ def _parts(document: Document) -> Grid:
 def _table5(document: Document) -> Grid:
     note = (
         "Strong scaling of an HPCG-like program of our own; its score is no HPCG score. Set-up A is one node, B four. "
+        "Times are those of one set of iterations. "
         "S and PS are the speed-up in time and in score, each from its own platform's run of one rank."
     )
     return _scaling(document, "table5", "Table 5: HPCG-like, strong scaling", note)
