@@ -142,6 +142,12 @@ def test_exposed_port_is_reached_from_outside_and_sees_who_asks(gated, kind):
     assert gated.place("outside").asks(ALICE_SEEN, WEB, kind) == str(gated.world.nodes.address("outside"))
 
 
+def test_answer_of_an_exposed_port_is_no_packet_of_the_pods_own(gated):
+    """To begin anything there is denied to pods, and stays so."""
+    assert gated.place("outside").asks(ALICE_SEEN, WEB, UDP, bind=DENIED)
+    assert gated.pod(1).refused(DENIED, SERVED, UDP)
+
+
 def test_rule_decides_by_where_a_packet_comes_from(gated):
     outside = gated.place("outside")
     assert outside.refused(ALICE_SEEN, WEB, bind=OPEN), "the first rule, though a later one lets everybody in"
