@@ -131,8 +131,15 @@ def test_right_site_has_no_problem():
         ({}, {"network_outside_addresses": [{"addresses": "127.0.0.1"}]}, "overlaps addresses of no host"),
         (
             {},
-            {"kubernetes_service_range": "10.96.0.0/16", "network_outside_addresses": [{"addresses": "10.96.0.9"}]},
-            "overlaps kubernetes_service_range",
+            {"kubernetes_service_range": "10.97.0.0/16", "network_outside_addresses": [{"addresses": "10.97.0.9"}]},
+            "overlaps kubernetes_service_range 10.97.0.0/16",
+        ),
+        # The defaults of those that the site does not set.
+        ({}, {"network_outside_addresses": [{"addresses": "10.96.0.9"}]}, "overlaps kubernetes_service_range"),
+        (
+            {},
+            {"network_pod_range": None, "network_outside_addresses": [{"addresses": "10.64.0.9"}]},
+            "overlaps network_pod_range 10.64.0.0/11",
         ),
         (
             {},

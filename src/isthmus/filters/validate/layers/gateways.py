@@ -91,8 +91,8 @@ def _overlaps(site: Site, spans: list[tuple[IPv4Address, IPv4Address]]) -> Itera
 
 
 def _ranges(site: Site) -> Iterator[tuple[str, str, IPv4Network]]:
-    for name in ("network_pod_range", "kubernetes_service_range"):
-        if found := _network(site.shared(name)):
+    for role, name in (("network", "network_pod_range"), ("kubernetes", "kubernetes_service_range")):
+        if found := _network(site.shared(name) or site.default(role, name)):
             yield name, str(found), found
     for text in ("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "224.0.0.0/3"):
         yield "addresses of no host,", text, IPv4Network(text)
