@@ -16,6 +16,8 @@ from typing import Self
 
 # RFC 1035, 2.3.4: the longest label.
 LABEL_MAX = 63
+# A label that begins with a letter, as job ids are labels.
+_RESERVATION = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
 # The name of the reservation that a user's control plane has.
 CONTROL_PLANE = "kubernetes"
 
@@ -23,6 +25,11 @@ CONTROL_PLANE = "kubernetes"
 def label(text: str) -> str:
     """Make a DNS label of any name: lower case, what is no letter or digit becomes a hyphen; may be empty."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower())[:LABEL_MAX].strip("-")
+
+
+def is_reservation(text: str) -> bool:
+    """Return whether a text can name a reservation."""
+    return len(text) <= LABEL_MAX and _RESERVATION.fullmatch(text) is not None
 
 
 class Driver(StrEnum):
@@ -46,6 +53,13 @@ class Driver(StrEnum):
     PRIVATE = "private", "in a network that only its user reaches"
     FLANNEL = "flannel", "in one for all"
     NONE = "none", "not at all"
+
+
+class Transport(StrEnum):
+    """What has ports."""
+
+    TCP = "tcp"
+    UDP = "udp"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +87,13 @@ class Node:
         name: as Slurm names it, or the host name where Slurm does not know it.
         address: where its VXLAN packets come from and go to (the VTEP).
         mtu: of the interface that holds `address`, bytes.
+        gateway: whether pods' way out and in may lead over it.
     """
 
     name: str
     address: IPv4Address
     mtu: int = 1500
+    gateway: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +179,55 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
+class Active:
+    """The gateway that leads out, until another one takes over.
+
+    Attributes:
+        node: its name.
+    """
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A gateway that is heard of; etcd forgets it otherwise.
+
+    Attributes:
+        node: its name.
+    """
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """A port of a user's reservation that is open to the outside, as far as the admin's rules let it be.
+
+    Attributes:
+        address: outside, where it is reached.
+        protocol: of the port.
+        port: the same outside and in the pod.
+        uid: who opened it.
+        reservation: whose address it leads to.
+    """
+
+    address: IPv4Address
+    protocol: Transport
+    port: int
+    uid: int
+    reservation: str
+
+    @property
+    def door(self) -> Door:
+        """What there is one of outside."""
+        return self.address, self.protocol, self.port
+
+
+Door = tuple[IPv4Address, Transport, int]
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """All that etcd knows at one revision.
 
@@ -173,6 +238,9 @@ class State:
         leases: by (uid, node name).
         revision: etcd's, of which this is the state.
         attachments: by (job id, node name).
+        gateway: the gateway that leads out, heard of or not; empty before there was one.
+        heard: gateways that are heard of, by name.
+        exposed: open ports, by outside address, protocol and port.
     """
 
     nodes: Mapping[str, Node] = field(default_factory=dict)
@@ -181,6 +249,14 @@ class State:
     leases: Mapping[tuple[int, str], Lease] = field(default_factory=dict)
     revision: int = 0
     attachments: Mapping[tuple[int, str], Attachment] = field(default_factory=dict)
+    gateway: str = ""
+    heard: Mapping[str, Heard] = field(default_factory=dict)
+    exposed: Mapping[Door, Exposure] = field(default_factory=dict)
+
+    @property
+    def gateways(self) -> frozenset[str]:
+        """The nodes that may lead out."""
+        return frozenset(name for name, node in self.nodes.items() if node.gateway)
 
     def addresses(self, job: Job) -> tuple[IPv4Address | None, ...]:
         """Return the address of a job's pod on each of its nodes; None where a node has not made one known yet."""

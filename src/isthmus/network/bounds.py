@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from isthmus.model.network import LABEL_MAX, is_reservation
+
 # uid_t without its last value, which means "nobody in particular" to the kernel (chown(2)).
 UID_MAX = 2**32 - 2
 # Slurm's ids below its reserved ones (slurm.h, NO_VAL); the upper bits name a cluster of a federation.
@@ -12,6 +14,7 @@ JOB_MAX = 2**32 - 3
 LOGIN_FIRST = 63 << 26
 # The kernel's own limit (proc_sys_kernel(5), pid_max).
 PID_MAX = 2**22
+PORT_MAX = 2**16 - 1
 # 24 bits, and 0 is what a device without one has (RFC 7348, 5).
 VNI_MAX = 2**24 - 1
 # slurmctld's own limit on a job's name.
@@ -19,13 +22,11 @@ JOB_NAME_MAX = 1024
 # A host name's (RFC 1035, 2.3.4); login names may be as long as an address in a directory.
 NODE_NAME_MAX = 253
 USER_NAME_MAX = 256
-# A label's (RFC 1035, 2.3.4).
-RESERVATION_MAX = 63
+RESERVATION_MAX = LABEL_MAX
 # 576 bytes, which every host takes (RFC 791, 3.1), and 50 of VXLAN; at most the loopback's.
 MTU_MIN, MTU_MAX = 626, 65536
 
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_RESERVATION = re.compile(r"[a-z]([a-z0-9-]*[a-z0-9])?")
 
 
 def is_node_name(text: str) -> bool:
@@ -34,8 +35,8 @@ def is_node_name(text: str) -> bool:
 
 
 def is_reservation_name(text: str) -> bool:
-    """Return whether a text can name a reservation: a DNS label that begins with a letter, as job ids are labels."""
-    return len(text) <= RESERVATION_MAX and _RESERVATION.fullmatch(text) is not None
+    """Return whether a text can name a reservation."""
+    return is_reservation(text)
 
 
 def is_user_name(text: str) -> bool:

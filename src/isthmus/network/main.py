@@ -3,6 +3,7 @@
 watch    etcd's changes become the newest snapshot
 follow   each snapshot is carried out on this node
 <driver> the same for a driver's own pods, if they take their time
+lead     on a gateway: etcd hears of it, and it leads out if no other does
 release  on the controller: addresses of ended jobs are given back, and names of jobs learnt
 space    on the controller: whether etcd takes writes, for `status`
 leases   leases without use are dropped
@@ -25,10 +26,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 from isthmus.clients.cni.plugins import CniError
 from isthmus.clients.etcd.store import Etcd, EtcdError
+from isthmus.clients.netlink.held import HeldAddresses
 from isthmus.clients.netlink.networks import Kernel, NetlinkError
 from isthmus.clients.nftables import NftError
 from isthmus.clients.process import ProcessError, run
@@ -41,7 +44,9 @@ from isthmus.network.api.operations import Dependencies, Operations
 from isthmus.network.api.server import Server, UsersServer
 from isthmus.network.dns.jobnames import renamed
 from isthmus.network.dns.names import NodeNames
-from isthmus.network.drivers.node import Network, NodeContext, connect
+from isthmus.network.drivers.node import SHARED_ERRORS, Network, NodeContext, connect
+from isthmus.network.gateways.active import CALL_S, PAUSES_S, Gateway, Seat
+from isthmus.network.gateways.outside import OutsideAddresses
 from isthmus.network.logins.pods import LoginPods
 from isthmus.network.node.converge import Converger
 from isthmus.network.node.filtering import NodeFilter, read_rules, size_tracking
@@ -73,10 +78,11 @@ _log = logging.getLogger("isthmus-networkd")
 class Daemon:
     """The threads; `run` returns only when one of them has ended."""
 
-    def __init__(self, settings: Settings, store: Store, deps: Dependencies) -> None:
+    def __init__(self, settings: Settings, store: Store, deps: Dependencies, gateway: Gateway | None = None) -> None:
         self._settings = settings
         self._store = store
         self._deps = deps
+        self._gateway = gateway
         self._ended = threading.Event()
         self._followed_s = time.monotonic()
 
@@ -95,6 +101,8 @@ class Daemon:
         if self._settings.lease_ttl_s:
             loops["beat"] = self._beat
             loops |= {"silence": self._silence} if self._settings.releases else {}
+        if self._gateway:
+            loops |= self._gateway.loops()
         if deps.logins:
             loops["logins"] = deps.logins.follow
         for driver, network in deps.networks.items():
@@ -237,10 +245,12 @@ def start(settings: Settings) -> Daemon:
     view = View(store.load())
     names = NodeNames(settings.dns, reload_dns, settings.resolver)
     shared = tuple(each.network for each in settings.shared.values())
-    rules = read_rules(settings.ranges.pods, settings.rules, shared, settings.logins)
+    rules = read_rules(settings.ranges.pods, settings.rules, shared, settings.logins, settings.gateways)
     networks: dict[Driver, Network] = {}
     pods = partial(_shared_pods, networks)
-    converger = Converger(settings.node, kernel, NodeFilter(settings.node, rules), names, shared=pods)
+    outside = _outside(settings)
+    packet_filter = NodeFilter(settings.node, rules)
+    converger = Converger(settings.node, kernel, packet_filter, names, shared=pods, outside=outside)
     context = NodeContext(settings.node, store, view, converger, names)
     networks |= {
         driver: connect(driver, context, settings.shared.get(driver)) for driver in (Driver.PRIVATE, *settings.shared)
@@ -253,7 +263,27 @@ def start(settings: Settings) -> Daemon:
     deps = Dependencies(
         settings.node, store, view, converger, networks, rules, settings.dns.domain, services, plugin, logins
     )
-    return Daemon(settings, store, deps)
+    return Daemon(settings, store, deps, _gateway(settings, deps, outside))
+
+
+def _outside(settings: Settings) -> OutsideAddresses | None:
+    if settings.gateways is None or not settings.gateways.is_here:
+        return None
+    return OutsideAddresses(settings.node, settings.gateways.addresses, HeldAddresses())
+
+
+def _gateway(settings: Settings, deps: Dependencies, outside: OutsideAddresses | None) -> Gateway | None:
+    if outside is None:
+        return None
+    # It must not wait for a member of etcd as long as others may.
+    seat = Seat(
+        Etcd(replace(settings.etcd, timeout_s=CALL_S, pauses_s=PAUSES_S)), Keys(settings.cluster), settings.node
+    )
+
+    def is_able() -> bool:
+        return not deps.converger.last.errors.keys() & SHARED_ERRORS
+
+    return Gateway(settings.node, seat, deps.store, deps.view, outside, is_able)
 
 
 def _shared_pods(networks: Mapping[Driver, Network]) -> dict[int, SharedPod]:

@@ -18,6 +18,8 @@ from isthmus.network.dns.hostresolver import HostResolver
 from isthmus.network.dns.records import DnsSettings
 from isthmus.network.drivers.contract import SharedSettings
 from isthmus.network.drivers.registry import NAMES, definition
+from isthmus.network.gateways import settings as gateway_settings
+from isthmus.network.gateways.settings import Gateways
 from isthmus.network.logins import numbers
 from isthmus.network.logins.numbers import Logins
 
@@ -52,6 +54,7 @@ class Settings:
         lease_ttl_s: how long after a node was heard of its leases and login pods end; 0 for never.
         shared: of each driver with a network that all users share, where jobs can have it.
         logins: of login pods; None for a cluster without.
+        gateways: of gateways; None for a cluster without.
     """
 
     cluster: str
@@ -72,6 +75,7 @@ class Settings:
     lease_ttl_s: int = 0
     shared: Mapping[Driver, SharedSettings] = field(default_factory=dict)
     logins: Logins | None = None
+    gateways: Gateways | None = None
 
     @property
     def prefix(self) -> str:
@@ -84,7 +88,8 @@ class Settings:
         Args:
             carried: MTU of the interface that has the node's address.
         """
-        return Node(self.node, self.address, min(carried, self.mtu + VXLAN_OVERHEAD) if self.mtu else carried)
+        mtu = min(carried, self.mtu + VXLAN_OVERHEAD) if self.mtu else carried
+        return Node(self.node, self.address, mtu, self.gateways is not None and self.gateways.is_here)
 
 
 def read(path: Path = FILE) -> Settings:
@@ -126,6 +131,7 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
         lease_ttl_s=int(raw.get("lease_ttl_s", 0)),
         shared=shared,
         logins=_logins(raw.get("logins")),
+        gateways=gateway_settings.read(raw["gateways"]) if raw.get("gateways") else None,
     )
 
 

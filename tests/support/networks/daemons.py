@@ -15,6 +15,7 @@ from isthmus.network.api.protocol import encode_request
 from isthmus.network.dns.names import NodeNames
 from isthmus.network.dns.records import DnsSettings
 from isthmus.network.drivers.private.network import PrivateNetwork
+from isthmus.network.gateways.settings import Gateways
 from isthmus.network.node.converge import Converger
 from isthmus.network.node.plugin import Watcher
 from isthmus.network.node.rules import Settings
@@ -53,26 +54,27 @@ class Daemon:
 class Host(Daemon):
     """One without a kernel."""
 
-    def __init__(self, cluster, name, folder: Path):
+    def __init__(self, cluster, name, folder: Path, gateways: Gateways | None = None):
         self.kernel = FakeKernel()
         self.store = Store(Etcd(cluster.access()), Keys("test"), RANGES)
         self.view = View(self.store.load())
         converger = Converger(name, self.kernel, FakeFollower([], "filter"), FakeFollower([], "names"))
         names = NodeNames(DnsSettings("cl", folder=folder), lambda: None)
         networks = {Driver.PRIVATE: PrivateNetwork(self.view, converger, names)}
-        rest = (Settings(RANGES.pods), "cl", PodServices(IPv4Network("10.96.0.0/16")), Watcher(Path("/nonexistent")))
+        filtering = Settings(RANGES.pods, gateways=gateways)
+        rest = (filtering, "cl", PodServices(IPv4Network("10.96.0.0/16")), Watcher(Path("/nonexistent")))
         self.begin(Operations(Dependencies(name, self.store, self.view, converger, networks, *rest)))
 
 
 @contextmanager
-def two_hosts(cluster, tmp_path):
+def two_hosts(cluster, tmp_path, gateways: Gateways | None = None):
     """Give c1 and c2 of a cluster that is new."""
     etcd = Etcd(cluster.access())
     etcd.call("kv/deleterange", prefix_range(PREFIX))
     names = ("c1", "c2")
     for number, name in enumerate(names, 1):
         Store(etcd, Keys("test"), RANGES).announce(Node(name, IPv4Address(f"10.0.0.{number}")))
-    made = [Host(cluster, name, tmp_path) for name in names]
+    made = [Host(cluster, name, tmp_path, gateways) for name in names]
     try:
         yield made
     finally:

@@ -130,11 +130,16 @@ class PodNetworks:
 
     def with_outside(self) -> Namespace:
         """Add the machine outside; members forward, and what they have no other route for goes there."""
+        outside = self.with_outside_of(MEMBERS)
+        outside.ip(f"route add {PODS} via {self.nodes.address('n1')}")
+        return outside
+
+    def with_outside_of(self, members: Iterable[str]) -> Namespace:
+        """Do the same for some members; it knows no way to pods."""
         outside = self.nodes.add("outside")
         for address in (OPEN, DENIED, ALICES, METADATA):
             outside.ip(f"addr add {address}/32 dev lo")
-        outside.ip(f"route add {PODS} via {self.nodes.address('n1')}")
-        for name in MEMBERS:
+        for name in members:
             sysctl(self.nodes.places[name], "ipv4/ip_forward", "1")
             self.nodes.places[name].ip(f"route add default via {self.nodes.address('outside')}")
         return outside

@@ -7,14 +7,30 @@ import pytest
 
 from isthmus.cli.commands import network
 from isthmus.cli.main import main
+from isthmus.model.network import Transport
 from isthmus.network.api import client
-from isthmus.network.api.messages import ErrorCode, LeaseTake, List, Metrics, Reserve, Status, Trace, TraceProtocol
+from isthmus.network.api.messages import (
+    ErrorCode,
+    Expose,
+    LeaseTake,
+    List,
+    Metrics,
+    Reserve,
+    Status,
+    Trace,
+    TraceProtocol,
+    Withdraw,
+)
 from isthmus.network.api.protocol import accept, parse_request, refuse
 from isthmus.network.api.server import Server
 
 JOB = {"id": 7, "user": "alice", "nodes": ["c1", "c2"], "addresses": ["10.64.0.2", "10.64.0.4"]}
+PORT = {"user": "alice", "name": "web", "outside": "198.51.100.10:443", "protocol": "tcp", "state": "open"}
 REPLIES = {
-    List(): accept({"jobs": [JOB], "reserved": []}),
+    List(): accept({"jobs": [JOB], "reserved": [], "exposed": [PORT]}),
+    Expose("web", 443): accept({"outside": PORT["outside"], "protocol": "tcp", "new": True}),
+    Expose("web", 53, Transport.UDP): refuse(ErrorCode.FULL, "no rule lets anybody outside reach web.alice:53 by udp"),
+    Withdraw("web", 443): accept({"withdrawn": True}),
     Status(): accept({"node": "c1", "errors": {}}),
     Metrics(): accept({"text": "# TYPE a counter\na 1.0\n"}),
     LeaseTake(): accept({"leg": "il4096", "address": "10.64.0.9"}),
@@ -47,7 +63,7 @@ def test_list_prints_jobs_and_addresses(daemon, capsys):
 
 def test_json_is_what_the_daemon_said(daemon, capsys):
     assert main(["network", "list", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"schema": 1, "jobs": [JOB], "reserved": []}
+    assert json.loads(capsys.readouterr().out) == {"schema": 1, "jobs": [JOB], "reserved": [], "exposed": [PORT]}
 
 
 @pytest.mark.parametrize(
@@ -79,3 +95,18 @@ def test_daemon_that_is_away_is_reported(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(network, "ask", lambda request: client.ask(request, tmp_path / "nothing"))
     assert main(["network", "status"]) == 1
     assert "an administrator checks isthmus-networkd" in capsys.readouterr().err
+
+
+def test_port_is_opened_listed_and_closed(daemon, capsys):
+    for words, shown in (
+        (["expose", "web", "443"], "198.51.100.10:443"),
+        (["list"], "198.51.100.10:443"),
+        (["withdraw", "web", "443"], "withdrawn"),
+    ):
+        assert main(["network", *words]) == 0
+        assert shown in capsys.readouterr().out
+
+
+def test_port_that_no_rule_lets_anybody_reach_is_refused(daemon, capsys):
+    assert main(["network", "expose", "web", "53", "--proto", "udp"]) != 0
+    assert "no rule lets anybody outside reach web.alice:53" in capsys.readouterr().err

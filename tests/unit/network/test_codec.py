@@ -6,7 +6,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from isthmus.model.network import Attachment, Driver, Job, Lease, Node, Ranges, User
+from isthmus.model.network import Active, Attachment, Driver, Exposure, Heard, Job, Lease, Node, Ranges, Transport, User
 from isthmus.network.state.codec import Guard, decode, encode, key_of
 from isthmus.network.state.keys import Keys, StoredError
 
@@ -27,6 +27,10 @@ FLAT = Job(8, 1001, "flat", Driver.FLANNEL, ("c1", "c2"), ())
 ATTACHMENT = Attachment(8, "c1", IPv4Address("10.128.1.2"))
 GUARD = Guard(Ranges(IPv4Network("10.64.0.0/12"), 24, 4096, 5000), 3)
 EMPTY = User(0, "root", 1)
+GATEWAY = Node("g1", IPv4Address("192.0.2.9"), gateway=True)
+ACTIVE = Active("g1")
+HEARD = Heard("g1")
+EXPOSURE = Exposure(IPv4Address("198.51.100.10"), Transport.UDP, 53, 1001, "web")
 
 
 def written(value, **changed):
@@ -39,7 +43,9 @@ def read(value, text):
     return decode(KEYS, KEYS.path(key_of(value)), text)
 
 
-@pytest.mark.parametrize("value", [NODE, USER, JOB, LEASE, FLAT, ATTACHMENT, GUARD, EMPTY])
+@pytest.mark.parametrize(
+    "value", [NODE, USER, JOB, LEASE, FLAT, ATTACHMENT, GUARD, EMPTY, GATEWAY, ACTIVE, HEARD, EXPOSURE]
+)
 def test_value_comes_back(value):
     assert read(value, encode(value)) == value
 
@@ -54,6 +60,10 @@ def test_what_counts_up_is_folded():
     assert read(job, encode(job)) == job
 
 
+def test_node_that_is_no_gateway_is_written_as_before_there_were_any():
+    assert json.loads(encode(NODE)) == {"schema": 1, "address": "192.0.2.1", "mtu": 9000}
+
+
 def test_equal_users_are_written_alike():
     legs, reserved = dict(reversed(LEGS.items())), {"b": at(20), "a": at(21)}
     one = replace(USER, legs=LEGS, reserved=reserved)
@@ -61,7 +71,7 @@ def test_equal_users_are_written_alike():
     assert encode(one) == encode(other)
 
 
-@pytest.mark.parametrize("value", [NODE, USER, JOB, LEASE, GUARD])
+@pytest.mark.parametrize("value", [NODE, USER, JOB, LEASE, GUARD, GATEWAY, ACTIVE, EXPOSURE])
 @pytest.mark.parametrize("wrong", [None, True, 1.5, -1, "", "x", [], {}, [None], {"a": 1}, ...])
 def test_each_field_is_held_to_its_type(value, wrong):
     """A few of these are right for a field: those are read, and written the same again."""
@@ -107,6 +117,10 @@ def test_each_field_is_held_to_its_type(value, wrong):
         (JOB, {"uid": -1}),
         (JOB, {"name": "\ud800"}),
         (JOB, {"reservation": "7"}),
+        (GATEWAY, {"gateway": False}),
+        (ACTIVE, {"node": "../g1"}),
+        (EXPOSURE, {"reservation": "7"}),
+        (EXPOSURE, {"port": 53}),
         (GUARD, {"block_prefix": 31}),
         (GUARD, {"block_prefix": 11}),
         (GUARD, {"vni_first": 5001}),

@@ -128,3 +128,17 @@ def test_pass_is_measured(bed):
     before = value("isthmus_networkd_converge_seconds_count")
     bed.run(state(7))
     assert value("isthmus_networkd_converge_seconds_count") == before + 1
+
+
+def test_outside_addresses_come_behind_their_rules_and_not_without_them():
+    kernel = FakeKernel()
+    followers = [FakeFollower(kernel.calls, name) for name in ("filter", "names", "outside")]
+    converger = Converger("c1", kernel, *followers[:2], outside=followers[2])
+    converger.run(lambda: state(7))
+    assert kernel.calls == ["filter", "observe", "add il4096", "add isthmus-7", "outside", "names"]
+    kernel.calls.clear()
+    followers[0].error = OSError("nft: no")
+    converger.run(lambda: state(7))
+    assert kernel.calls == ["filter", "names"]
+    followers[0].error, followers[2].error = None, OSError("eth0: no")
+    assert converger.run(lambda: state(7)).errors == {"outside": "eth0: no"}

@@ -1,8 +1,23 @@
 """Keys of etcd."""
 
+from ipaddress import IPv4Address
+
 import pytest
 
-from isthmus.network.state.keys import AttachmentKey, JobKey, Keys, LeaseKey, NodeKey, RangesKey, StoredError, UserKey
+from isthmus.model.network import Transport
+from isthmus.network.state.keys import (
+    AttachmentKey,
+    ExposedKey,
+    GatewayKey,
+    HeardKey,
+    JobKey,
+    Keys,
+    LeaseKey,
+    NodeKey,
+    RangesKey,
+    StoredError,
+    UserKey,
+)
 
 KEYS = Keys("blue")
 
@@ -16,6 +31,9 @@ KEYS = Keys("blue")
         (JobKey(7), "jobs/7"),
         (LeaseKey(1001, "login"), "leases/1001/login"),
         (AttachmentKey(7, "c1.example"), "attachments/7/c1.example"),
+        (GatewayKey(), "gateway"),
+        (HeardKey("g1"), "heard/g1"),
+        (ExposedKey(IPv4Address("198.51.100.10"), Transport.TCP, 443), "exposed/198.51.100.10/tcp/443"),
         (RangesKey(), "ranges"),
     ],
 )
@@ -48,6 +66,16 @@ def test_key_has_one_path(key, path):
         "nodes/a/b",
         "nodes/..",
         "nodes/a b",
+        "gateway/g1",
+        "heard/",
+        "heard/g1/x",
+        "exposed/198.51.100.10/tcp",
+        "exposed/198.51.100.10/tcp/0",
+        "exposed/198.51.100.10/tcp/0443",
+        "exposed/198.51.100.10/tcp/65536",
+        "exposed/198.51.100.10/sctp/443",
+        "exposed/198.51.100.010/tcp/443",
+        "exposed/::1/tcp/443",
         "ranges/",
         "leases/1",
         "leases/1/",

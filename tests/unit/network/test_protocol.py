@@ -5,11 +5,12 @@ from ipaddress import IPv4Address
 
 import pytest
 
-from isthmus.model.network import Driver
+from isthmus.model.network import Driver, Transport
 from isthmus.network.api import protocol
 from isthmus.network.api.messages import (
     OPS,
     ErrorCode,
+    Expose,
     JobGet,
     JobPrepare,
     JobRelease,
@@ -26,6 +27,7 @@ from isthmus.network.api.messages import (
     Trace,
     TraceProtocol,
     Unreserve,
+    Withdraw,
 )
 from isthmus.network.api.protocol import RequestError, authorise, parse_request
 from tests.support.pods.services import answering, place
@@ -43,6 +45,8 @@ REQUESTS = [
     LeaseDrop(1001),
     Reserve("web"),
     Unreserve("web", 1001),
+    Expose("web", 443),
+    Withdraw("web", 53, Transport.UDP, 1001),
     Status(),
     List(),
     Trace("10.64.0.1", "web.alice.cl", TraceProtocol.UDP, 53),
@@ -125,6 +129,7 @@ def test_field_of_another_type_is_malformed(name, wrong):
         (ErrorCode.UNKNOWN_OP, line("__class__")),
         (ErrorCode.INVALID, line("login_enter", uid=1001, pid=1)),
         (ErrorCode.INVALID, line("login_prepare", uid=-1, pid=7)),
+        (ErrorCode.INVALID, line("expose", name="web", port=65536)),
         (ErrorCode.INVALID, line(job=63 << 26)),
         (ErrorCode.INVALID, line(job=0)),
         (ErrorCode.INVALID, line(job=2**32 - 2)),
@@ -216,6 +221,7 @@ def test_right_is_for_root_and_for_oneself(request_, peer, owner, acts_for):
         *((kind(uid=1002), 1001, None, ErrorCode.FORBIDDEN) for kind in (LeaseTake, LeaseDrop)),
         *((kind(uid=0), 1001, None, ErrorCode.FORBIDDEN) for kind in (LeaseTake, LeaseDrop)),
         *((kind("web", 1002), 1001, None, ErrorCode.FORBIDDEN) for kind in (Reserve, Unreserve)),
+        *((kind("web", 443, uid=1002), 1001, None, ErrorCode.FORBIDDEN) for kind in (Expose, Withdraw)),
         *((kind(), 0, None, ErrorCode.INVALID) for kind in (LeaseTake, LeaseDrop)),
         *((kind("web"), 0, None, ErrorCode.INVALID) for kind in (Reserve, Unreserve)),
     ],

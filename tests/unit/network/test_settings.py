@@ -1,12 +1,14 @@
 """The daemon's settings as the role writes them."""
 
 import json
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from isthmus.model.network import Driver
+from isthmus.filters.network.gateways import network_gateways
+from isthmus.model.network import Driver, Node, Transport
 from isthmus.network.drivers.flannel.rules import Backend, Flannel
+from isthmus.network.gateways.settings import Gateways, Ingress, Outside
 from isthmus.network.logins.numbers import Logins
 from isthmus.network.settings import SettingsError, read
 
@@ -72,3 +74,27 @@ def test_login_pods_are_read(settings):
 def test_settings_that_cannot_be_used_are_refused_with_the_remedy(settings, changes, reported):
     with pytest.raises(SettingsError, match=rf"{reported}.*; run playbooks/network\.yml"):
         settings(**changes)
+
+
+def test_gateways_are_read(settings):
+    """As the role's filter writes them."""
+    rule = {"action": "allow", "to": "web.alice:443", "from": "192.0.2.0/24"}
+    given = network_gateways(
+        [rule, {"action": "deny", "to": "*", "protocol": "udp"}],
+        [{"addresses": "198.51.100.10-198.51.100.12", "users": ["alice"]}, {"addresses": "198.51.100.20"}],
+        [{"name": "alice", "uid": 1001}],
+    )
+    first, last, site = (IPv4Address(f"198.51.100.{number}") for number in (10, 12, 20))
+    wanted = Gateways(
+        (Outside(first, last, frozenset({1001})), Outside(site, site)),
+        (
+            Ingress(True, IPv4Network("192.0.2.0/24"), Transport.TCP, 443, 443, 1001, "web"),
+            Ingress(False, IPv4Network("0.0.0.0/0"), Transport.UDP, 1, 65535),
+        ),
+        is_here=True,
+    )
+    found = settings(gateways={**given, "here": True})
+    assert found.gateways == wanted
+    assert found.member(1500) == Node("c1", IPv4Address("10.0.0.1"), gateway=True)
+    assert not settings(gateways={**given, "here": False}).member(1500).gateway
+    assert settings().gateways is settings(gateways={}).gateways is None

@@ -6,7 +6,20 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.clients.etcd.store import Changes, Entry, Event, Found
-from isthmus.model.network import Attachment, Driver, Job, Lease, Node, Ranges, State, User
+from isthmus.model.network import (
+    Active,
+    Attachment,
+    Driver,
+    Exposure,
+    Heard,
+    Job,
+    Lease,
+    Node,
+    Ranges,
+    State,
+    Transport,
+    User,
+)
 from isthmus.network.state.codec import Guard, encode, key_of
 from isthmus.network.state.keys import JobKey, Keys, LeaseKey, RangesKey, StoredError, UserKey
 from isthmus.network.state.snapshot import Snapshot, follow, load
@@ -19,7 +32,9 @@ JOB = Job(7, 2001, "a", Driver.PRIVATE, ("c1",), (IPv4Address("10.64.0.2"),))
 LEASE = Lease(2001, "login", 5)
 ATTACHMENT = Attachment(8, "c1", IPv4Address("10.128.1.2"))
 GUARD = Guard(Ranges(IPv4Network("10.64.0.0/10")), 1)
-ALL = (NODE, USER, JOB, LEASE, GUARD, ATTACHMENT)
+ACTIVE, HEARD = Active("g1"), Heard("g1")
+EXPOSURE = Exposure(IPv4Address("198.51.100.10"), Transport.TCP, 443, 2001, "web")
+ALL = (NODE, USER, JOB, LEASE, GUARD, ATTACHMENT, ACTIVE, HEARD, EXPOSURE)
 
 
 def found(*values, revision=9):
@@ -39,9 +54,10 @@ def test_nothing_is_an_empty_state():
 
 def test_range_fills_every_table():
     at = load(KEYS, found(*ALL))
-    assert at.state == State({"c1": NODE}, {2001: USER}, {7: JOB}, {(2001, "login"): LEASE}, 9, {(8, "c1"): ATTACHMENT})
+    tables = {"c1": NODE}, {2001: USER}, {7: JOB}, {(2001, "login"): LEASE}, 9, {(8, "c1"): ATTACHMENT}
+    assert at.state == State(*tables, "g1", {"g1": HEARD}, {EXPOSURE.door: EXPOSURE})
     assert at.guard == GUARD
-    assert [at.revision_of(key_of(value)) for value in ALL] == [1, 2, 3, 4, 5, 6]
+    assert [at.revision_of(key_of(value)) for value in ALL] == [1, 2, 3, 4, 5, 6, 7, 8, 9]
     assert at.jobs() == {7: 3}
 
 

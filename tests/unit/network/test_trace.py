@@ -7,6 +7,7 @@ import pytest
 
 from isthmus.model.network import Driver, Job, Lease, Node, State, User
 from isthmus.network.drivers.flannel.rules import Flannel
+from isthmus.network.gateways.settings import Gateways
 from isthmus.network.node import rules
 from isthmus.network.trace.points import Finder, PointError, visible
 from isthmus.network.trace.way import Probe, Verdict, failures, trace, verdict
@@ -184,3 +185,39 @@ def test_failures_of_this_node_are_reported_if_it_is_on_the_way():
     assert (step.check, step.verdict) == ("filter", Verdict.DEPENDS)
     assert "nft" not in step.by
     assert failures("login", errors, steps, show_all=True) == []
+
+
+GATED = replace(SETTINGS, gateways=Gateways())
+
+
+def gated(**changes):
+    """Return a state where the login node is the gateway."""
+    return replace(STATE, nodes={**NODES, "login": replace(NODES["login"], gateway=True)}, gateway="login", **changes)
+
+
+@pytest.mark.parametrize(
+    ("target", "wanted", "node", "check", "by"),
+    [
+        ("outside", Verdict.PASSES, "login", "from_pods", "network_egress_default"),
+        ("198.51.100.9", Verdict.REFUSED, "login", "from_pods", "network_egress:"),
+        ("169.254.169.254", Verdict.REFUSED, "c1", "from_pods", "does not lead out"),
+        ("login", Verdict.PASSES, "login", "input", "no rule forbids it"),
+        ("192.0.2.77", Verdict.REFUSED, "c1", "from_pods", "network_host_ports"),
+    ],
+)
+def test_way_out_leads_over_the_gateway(target, wanted, node, check, by):
+    port = 6817 if target == "login" else 80
+    steps = traced("10", target, port, state=gated(), settings=GATED)
+    assert (verdict(steps), steps[-1].node, steps[-1].check) == (wanted, node, check)
+    assert by in steps[-1].by
+
+
+def test_way_out_without_a_gateway_ends_on_the_pods_node():
+    for state in (
+        STATE,
+        replace(gated(), gateway=""),
+        gated(users={A: replace(ALICE, legs={"c1": ALICE.legs["c1"]}), B: BOB}),
+    ):
+        steps = traced("10", "outside", state=state, settings=GATED)
+        assert (verdict(steps), steps[-1].node) == (Verdict.REFUSED, "c1")
+        assert "none leads out now" in steps[-1].by

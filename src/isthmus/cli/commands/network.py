@@ -12,8 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from isthmus.cli.errors import CommandError
+from isthmus.model.network import Transport
 from isthmus.network.api.client import SOCKET, ask
 from isthmus.network.api.messages import (
+    Expose,
     LeaseDrop,
     LeaseTake,
     List,
@@ -25,6 +27,7 @@ from isthmus.network.api.messages import (
     Trace,
     TraceProtocol,
     Unreserve,
+    Withdraw,
 )
 from isthmus.network.api.protocol import RequestError
 
@@ -34,6 +37,7 @@ EPILOG = """examples:
   isthmus network list --json | jq '.jobs[].addresses'
   isthmus network join                 make this login node a member, to reach your pods from here
   isthmus network reserve web          keep an address for a service; its name is web.<you>.<cluster>
+  isthmus network expose web 443       let the outside reach it, where the site's rules let it; `withdraw` ends that
   isthmus network trace 12 13:pod1     why does job 12's first pod (not) reach the second pod of job 13
   isthmus network trace 12 192.0.2.7 --port 25"""
 FROM = "a job (12, 12:NODE, 12:pod1), one of your names, an address, a host (you there; root: USER@HOST), or outside"
@@ -50,11 +54,16 @@ def register(subparsers: Any) -> None:
     )
     verbs = command.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _verb(verbs, "status", "state of this host's daemon", Status)
-    _verb(verbs, "list", "jobs, addresses and reservations", List)
+    _verb(verbs, "list", "jobs, addresses, reservations and ports that are open to the outside", List)
     _verb(verbs, "join", "make this host a member of your network until an hour after you leave", LeaseTake)
     _verb(verbs, "leave", "end the membership now", LeaseDrop)
     for name, words, kind in (("reserve", "keep an address", Reserve), ("unreserve", "release an address", Unreserve)):
         _verb(verbs, name, words, kind).add_argument("name", help="letters, digits, hyphens; a DNS label")
+    opening = "open a port of a reservation to the outside, where the site's rules let anybody in"
+    for exposed in (_verb(verbs, "expose", opening, Expose), _verb(verbs, "withdraw", "close it", Withdraw)):
+        exposed.add_argument("name", help="the reservation, whose address a job of yours has")
+        exposed.add_argument("port", type=int, help="in the pod; outside it is the same")
+        exposed.add_argument("--proto", dest="protocol", type=Transport, choices=[*Transport], default=Transport.TCP)
     forget = _verb(verbs, "forget", "remove a node that left the cluster from the pod networks (root only)", NodeForget)
     forget.add_argument("node", help="its name, as Slurm had it")
     _verb(verbs, "metrics", "metrics of this host's daemon, for Prometheus (root only)", Metrics)
@@ -70,7 +79,7 @@ def register(subparsers: Any) -> None:
 def _verb(verbs: Any, name: str, help_text: str, kind: type) -> Any:
     verb = verbs.add_parser(name, help=help_text, description=f"{help_text[0].upper()}{help_text[1:]}.")
     verb.add_argument("--json", action="store_true", help="one JSON object, for scripts")
-    if kind in (LeaseTake, LeaseDrop, Reserve, Unreserve):
+    if kind in (LeaseTake, LeaseDrop, Reserve, Unreserve, Expose, Withdraw):
         verb.add_argument("--uid", type=int, help="for whom (root only)")
     verb.set_defaults(run=run, kind=kind)
     return verb

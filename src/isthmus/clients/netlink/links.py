@@ -19,7 +19,7 @@ from isthmus.model.node_network import VXLAN_PORT
 # linux/rtnetlink.h, linux/if_link.h
 RTM_NEWLINK, RTM_DELLINK, RTM_GETLINK = 16, 17, 18
 EXCLUSIVE, CREATE = 0x200, 0x400
-UP = 1
+UP, RUNNING = 1, 0x40
 _SKIP_STATISTICS = 1 << 3
 _LINK = struct.Struct("=BxHiII")
 Attributes = list[tuple[str, Any]]
@@ -33,6 +33,7 @@ class Link:
     name: str
     mtu: int
     up: bool
+    carrier: bool
     master: int
     alias: str
     hardware: str
@@ -108,6 +109,7 @@ def read_link(body: bytes) -> Link:
         name=message.get_attr("IFLA_IFNAME"),
         mtu=message.get_attr("IFLA_MTU") or 0,
         up=bool(message["flags"] & UP),
+        carrier=bool(message["flags"] & RUNNING),
         master=message.get_attr("IFLA_MASTER") or 0,
         alias=message.get_attr("IFLA_IFALIAS") or "",
         hardware=message.get_attr("IFLA_ADDRESS") or "",

@@ -16,7 +16,7 @@ from isthmus.clients.netlink.wire import GONE, THERE, Request, attributes, listi
 from isthmus.model.node_network import FLOOD, Forward, mac
 
 # linux/rtnetlink.h, linux/neighbour.h, linux/if_addr.h
-RTM_NEWADDR, RTM_GETADDR = 20, 22
+RTM_NEWADDR, RTM_DELADDR, RTM_GETADDR = 20, 21, 22
 RTM_NEWROUTE, RTM_DELROUTE, RTM_GETROUTE = 24, 25, 26
 RTM_NEWNEIGH, RTM_DELNEIGH, RTM_GETNEIGH = 28, 29, 30
 REPLACE, EXCLUSIVE, CREATE, APPEND = 0x100, 0x200, 0x400, 0x800
@@ -51,6 +51,12 @@ def add_address(address: IPv4Address, index: int, what: str) -> Request:
         + _attribute(_IFA_ADDRESS, packed)
     )
     return Request(RTM_NEWADDR, body, f"give {what} the address {address}", CREATE | EXCLUSIVE, THERE)
+
+
+def delete_address(address: IPv4Address, index: int, what: str) -> Request:
+    """Take an address from a link."""
+    body = _ADDRESS.pack(AF_INET, 32, 0, SCOPE_GLOBAL, index) + _attribute(_IFA_LOCAL, address.packed)
+    return Request(RTM_DELADDR, body, f"take {address} from {what}", fine=GONE)
 
 
 def addresses() -> Request:

@@ -17,6 +17,7 @@ from isthmus.filters.validate.hosts import host_problems
 from isthmus.filters.validate.layers.apptainer import apptainer_problems
 from isthmus.filters.validate.layers.artifacts import artifact_problems
 from isthmus.filters.validate.layers.etcd import etcd_problems
+from isthmus.filters.validate.layers.gateways import gateway_problems
 from isthmus.filters.validate.layers.join import join_problems
 from isthmus.filters.validate.layers.kubernetes import kubernetes_problems
 from isthmus.filters.validate.layers.monitoring import monitoring_problems
@@ -88,6 +89,7 @@ def _network_problems(site: Site) -> Iterator[str]:
     if not misfits:
         yield from network_problems(site)
         yield from network_rule_problems(site)
+        yield from gateway_problems(site)
 
 
 FILTERS: dict[str, Callable[..., object]] = {

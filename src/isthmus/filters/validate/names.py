@@ -10,7 +10,7 @@ from isthmus.filters.suggest import unknown
 from isthmus.filters.validate.site import Site
 
 LAYERS = ("base", "slurm", "apptainer", "network", "kubernetes", "workloads", "bench", "monitoring")
-HOST_GROUPS = ("controller", "login", "compute", "joining", "etcd")
+HOST_GROUPS = ("controller", "login", "compute", "joining", "gateways", "etcd")
 ANSIBLE_GROUPS = ("all", "ungrouped")
 SITE_GROUPS = "base_site_groups"
 _WHERE_KNOWN = "the known ones stand in inventories/common and in each role's meta/argument_specs.yml"

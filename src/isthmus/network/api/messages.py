@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from isthmus.model.network import Driver
+from isthmus.model.network import Driver, Transport
 from isthmus.model.services import Table
 
 # How long a preparation may take where a client does not say.
@@ -128,6 +128,33 @@ class Unreserve:
 
 
 @dataclass(frozen=True, slots=True)
+class Expose:
+    """Open a port of a user's reservation to the outside, where the admin's rules let anybody in.
+
+    Attributes:
+        name: of the reservation.
+        port: in the pod, and outside.
+        protocol: of the port.
+        uid: whose; the peer's where it is None.
+    """
+
+    name: str
+    port: int
+    protocol: Transport = Transport.TCP
+    uid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Close it; fields as for Expose."""
+
+    name: str
+    port: int
+    protocol: Transport = Transport.TCP
+    uid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """Return how this node is."""
 
@@ -191,6 +218,8 @@ Request = (
     | LeaseDrop
     | Reserve
     | Unreserve
+    | Expose
+    | Withdraw
     | Status
     | List
     | Trace
@@ -209,6 +238,8 @@ OPS: Mapping[str, type[Request]] = {
     "lease_drop": LeaseDrop,
     "reserve": Reserve,
     "unreserve": Unreserve,
+    "expose": Expose,
+    "withdraw": Withdraw,
     "status": Status,
     "list": List,
     "trace": Trace,

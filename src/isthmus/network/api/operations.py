@@ -30,6 +30,7 @@ from isthmus.network.api.figures import Preparations, cluster_figures
 from isthmus.network.api.messages import ErrorCode, JobState
 from isthmus.network.api.protocol import RequestError
 from isthmus.network.drivers.node import ECHO_S, Network
+from isthmus.network.gateways import exposing
 from isthmus.network.logins.pods import LoginPods
 from isthmus.network.node import rules
 from isthmus.network.node.converge import Converger
@@ -195,8 +196,32 @@ class Operations:
             case messages.Reserve(name):
                 return {"address": deps.store.reserve(uid, _login(uid), name)}
             case messages.Unreserve(name):
-                return {"dropped": deps.store.unreserve(uid, name)}
+                return self._unreserve(uid, name)
+            case messages.Expose():
+                return self._expose(request, uid)
+            case messages.Withdraw():
+                return self._withdraw(request, uid)
         raise RequestError(ErrorCode.UNKNOWN_OP, f"{type(request).__name__} is not done here")
+
+    def _unreserve(self, uid: int, name: str) -> Mapping[str, Any]:
+        gateways = self._deps.rules.gateways
+        if gateways and name in gateways.named(uid):
+            why = f"a rule of network_ingress names {name}; an admin takes the rule out first"
+            raise RequestError(ErrorCode.INVALID, why)
+        return {"dropped": self._deps.store.unreserve(uid, name)}
+
+    def _expose(self, request: messages.Expose, uid: int) -> Mapping[str, Any]:
+        gateways, user = self._deps.rules.gateways, _login(uid)
+        wanted = exposing.wanted(gateways, uid, user, request.name, request.protocol, request.port)
+        new = self._deps.store.expose(wanted, user)
+        return {"outside": f"{wanted.address}:{wanted.port}", "protocol": wanted.protocol, "new": new}
+
+    def _withdraw(self, request: messages.Withdraw, uid: int) -> Mapping[str, Any]:
+        deps = self._deps
+        # Also those of outside addresses that the user had before.
+        opened = exposing.of_reservation(deps.store.load().state, uid, request.name)
+        asked = [each for each in opened if (each.protocol, each.port) == (request.protocol, request.port)]
+        return {"withdrawn": any([deps.store.withdraw(each) for each in asked])}
 
     def _prepare(self, request: messages.JobPrepare) -> Mapping[str, Any]:
         # Not in the thread: a client that got "in progress" may query or release the job before the thread runs.
@@ -351,10 +376,19 @@ class Operations:
             "legs": len(mine),
             "pods": sum(1 for each in self._deps.networks.values() for owner in each.owners() if uid in (None, owner)),
             "plugin": self._deps.plugin.state(),
+            **self._leading(),
             **({} if tracked is None else {"connections": str(tracked)}),
             "errors": {**self._errors(), **_full(tracked)} if uid is None else {},
             **({"figures": self._figures()} if uid is None else {}),
         }
+
+    def _leading(self) -> Mapping[str, str]:
+        if self._deps.rules.gateways is None:
+            return {}
+        state = self._deps.view.snapshot.state
+        if state.gateway in state.heard:
+            return {"gateway": state.gateway}
+        return {"gateway": f"{state.gateway}, which is not heard of" if state.gateway else "none yet"}
 
     def _figures(self) -> Mapping[str, Any]:
         deps = self._deps
@@ -380,7 +414,14 @@ class Operations:
                 for user in users
                 for name, address in sorted(user.reserved.items())
             ],
+            **self._exposed(state, uid),
         }
+
+    def _exposed(self, state: State, uid: int | None) -> Mapping[str, Any]:
+        gateways = self._deps.rules.gateways
+        if gateways is None and not state.exposed:
+            return {}
+        return {"exposed": list(exposing.shown(state, gateways, uid))}
 
 
 def _full(tracked: conntrack.Table | None) -> Mapping[str, str]:

@@ -21,7 +21,7 @@ from dataclasses import fields
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from isthmus.model.network import Driver
+from isthmus.model.network import Driver, Transport
 from isthmus.model.services import rows
 from isthmus.network import bounds
 from isthmus.network.api.fields import BoundError, FieldError, Fields, parse, shown
@@ -29,6 +29,7 @@ from isthmus.network.api.messages import (
     OPS,
     PREPARE_TIMEOUT_S,
     ErrorCode,
+    Expose,
     JobGet,
     JobPrepare,
     JobRelease,
@@ -46,6 +47,7 @@ from isthmus.network.api.messages import (
     Trace,
     TraceProtocol,
     Unreserve,
+    Withdraw,
 )
 from isthmus.network.node.nodelist import NodeListError, fold, unfold
 from isthmus.network.services import rows as service_rows
@@ -134,7 +136,7 @@ def authorise(request: Request, peer: int, owner: int | None = None) -> int | No
             return request.uid
         case JobGet() | JobServices() if peer not in (0, owner) and owner is not None:
             raise RequestError(ErrorCode.FORBIDDEN, f"job {request.job} is not yours")
-        case LeaseTake() | LeaseDrop() | Reserve() | Unreserve():
+        case LeaseTake() | LeaseDrop() | Reserve() | Unreserve() | Expose() | Withdraw():
             return _own(request.uid, peer)
     return None if peer == 0 else peer
 
@@ -259,6 +261,11 @@ def _reservation(body: Fields, name: str) -> str:
     return body.text(name, bounds.RESERVATION_MAX, bounds.is_reservation_name)
 
 
+def _exposed(body: Fields) -> tuple[str, int, Transport, int | None]:
+    protocol = body.choice("protocol", Transport) if body.has("protocol") else Transport.TCP
+    return _reservation(body, "name"), body.integer("port", 1, bounds.PORT_MAX), protocol, _uid(body)
+
+
 def _line(values: Mapping[str, Any]) -> bytes:
     return json.dumps(values, default=_written, allow_nan=False, separators=(",", ":")).encode("ascii") + b"\n"
 
@@ -278,6 +285,8 @@ _READERS: Mapping[type[Request], Callable[[Fields], Request]] = {
     LeaseDrop: lambda body: LeaseDrop(_uid(body)),
     Reserve: lambda body: Reserve(_reservation(body, "name"), _uid(body)),
     Unreserve: lambda body: Unreserve(_reservation(body, "name"), _uid(body)),
+    Expose: lambda body: Expose(*_exposed(body)),
+    Withdraw: lambda body: Withdraw(*_exposed(body)),
     Status: lambda body: Status(),
     List: lambda body: List(),
     Trace: _trace,

@@ -58,13 +58,21 @@ class Names(Protocol):
         """Write the DNS records of this node, and notify the server of changes."""
 
 
+class Outside(Protocol):
+    """What a gateway has on its other side."""
+
+    def follow(self, desired: NodePlan, state: State) -> None:
+        """Hold the outside addresses, or let go of them; raises OSError's or its own kind of error."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a pass left.
 
     Attributes:
         plan: what the node has now, as far as it is known.
-        errors: subject (an interface's or namespace's name, `state`, `filter`, `names`) -> why it is not as wanted.
+        errors: subject (an interface's or namespace's name, `state`, `filter`, `names`, `outside`) -> why it is not as
+            wanted.
     """
 
     plan: NodePlan = field(default_factory=NodePlan)
@@ -81,6 +89,7 @@ class Converger:
         names: see Names.
         shared: gives the pods of shared networks that exist; rules and names follow them.
         clock: seconds that never go back.
+        outside: of a gateway.
     """
 
     def __init__(
@@ -91,6 +100,7 @@ class Converger:
         names: Names,
         clock: Callable[[], float] = time.monotonic,
         shared: Callable[[], Mapping[int, SharedPod]] = dict,
+        outside: Outside | None = None,
     ) -> None:
         self._planner = Planner(node)
         self._kernel = kernel
@@ -98,6 +108,7 @@ class Converger:
         self._names = names
         self._clock = clock
         self._shared = shared
+        self._outside = outside
         self._lock = Lock()
         self._observed: NodePlan | None = None
         self._looked_s = 0.0
@@ -123,6 +134,8 @@ class Converger:
             # Without its rules nothing new may be reached.
             if attempts.make("filter", self._filter.follow, desired, state):
                 self._change(desired, attempts)
+                if self._outside:
+                    attempts.make("outside", self._outside.follow, desired, state)
             attempts.make("names", self._names.follow, desired, state)
             self.last = Outcome(desired, {**lost, **attempts.errors})
             return self.last

@@ -19,6 +19,7 @@ from isthmus.model.node_network import NodePlan
 from isthmus.model.subids import Range, parse
 from isthmus.network import metrics
 from isthmus.network.drivers.contract import SharedNetwork
+from isthmus.network.gateways.settings import Gateways
 from isthmus.network.logins.numbers import Logins
 from isthmus.network.node import rules
 from isthmus.network.node.rules_bounds import Bounds
@@ -87,7 +88,11 @@ def size_tracking(raw: Mapping[str, Any]) -> None:
 
 
 def read_rules(
-    pods: IPv4Network, raw: Mapping[str, Any], shared: tuple[SharedNetwork, ...] = (), logins: Logins | None = None
+    pods: IPv4Network,
+    raw: Mapping[str, Any],
+    shared: tuple[SharedNetwork, ...] = (),
+    logins: Logins | None = None,
+    gateways: Gateways | None = None,
 ) -> rules.Settings:
     """Read the filter's part of the daemon's settings.
 
@@ -96,6 +101,7 @@ def read_rules(
         raw: the rest.
         shared: the networks that all users share.
         logins: of login pods.
+        gateways: of gateways.
 
     Raises:
         KeyError: a field is missing.
@@ -115,6 +121,7 @@ def read_rules(
         shared=shared,
         bounds=Bounds(raw["bounds"]["flows"], raw["bounds"]["rate"], raw["bounds"]["dns"]),
         logins=logins,
+        gateways=gateways,
     )
 
 

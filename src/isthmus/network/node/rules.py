@@ -14,6 +14,7 @@ Two tables of ours, `inet isthmus` and `bridge isthmus`, and nothing of anybody 
   matches, then the default. Each packet is asked, so a new rule also ends what is open. Nothing from outside begins.
   A pod's user binds any port in there, and many a server (NFS, rsh, LPD) trusts any client whose port is below 1024:
   hosts get no packet from such, and the outside sees another.
+  Where there are gateways, one of them asks this for all nodes, and passes on what comes to exposed ports (`gateways`).
 - Is this VXLAN packet the kernel's own? What leaves by a leg is marked, and its VXLAN packet inherits mark and socket;
   a user's forged one has no mark (which only CAP_NET_ADMIN can set). In: from members only, and none is forwarded to
   members, for a container of another network on a node would be seen with that node's address.
@@ -40,6 +41,8 @@ from isthmus.model.subids import Range
 from isthmus.network.dns.records import FIGURES_PORT, HOST_ADDRESS
 from isthmus.network.drivers.contract import SharedNetwork
 from isthmus.network.drivers.registry import tunnel_ports
+from isthmus.network.gateways import rules as gateway_rules
+from isthmus.network.gateways.settings import Gateways
 from isthmus.network.logins import rules as login_rules
 from isthmus.network.logins.numbers import Logins
 from isthmus.network.node import refused, rules_bounds
@@ -127,6 +130,7 @@ class Settings:
         shared: the networks that all users share.
         bounds: of each account's connections on a node.
         logins: of login pods; None for a cluster without.
+        gateways: of gateways; None for a cluster without.
     """
 
     pods: IPv4Network
@@ -149,6 +153,7 @@ class Settings:
     shared: tuple[SharedNetwork, ...] = ()
     bounds: Bounds = field(default_factory=Bounds)
     logins: Logins | None = None
+    gateways: Gateways | None = None
 
 
 def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
@@ -166,10 +171,15 @@ def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
         "pairs": "type ifname . ifname",
         **rules_bounds.sets(),
         **(login_rules.sets() if settings.logins else {}),
+        **(gateway_rules.sets(settings.gateways) if settings.gateways else {}),
         **{_user_set(uid): "type ifname" for uid in _named_uids(settings)},
         **{each.user_set(uid): "type ipv4_addr" for each in settings.shared for uid in _named_uids(settings)},
     }
-    declared = {"inet": sets, "bridge": {"pods": "type ifname . ether_addr . ipv4_addr"}}
+    bridge_sets = {
+        "pods": "type ifname . ether_addr . ipv4_addr",
+        **(gateway_rules.BRIDGE_SETS if settings.gateways else {}),
+    }
+    declared = {"inet": sets, "bridge": bridge_sets}
     bounds = rules_bounds.chains(
         settings.bounds, subordinate, [each.bridge for each in settings.shared], dns_port=settings.dns_port
     )
@@ -187,7 +197,7 @@ def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
 
 def tables(settings: Settings) -> dict[str, dict[str, list[str]]]:
     """Return the rules that decide who reaches whom, family -> chain -> rules; a base chain begins with its hook."""
-    return {"inet": _chains(settings), "bridge": {"prerouting": _PORT_RULES}}
+    return {"inet": _chains(settings), "bridge": _bridge_chains(settings)}
 
 
 def elements(plan: NodePlan, state: State, node: str, settings: Settings) -> dict[str, frozenset[str]]:
@@ -212,6 +222,7 @@ def elements(plan: NodePlan, state: State, node: str, settings: Settings) -> dic
         **{_user_set(uid): frozenset(leg.name for leg in legs if leg.uid == uid) for uid in _named_uids(settings)},
         **_merged(each.elements(_pods_of(each, plan), _named_uids(settings)) for each in settings.shared),
         **(login_rules.elements(state, node, settings.logins) if settings.logins else {}),
+        **(gateway_rules.elements(plan, state, node, settings.gateways) if settings.gateways else {}),
     }
 
 
@@ -224,6 +235,26 @@ def change(have: Elements, want: Elements) -> str:
         if (some := first.get(name, frozenset()) - second.get(name, frozenset()))
     ]
     return "".join(commands)
+
+
+def _bridge_chains(settings: Settings) -> dict[str, list[str]]:
+    if not settings.gateways:
+        return {"prerouting": _port_rules("accept")}
+    inside = [[settings.pods], settings.barred, settings.hosts]
+    return {"prerouting": _port_rules("goto from_bridged_pods"), **gateway_rules.bridged(inside)}
+
+
+def _port_rules(packets: str) -> list[str]:
+    """Return the rules for frames of pods; `packets` is what happens to a pod's own IPv4."""
+    return [
+        "type filter hook prerouting priority filter; policy accept",
+        f'iifname != "{VETH}*" accept',
+        "ether type 8021q drop",
+        "ether type ip6 drop",
+        f"iifname . ether saddr . ip saddr @pods {packets}",
+        "iifname . ether saddr . arp saddr ip @pods iifname . arp saddr ether . arp saddr ip @pods accept",
+        "drop",
+    ]
 
 
 def _chains(settings: Settings) -> dict[str, list[str]]:
@@ -243,6 +274,7 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
         "input": [
             "type filter hook input priority filter; policy accept",
             f"udp dport {VXLAN_PORT} ip saddr != @peers drop",
+            *(gateway_rules.entering(settings.gateways) if settings.gateways else []),
             'iifname "lo" accept',
             f'iifname "{LEG}*" goto from_leg',
             *_from_ports(),
@@ -267,13 +299,24 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
         "host_services": _host_services(settings),
         "forward": _forward(settings),
         "from_pods": _from_pods(settings),
-        "postrouting": [
-            "type nat hook postrouting priority srcnat; policy accept",
-            *masquerade(f'ip saddr {pods} ip daddr != {pods} oifname != "{LEG}*" oifname != "lo"'),
-        ],
+        "postrouting": _postrouting(settings),
         **_merged(_shared_chains(each, settings) for each in settings.shared),
         **(login_rules.chains(settings.logins, settings.admins) if settings.logins else {}),
+        **(gateway_rules.chains(settings.gateways) if settings.gateways else {}),
     }
+
+
+def _postrouting(settings: Settings) -> list[str]:
+    pods = settings.pods
+    leaving = f'ip saddr {pods} ip daddr != {pods} oifname != "{LEG}*" oifname != "lo"'
+    outside = f"{leaving} ip daddr != @peers"
+    if settings.hosts:
+        outside += f" ip daddr != {{ {', '.join(map(str, settings.hosts))} }}"
+    return [
+        "type nat hook postrouting priority srcnat; policy accept",
+        *(gateway_rules.translated(settings.gateways, outside) if settings.gateways else []),
+        *masquerade(leaving),
+    ]
 
 
 def _forward(settings: Settings) -> list[str]:
@@ -284,6 +327,7 @@ def _forward(settings: Settings) -> list[str]:
         f'iifname "{LEG}*" goto from_pods',
         *_from_ports(),
         f"udp dport {VXLAN_PORT} ip daddr @peers drop",
+        *(gateway_rules.forward(settings.gateways) if settings.gateways else []),
         f'oifname "{LEG}*" ct state established,related accept',
         *(login_rules.forward(f"{LEG}*") if settings.logins else []),
         _said(f'oifname "{LEG}*" drop', _NOBODY_BEGINS),
@@ -356,6 +400,7 @@ def _from_pods(settings: Settings) -> list[str]:
     return [
         *_sane(settings.pods),
         *(login_rules.from_pods() if settings.logins else []),
+        *(gateway_rules.from_pods(settings.gateways) if settings.gateways else []),
         _said(f'oifname "{LEG}*" drop', _OTHERS),
         _said(f"ip daddr {settings.pods} drop", _OTHERS),
         *_outside(settings, lambda uid: f"iifname @{_user_set(uid)}"),
@@ -371,6 +416,7 @@ def _outside(settings: Settings, is_users: Callable[[int], str]) -> list[str]:
     barred, servers = (", ".join(map(str, each)) for each in (settings.barred, settings.servers))
     return [
         *hosts,
+        *([gateway_rules.gate()] if settings.gateways else []),
         *([_said(f"ip daddr {{ {barred} }} drop", "loopback, link-local, multicast, metadata")] if barred else []),
         *([_said(f"ip daddr {{ {servers} }} drop", "base_home_nfs_source")] if servers else []),
         *(_said(_egress(rule, is_users), "network_egress") for rule in settings.egress),
@@ -415,7 +461,7 @@ def _user_set(uid: int) -> str:
 
 
 def _family(name: str) -> str:
-    return "bridge" if name == "pods" else "inet"
+    return "bridge" if name in ("pods", *gateway_rules.BRIDGE_SETS) else "inet"
 
 
 def _block(head: str, lines: Iterable[str]) -> str:
@@ -430,12 +476,3 @@ _NOT_OFFERED = "of hosts, pods reach Slurm and network_host_ports"
 _NOBODY_BEGINS = "nobody outside begins"
 _REFUSE = "reject with icmp type admin-prohibited"
 _VERDICTS = {Action.ALLOW: "accept", Action.DENY: _REFUSE}
-_PORT_RULES = [
-    "type filter hook prerouting priority filter; policy accept",
-    f'iifname != "{VETH}*" accept',
-    "ether type 8021q drop",
-    "ether type ip6 drop",
-    "iifname . ether saddr . ip saddr @pods accept",
-    "iifname . ether saddr . arp saddr ip @pods iifname . arp saddr ether . arp saddr ip @pods accept",
-    "drop",
-]

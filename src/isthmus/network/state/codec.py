@@ -14,13 +14,16 @@ from ipaddress import IPv4Address, IPv4Network
 from itertools import pairwise
 from typing import Any
 
-from isthmus.model.network import Attachment, Driver, Job, Lease, Node, Ranges, User
+from isthmus.model.network import Active, Attachment, Driver, Exposure, Heard, Job, Lease, Node, Ranges, User
 from isthmus.network import bounds
 from isthmus.network.api.fields import FieldError, Fields, address, network, parse, shown
 from isthmus.network.drivers.registry import definition
 from isthmus.network.node.nodelist import NODES_MAX, NodeListError, fold, unfold
 from isthmus.network.state.keys import (
     AttachmentKey,
+    ExposedKey,
+    GatewayKey,
+    HeardKey,
     JobKey,
     Key,
     Keys,
@@ -50,7 +53,7 @@ class Guard:
     serial: int = 0
 
 
-Value = Node | User | Job | Lease | Attachment | Guard
+Value = Node | User | Job | Lease | Attachment | Active | Heard | Exposure | Guard
 
 
 def key_of(value: Value) -> Key:
@@ -66,6 +69,12 @@ def key_of(value: Value) -> Key:
             return LeaseKey(value.uid, value.node)
         case Attachment():
             return AttachmentKey(value.job, value.node)
+        case Active():
+            return GatewayKey()
+        case Heard():
+            return HeardKey(value.node)
+        case Exposure():
+            return ExposedKey(*value.door)
         case Guard():
             return RangesKey()
 
@@ -97,7 +106,8 @@ def decode(keys: Keys, path: str, text: str) -> Value:
 def _written(value: Value) -> dict[str, Any]:
     match value:
         case Node():
-            return {"address": str(value.address), "mtu": value.mtu}
+            # Others than gateways are written as by versions that know of none.
+            return {"address": str(value.address), "mtu": value.mtu, **({"gateway": True} if value.gateway else {})}
         case User():
             return _user_written(value)
         case Job():
@@ -113,6 +123,12 @@ def _written(value: Value) -> dict[str, Any]:
             return {"since_s": value.since_s}
         case Attachment():
             return {"address": str(value.address)}
+        case Active():
+            return {"node": value.node}
+        case Heard():
+            return {}
+        case Exposure():
+            return {"uid": value.uid, "reservation": value.reservation}
         case Guard(ranges=ranges):
             return {
                 "serial": value.serial,
@@ -138,7 +154,7 @@ def _user_written(user: User) -> dict[str, Any]:
 def _read(key: Key, fields: Fields) -> Value:
     match key:
         case NodeKey():
-            return Node(key.name, fields.address("address"), fields.integer("mtu", bounds.MTU_MIN, bounds.MTU_MAX))
+            return _node(key.name, fields)
         case UserKey():
             return _user(key.uid, fields)
         case JobKey():
@@ -147,8 +163,24 @@ def _read(key: Key, fields: Fields) -> Value:
             return Lease(key.uid, key.node, fields.integer("since_s", 0, 2**63))
         case AttachmentKey():
             return Attachment(key.job, key.node, fields.address("address"))
+        case GatewayKey():
+            return Active(fields.text("node", bounds.NODE_NAME_MAX, bounds.is_node_name))
+        case HeardKey():
+            return Heard(key.node)
+        case ExposedKey(at, protocol, port):
+            uid = fields.integer("uid", 0, bounds.UID_MAX)
+            name = fields.text("reservation", bounds.RESERVATION_MAX, bounds.is_reservation_name)
+            return Exposure(at, protocol, port, uid, name)
         case RangesKey():
             return _guard(fields)
+
+
+def _node(name: str, fields: Fields) -> Node:
+    is_said = fields.has("gateway")
+    if is_said and not fields.take("gateway", bool):
+        raise FieldError("gateway is left out of a node that is none")
+    mtu = fields.integer("mtu", bounds.MTU_MIN, bounds.MTU_MAX)
+    return Node(name, fields.address("address"), mtu, is_said)
 
 
 def _user(uid: int, fields: Fields) -> User:

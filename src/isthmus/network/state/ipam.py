@@ -4,6 +4,7 @@ A user has one VNI and some blocks of the pod range; all their addresses come fr
 address given last, so a freed one rests while the others have their turn, and stale entries of neighbours die. When
 the blocks are full, one more is taken: a power of two, large enough for what is missing, and at least as large as all
 the user has, so that routes stay few however small their jobs are; where the range has no such gap, smaller ones.
+Where there are gateways, a user with jobs has a leg on each of them as well: the jobs' way out and in.
 A user of whom nothing lives gives back all blocks but the first: without a leg no node remembers their addresses.
 
 In use are the addresses of a user's live jobs, of legs that a job or a lease needs, and of reservations. The state
@@ -120,8 +121,9 @@ def take(state: State, ranges: Ranges, request: Request) -> Taken:
     kept = known is not None and _is_same(known, request)
     if known and not kept and request.job >= LOGIN_FIRST:
         raise LoginTakenError(f"id {request.job} is another login pod's; choose another one")
-    legs = _legs(user, others, _leased(state, request.uid).union(request.nodes))
-    bare = [node for node in request.nodes if node not in legs]
+    wanted = (*request.nodes, *sorted(state.gateways.difference(request.nodes)))
+    legs = _legs(user, others, _leased(state, request.uid).union(wanted))
+    bare = [node for node in wanted if node not in legs]
     fixed = list(known.addresses) if known and kept else _reserved_address(user, others, request)
     used = _used(user, others, legs, fixed)
     missing = len(request.nodes) - len(fixed)
@@ -157,7 +159,7 @@ def note(state: State, ranges: Ranges, request: Request) -> Taken:
     others = [job for job in _jobs(state, request.uid) if job.id != request.job]
     before = state.users.get(request.uid)
     user = replace(before, name=request.user) if before else _new_user(state, ranges, request.uid, request.user)
-    user = replace(user, legs=_legs(user, others, _leased(state, request.uid)))
+    user = replace(user, legs=_legs(user, others, _needed(state, others, _leased(state, request.uid))))
     job = Job(request.job, request.uid, request.name, request.driver, request.nodes, ())
     return Taken(user, job, grew=before is None, new=(user, job) != (before, known))
 
@@ -174,6 +176,20 @@ def lease(state: State, ranges: Ranges, uid: int, user_name: str, node: str) -> 
     grown, address = _one(state, ranges, uid, user_name)
     grew = user is None or grown.blocks != user.blocks
     return Given(replace(grown, legs={**grown.legs, node: address}), address, grew, new=True)
+
+
+def lead_out(state: State, ranges: Ranges, uid: int, node: str) -> Given | None:
+    """Give a user with jobs a leg on a gateway that was none when the jobs began; None where there is no need.
+
+    Raises:
+        AllocationError: in one of its kinds.
+    """
+    user = state.users.get(uid)
+    if user is None or node in user.legs or node not in state.gateways or not _jobs(state, uid):
+        return None
+    grown, address = _one(state, ranges, uid, user.name)
+    given = replace(grown, legs={**grown.legs, node: address})
+    return Given(given, address, grew=user.blocks != grown.blocks, new=True)
 
 
 def reserve(state: State, ranges: Ranges, uid: int, user_name: str, name: str) -> Given:
@@ -214,7 +230,7 @@ def release(state: State, uid: int, ended: Collection[int] = (), dropped: Collec
         return None
     jobs = [job for job in _jobs(state, uid) if job.id not in ended]
     leased = _leased(state, uid).difference(dropped)
-    legs = _legs(user, jobs, leased)
+    legs = _legs(user, jobs, _needed(state, jobs, leased))
     if jobs or leased:
         return replace(user, legs=legs)
     blocks = tuple(block for block in user.blocks if block == user.blocks[0] or _holds(block, user.reserved.values()))
@@ -243,6 +259,11 @@ def _new_user(state: State, ranges: Ranges, uid: int, name: str) -> User:
 
 def _leased(state: State, uid: int) -> set[str]:
     return {node for owner, node in state.leases if owner == uid}
+
+
+def _needed(state: State, jobs: Collection[Job], leased: set[str]) -> set[str]:
+    """Return the nodes besides the jobs' own where a user with some jobs needs a leg."""
+    return leased.union(state.gateways if jobs else ())
 
 
 def _legs(user: User, jobs: Iterable[Job], nodes: Iterable[str]) -> dict[str, IPv4Address]:

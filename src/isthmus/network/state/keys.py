@@ -5,6 +5,9 @@
     jobs/<job id>         a job's nodes and addresses
     leases/<uid>/<node>   a node's membership in a user's network without a pod
     attachments/<job id>/<node>   address of a job's pod where nodes give them, written by the node's daemon
+    gateway               the gateway that leads out
+    heard/<node>          a gateway; goes with a lease of etcd's that its daemon keeps alive
+    exposed/<address>/<protocol>/<port>   a port of a user's that is open to the outside
     ranges                the ranges everything is taken from, and a serial number
 
 Each thing has exactly one key: numbers are written without leading zeros, names have no slash.
@@ -13,8 +16,10 @@ Each thing has exactly one key: numbers are written without leading zeros, names
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 
-from isthmus.network.bounds import JOB_MAX, UID_MAX, is_node_name
+from isthmus.model.network import Transport
+from isthmus.network.bounds import JOB_MAX, PORT_MAX, UID_MAX, is_node_name
 
 
 class StoredError(Exception):
@@ -69,7 +74,28 @@ class AttachmentKey:
     node: str
 
 
-Key = NodeKey | UserKey | JobKey | LeaseKey | AttachmentKey | RangesKey
+@dataclass(frozen=True, slots=True)
+class GatewayKey:
+    """Where the gateway that leads out is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeardKey:
+    """Where it is kept that a gateway is heard of."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExposedKey:
+    """Where an open port is kept."""
+
+    address: IPv4Address
+    protocol: Transport
+    port: int
+
+
+Key = NodeKey | UserKey | JobKey | LeaseKey | AttachmentKey | GatewayKey | HeardKey | ExposedKey | RangesKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +155,12 @@ def _below(key: Key) -> str:
             return f"leases/{key.uid}/{key.node}"
         case AttachmentKey():
             return f"attachments/{key.job}/{key.node}"
+        case GatewayKey():
+            return "gateway"
+        case HeardKey():
+            return f"heard/{key.node}"
+        case ExposedKey():
+            return f"exposed/{key.address}/{key.protocol}/{key.port}"
         case RangesKey():
             return "ranges"
 
@@ -145,9 +177,23 @@ def _parse(words: list[str]) -> Key | None:
             return LeaseKey(int(uid), node)
         case ["attachments", job, node] if _is_number(job, 1, JOB_MAX) and is_node_name(node):
             return AttachmentKey(int(job), node)
+        case ["gateway"]:
+            return GatewayKey()
+        case ["heard", name] if is_node_name(name):
+            return HeardKey(name)
+        case ["exposed", address, ("tcp" | "udp") as protocol, port] if _is_number(port, 1, PORT_MAX):
+            found = _address(address)
+            return ExposedKey(found, Transport(protocol), int(port)) if found else None
         case ["ranges"]:
             return RangesKey()
     return None
+
+
+def _address(text: str) -> IPv4Address | None:
+    try:
+        return IPv4Address(text)
+    except ValueError:
+        return None
 
 
 def _is_number(text: str, first: int, last: int) -> bool:

@@ -11,9 +11,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from isthmus.clients.etcd.store import Changes, Event, Found
-from isthmus.model.network import Attachment, Job, Lease, Node, State, User
+from isthmus.model.network import Active, Attachment, Exposure, Heard, Job, Lease, Node, State, User
 from isthmus.network.state.codec import Guard, Value, decode
-from isthmus.network.state.keys import AttachmentKey, JobKey, Key, Keys, LeaseKey, NodeKey, RangesKey, UserKey
+from isthmus.network.state.keys import (
+    AttachmentKey,
+    ExposedKey,
+    GatewayKey,
+    HeardKey,
+    JobKey,
+    Key,
+    Keys,
+    LeaseKey,
+    NodeKey,
+    RangesKey,
+    UserKey,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +33,7 @@ class Snapshot:
     """Everything at one revision.
 
     Attributes:
-        state: nodes, users, jobs, leases and attachments.
+        state: nodes, users, jobs, leases, attachments, and what is about gateways.
         guard: what all daemons agree on; None before anything was taken.
         revisions: key -> revision that changed it last.
     """
@@ -84,6 +96,7 @@ class _Tables:
     def __init__(self, before: Snapshot) -> None:
         self._before = before.state
         self._own: dict[str, dict[Any, Any]] = {}
+        self._gateway = before.state.gateway
         self.guard = before.guard
 
     def set(self, key: Key, value: Value | None) -> None:
@@ -100,9 +113,15 @@ class _Tables:
                 self._put("leases", (key.uid, key.node), value)
             case AttachmentKey(), Attachment() | None:
                 self._put("attachments", (key.job, key.node), value)
+            case GatewayKey(), Active() | None:
+                self._gateway = value.node if value else ""
+            case HeardKey(), Heard() | None:
+                self._put("heard", key.node, value)
+            case ExposedKey(), Exposure() | None:
+                self._put("exposed", (key.address, key.protocol, key.port), value)
 
     def state(self, revision: int) -> State:
-        return replace(self._before, **self._own, revision=revision)
+        return replace(self._before, **self._own, gateway=self._gateway, revision=revision)
 
     def _put(self, table: str, key: object, value: object) -> None:
         if table not in self._own:

@@ -18,15 +18,26 @@ from ipaddress import IPv4Address
 from typing import Generic, TypeVar
 
 from isthmus.clients.etcd.store import Delete, Etcd, Outcome, Put, Space
-from isthmus.model.network import Attachment, Job, Lease, Node, Ranges
+from isthmus.model.network import Attachment, Exposure, Job, Lease, Node, Ranges
 from isthmus.network.bounds import LOGIN_FIRST
 from isthmus.network.drivers.registry import definition
+from isthmus.network.gateways import exposing
 from isthmus.network.state import ipam
 from isthmus.network.state import snapshot as snapshots
 from isthmus.network.state.codec import Guard, Value, encode, key_of
 from isthmus.network.state.feed import Feed
 from isthmus.network.state.heartbeats import Heartbeats, ties
-from isthmus.network.state.keys import AttachmentKey, JobKey, Key, Keys, LeaseKey, NodeKey, RangesKey, UserKey
+from isthmus.network.state.keys import (
+    AttachmentKey,
+    ExposedKey,
+    JobKey,
+    Key,
+    Keys,
+    LeaseKey,
+    NodeKey,
+    RangesKey,
+    UserKey,
+)
 from isthmus.network.state.snapshot import Snapshot
 from isthmus.support.backoff import Backoff
 
@@ -183,13 +194,50 @@ class Store:
         return self._commit(work, known)
 
     def unreserve(self, uid: int, name: str, known: Snapshot | None = None) -> bool:
-        """Give a reservation back; return whether there was one."""
+        """Give a reservation back, and close its ports to the outside; return whether there was one."""
 
         def work(at: Snapshot) -> Change[bool]:
             user = at.state.users.get(uid)
             if user is None or name not in user.reserved:
                 return Change(False, (UserKey(uid),))
-            return Change(True, (UserKey(uid),), (ipam.unreserve(user, name),))
+            # Who opens a port writes the user, too: none is overlooked.
+            ports = tuple(ExposedKey(*each.door) for each in exposing.of_reservation(at.state, uid, name))
+            return Change(True, (UserKey(uid), *ports), (ipam.unreserve(user, name),), ports)
+
+        return self._commit(work, known)
+
+    def expose(self, wanted: Exposure, user: str, known: Snapshot | None = None) -> bool:
+        """Open a port to the outside; return whether it was closed.
+
+        Raises:
+            AllocationError: it is another's, or leads to nothing.
+        """
+
+        def work(at: Snapshot) -> Change[bool]:
+            key = ExposedKey(*wanted.door)
+            new = exposing.is_new(at.state, wanted, user)
+            values: tuple[Value, ...] = (at.state.users[wanted.uid], wanted) if new else ()
+            return Change(new, (UserKey(wanted.uid), key), values)
+
+        return self._commit(work, known)
+
+    def withdraw(self, opened: Exposure, known: Snapshot | None = None) -> bool:
+        """Close a port to the outside; return whether it was open, for this very user and reservation."""
+
+        def work(at: Snapshot) -> Change[bool]:
+            key = ExposedKey(*opened.door)
+            there = at.state.exposed.get(opened.door) == opened
+            return Change(there, (key,), gone=(key,) if there else ())
+
+        return self._commit(work, known)
+
+    def lead_out(self, uid: int, node: str, known: Snapshot | None = None) -> bool:
+        """Give a user with jobs a leg on a gateway; return whether there was need."""
+
+        def work(at: Snapshot) -> Change[bool]:
+            given = ipam.lead_out(at.state, self._ranges, uid, node)
+            change = Change(given is not None, (UserKey(uid),), (given.user,) if given else ())
+            return self._guarded(at, change, grew=given is not None and given.grew)
 
         return self._commit(work, known)
 

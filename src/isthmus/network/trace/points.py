@@ -198,4 +198,5 @@ def visible(state: State, uid: int | None) -> State:
         users={each: user for each, user in state.users.items() if each == uid},
         jobs={job.id: job for job in state.jobs.values() if job.uid == uid},
         leases={key: lease for key, lease in state.leases.items() if key[0] == uid},
+        exposed={door: each for door, each in state.exposed.items() if each.uid == uid},
     )

@@ -20,14 +20,16 @@ from ipaddress import IPv4Address, IPv4Network
 from isthmus.network.node.rules import Elements
 
 _KEY = re.compile(
-    r"meta mark & \S+|meta \w+|tcp flags & \([^)]*\)|(?:tcp|udp|th) [sd]port|ip [sd]addr|[io]ifname|ct \w+|icmp type"
-    r"|socket wildcard|ether \w+|arp saddr \w+"
+    r"meta mark & \S+|meta \w+|ct original ip daddr|tcp flags & \([^)]*\)|(?:tcp|udp|th) [sd]port|ip [sd]addr"
+    r"|[io]ifname|ct \w+|icmp type|socket wildcard|ether \w+|arp saddr \w+"
 )
 _VALUE = re.compile(r'(?P<wrong>!= |== )?(?P<value>\{[^}]*\}|\([^)]*\)|"[^"]*"|\S+)(?: |$)')
 _STATEMENT = re.compile(
     r"(?P<verdict>accept|drop|reject with icmp type \S+|masquerade(?: to \S+)?|notrack)$"
     r"|(?P<way>jump|goto) (?P<chain>\w+)$|meta mark set meta mark \| \S+$"
 )
+# A frame gets what a map has for it; one that the map lacks is not matched.
+_MAPPED = re.compile(r"ether daddr set (?P<key>\w+) map @(?P<map>\w+) ")
 # What stands for a rule where none of a base chain matched; all of ours have this one.
 POLICY = "policy accept"
 
@@ -133,6 +135,9 @@ class Ruleset:
         return rule, why.rstrip('"'), statement, False if False in seen else None if None in seen else True
 
     def _expression(self, line: str, rest: str, packet: Packet) -> tuple[str, bool | None]:
+        if mapped := _MAPPED.match(rest):
+            known = {element.partition(" : ")[0] for element in self.elements[mapped["map"]]}
+            return rest[mapped.end() :], packet.get(mapped["key"]) in known
         keys = []
         while found := _KEY.match(rest):
             keys.append(found[0])

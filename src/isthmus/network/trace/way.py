@@ -20,6 +20,7 @@ from ipaddress import IPv4Address
 from isthmus.model.network import State
 from isthmus.model.node_network import FLOOD, VXLAN_PORT, Forward, Leg, NodePlan, mac
 from isthmus.network.drivers.private import plan
+from isthmus.network.gateways.choice import way_out
 from isthmus.network.node import rules
 from isthmus.network.trace.points import Kind, Point
 from isthmus.network.trace.ruleset import POLICY, Fate, Met, Packet, Ruleset, Unknown, Value
@@ -171,7 +172,8 @@ class _Way:
         node = source.node
         yield from self._has_pod(source)
         leg, pod = self._leg(node, source.uid), self._plan(node).pods[source.job]
-        frame: Packet = {"iifname": pod.veth, "ether saddr": mac(pod.address), "ip saddr": pod.address}
+        frame: _Packet = {"iifname": pod.veth, "ether saddr": mac(pod.address), "ip saddr": pod.address}
+        frame["ip daddr"] = target.address
         yield from self._hook(node, "prerouting", frame, "bridge")
         by_leg = dict(pod.peers).get(target.address)
         packet = self.probe.packet(pod.address, target.address)
@@ -182,10 +184,31 @@ class _Way:
             yield from self._over(leg, node, target, packet)
         elif target.node == node and target.kind in (Kind.HOST, Kind.LEG):
             yield from self._hook(node, "input", packet | {"iifname": leg.name})
+        elif self.settings.gateways and self._is_outside(target.address):
+            yield from self._by_gateway(leg, node, packet)
         else:
             out = self._interface(node, target)
             yield from self._hook(node, "forward", packet | {"iifname": leg.name, "oifname": out})
             yield from self._arrives(target, self.state.nodes[node].address)
+
+    def _is_outside(self, address: IPv4Address) -> bool:
+        """Return whether packets go to a gateway; the bridge's rules ask the same."""
+        inside = (self.settings.pods, *self.settings.barred, *self.settings.hosts)
+        members = {node.address for node in self.state.nodes.values()}
+        return address not in members and not any(address in each for each in inside)
+
+    def _by_gateway(self, leg: Leg, node: str, packet: _Packet) -> Iterator[Step]:
+        way = way_out(self.state, self.state.users[leg.uid])
+        if way is None:
+            yield Step(node, "gateway", Verdict.MISSING, "none where the user has a leg; see `isthmus network status`")
+            return
+        gateway, address = way
+        yield Step(node, "gateway", Verdict.PASSES, f"{gateway}, by the user's leg there, {address}")
+        if gateway != node:
+            hop = Point(Kind.LEG, address, f"leg on {gateway}, {address}", gateway, leg.uid)
+            yield from self._tunnel(leg, node, hop, None)
+        yield from self._has_leg(gateway, leg.uid)
+        yield from self._hook(gateway, "forward", packet | {"iifname": leg.name, "oifname": UPLINK})
 
     def _from_host_to_pods(self, source: Point, target: Point) -> Iterator[Step]:
         node, uid = source.node, source.uid

@@ -1,6 +1,7 @@
 """The desired kernel state of private networks on one node: a pure function of etcd's state and the node's name.
 
-A user has a leg here while a pod of theirs is here or they hold a lease here; a node with neither wants nothing at all.
+A user has a leg here while a pod of theirs is here or they hold a lease here, on a gateway while they have a pod
+anywhere; a node with none of these wants nothing at all.
 The leg's VXLAN device knows the way to each of the user's pods and legs on other nodes, and floods to the nodes that
 have one. Nothing else goes out: an address that nobody has is nobody's packet.
 
@@ -64,6 +65,8 @@ class Planner:
         mtu = min(node.mtu for node in self._nodes.values()) - VXLAN_OVERHEAD
         here = self._here(state)
         uids = {job.uid for job in here} | {uid for uid, node in state.leases if node == self._node}
+        if self._nodes[self._node].gateway:
+            uids |= {job.uid for job in state.jobs.values() if job.driver == Driver.PRIVATE}
         users = [state.users[uid] for uid in sorted(uids & state.users.keys()) if self._node in state.users[uid].legs]
         legs = {user.vni: self._leg(user, jobs, mtu) for user, jobs in _by_user(users, state)}
         pods = {job.id: self._pod(user, job, mtu) for user in users for job in here if job.uid == user.uid}
