@@ -94,11 +94,12 @@ def test_plugin_key_without_source_is_refused(tmp_path):
         network_plugin_key(str(tmp_path), "slurm 24.11.5", "13")
 
 
-def test_plugin_words_name_default_and_rules():
+@pytest.mark.parametrize(("pid_namespace", "init"), [(False, []), (True, ["init=/usr/lib/isthmus/isthmus_init"])])
+def test_plugin_words_name_default_and_rules(pid_namespace, init):
     users = {"bob": "none", "alice": "private"}
-    words = network_plugin_words("none", {"debug": "private"}, users, 30, "/opt/isthmus")
+    words = network_plugin_words("none", {"debug": "private"}, users, 30, "/opt/isthmus", pid_namespace)
     rules = ["partition=debug:private", "user=alice:private", "user=bob:none"]
-    assert words == ["default=none", "timeout_s=30", "command=/opt/isthmus/bin/isthmus-step-container", *rules]
+    assert words == ["default=none", "timeout_s=30", "command=/opt/isthmus/bin/isthmus-step-container", *init, *rules]
 
 
 USERS = [{"name": "alice", "uid": 1001}, {"name": "bob", "uid": "1002"}]

@@ -17,6 +17,8 @@ from isthmus.model.node_network import LEG, VXLAN_OVERHEAD
 
 # In the output of `isthmus network status`: slurmd has the plugin, or there is no slurmd.
 _LOADED = re.compile(r"plugin.: .(loaded|no slurmd)")
+# First process of a job's PID namespace.
+INIT = "/usr/lib/isthmus/isthmus_init"
 # Hex digits of a key: enough that no two builds share one.
 _KEY_DIGITS = 16
 
@@ -91,15 +93,31 @@ def network_plugin_slurms(hosts: Iterable[str], hostvars: Mapping[str, Mapping[s
 
 
 def network_plugin_words(
-    default: str, partitions: Mapping[str, str], users: Mapping[str, str], timeout_s: int, prefix: str
+    default: str,
+    partitions: Mapping[str, str],
+    users: Mapping[str, str],
+    timeout_s: int,
+    prefix: str,
+    pid_namespace: bool,
 ) -> list[str]:
-    """Return the plugin's arguments in plugstack.conf; `prefix` is that of the nodes' programs."""
+    """Return the plugin's arguments in plugstack.conf.
+
+    Args:
+        default: network of jobs that say nothing.
+        partitions: partition -> the same for its jobs.
+        users: user -> the same for theirs.
+        timeout_s: how long a job waits for its network.
+        prefix: of the nodes' programs.
+        pid_namespace: whether a job with a network has a PID namespace, too.
+    """
     rules = [
         f"{kind}={name}:{given[name]}"
         for kind, given in (("partition", partitions), ("user", users))
         for name in sorted(given)
     ]
-    return [f"default={default}", f"timeout_s={timeout_s}", f"command={prefix}/bin/isthmus-step-container", *rules]
+    init = [f"init={INIT}"] if pid_namespace else []
+    command = f"command={prefix}/bin/isthmus-step-container"
+    return [f"default={default}", f"timeout_s={timeout_s}", command, *init, *rules]
 
 
 def network_plugin_is_due(
