@@ -97,7 +97,7 @@ def test_tracing_and_signals_between_the_jobs_own_processes(plugin, job):
 
 
 def test_memory_of_one_rank_is_read_by_another(plugin, job):
-    """As MPI's shared memory transports do (process_vm_readv(2)), by the ids that ranks tell one another."""
+    """As MPI's shared memory transports do (process_vm_readv(2)), by the ids that they exchange."""
     read = (
         "import ctypes, os; libc = ctypes.CDLL(None, use_errno=True)\n"
         "class Part(ctypes.Structure): _fields_ = [('at', ctypes.c_void_p), ('size', ctypes.c_size_t)]\n"
