@@ -85,6 +85,13 @@ def test_user_cannot_end_the_first_process(plugin, job):
     assert namespaces(run_step(plugin, WHERE))
 
 
+def test_user_cannot_look_below_the_cover(plugin, job):
+    """The node's /proc is still mounted there."""
+    root = "unshare --user --map-root-user --mount"
+    reported = run_step(plugin, f"{root} umount /proc 2>/dev/null || {root} umount -l /proc 2>/dev/null || echo kept")
+    assert "kept" in reported
+
+
 def test_tracing_and_signals_between_the_jobs_own_processes(plugin, job):
     trace = (
         "import ctypes, os, signal; libc = ctypes.CDLL(None, use_errno=True); pid = os.fork()\n"
