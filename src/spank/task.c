@@ -25,7 +25,7 @@ static bool own;
 static bool enter_processes(struct problem *problem)
 {
     return (getppid() == 0 || problem_set(problem, "Slurm did not start it in its PID namespace; an administrator must take "
-                                                   "contain_spank out of slurm.conf")) &&
+                                                   "contain_spank out of SlurmdParameters")) &&
            mounts_renew_proc(problem);
 }
 

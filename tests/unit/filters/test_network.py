@@ -16,6 +16,7 @@ from isthmus.filters.network.layer import (
     network_prolog_problem,
     network_rules,
     network_session_rules,
+    network_spank_problem,
 )
 from isthmus.network.node.filtering import read_rules
 from tests.repo import tree
@@ -160,6 +161,26 @@ def test_prolog_that_comes_too_late_is_refused(flags):
     problem = network_prolog_problem(f"PrologFlags             = {flags} \n", ["none", "private"])
     assert problem.startswith(f"PrologFlags is {flags}, and jobs that say nothing get network private")
     assert "set PrologFlags=Contain" in problem
+
+
+@pytest.mark.parametrize(
+    ("parameters", "wanted", "begins"),
+    [
+        ("(null)", True, ""),
+        ("config_overrides", True, ""),
+        ("config_overrides,contain_spank", False, ""),
+        (
+            "config_overrides,Contain_SPANK",
+            True,
+            "network_pid_namespace is true, and SlurmdParameters has contain_spank",
+        ),
+    ],
+)
+def test_plugins_that_cannot_move_tasks_are_refused_where_they_should(parameters, wanted, begins):
+    problem = network_spank_problem(f"SlurmdParameters        = {parameters}\n", pid_namespace=wanted)
+    assert problem.startswith(begins)
+    assert bool(problem) == bool(begins)
+    assert network_spank_problem("", pid_namespace=wanted) == ""
 
 
 @pytest.mark.parametrize(

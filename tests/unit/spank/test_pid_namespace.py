@@ -141,7 +141,7 @@ def test_namespace_that_cannot_be_made_fails_the_job_and_not_the_node(plugin, da
 def test_task_that_slurm_forked_elsewhere_is_refused(plugin, began):
     result = plugin.run("step", HOST_OPTION="", HOST_CONTAIN="1")
     assert "task=1" in result.reported
-    assert "an administrator must take contain_spank out of slurm.conf" in result.errors[-1]
+    assert "an administrator must take contain_spank out of SlurmdParameters" in result.errors[-1]
 
 
 @pytest.mark.parametrize("entry", ["pids", "proc"])

@@ -72,6 +72,22 @@ def network_prolog_problem(config: str, drivers: Iterable[str]) -> str:
     )
 
 
+def network_spank_problem(config: str, *, pid_namespace: bool) -> str:
+    """Return why tasks cannot have a PID namespace; empty when they can, or need not.
+
+    Args:
+        config: the output of `scontrol show config`; empty when Slurm did not answer.
+        pid_namespace: whether they should.
+    """
+    parameters = re.search(r"^SlurmdParameters\s*=\s*(.*?)\s*$", config, re.MULTILINE)
+    if not pid_namespace or not parameters or "contain_spank" not in parameters[1].lower():
+        return ""
+    return (
+        "network_pid_namespace is true, and SlurmdParameters has contain_spank: plugins then run in processes of their"
+        " own, and cannot move tasks; take it out of slurm.conf, or set network_pid_namespace: false"
+    )
+
+
 def network_plugin_key(folder: str, slurm: str, release: str) -> str:
     """Return the key of the plugin built from a folder against a Slurm on a release of the distribution.
 
@@ -280,4 +296,5 @@ FILTERS: dict[str, Callable[..., object]] = {
     "network_plugin_words": network_plugin_words,
     "network_rules": network_rules,
     "network_session_rules": network_session_rules,
+    "network_spank_problem": network_spank_problem,
 }
