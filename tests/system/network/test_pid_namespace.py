@@ -45,7 +45,8 @@ def test_batch_script_and_steps_share_one_on_a_node(batch, two_computes):
     first, second = (node.name for node in two_computes)
     step = f"srun --overlap --nodes=1 --ntasks=1 --mem=20 --nodelist={first}"
     _, shown = batch(
-        f"{step} {WHERE}; {step} {WHERE}; srun --overlap --ntasks=4 --mem=20 {WHERE}", "--nodes=2 --mem=100"
+        f"{step} {WHERE}; {step} {WHERE}; srun --overlap --ntasks=4 --mem=20 {WHERE}",
+        f"--nodes=2 --ntasks-per-node=2 --mem=100 --nodelist={first},{second}",
     )
     seen = shown.split()
     assert len(seen) == 6
@@ -65,7 +66,7 @@ def test_job_sees_its_own_processes_alone(login, controller, user, computes, bat
 
 
 def test_terminal_has_job_control(login, user):
-    typed = "sleep 60 & kill -STOP %1; jobs -s | grep -c Stopped; kill -KILL %1; exit"
+    typed = "sleep 60 & kill -STOP %1; jobs -s | grep -c Stopped; kill -KILL %1; exit; exit"
     shell = "srun --pod-network --mem=50 --pty bash --norc -i"
     shown = login.run_as(user, f"echo {shlex.quote(typed)} | script -qec {shlex.quote(shell)} /dev/null")
     assert "1" in [line.strip("\0^@ \r") for line in shown.splitlines()]
