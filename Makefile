@@ -144,7 +144,6 @@ bench: venv ## Take the figures in docs/results (results/*.json)
 	$(BIN)/python -m tests.bench.network_scale
 	$(BIN)/python -m tests.bench.pod_networks
 	$(BIN)/python -m tests.bench.login_pods
-	$(BIN)/python -m tests.bench.pid_namespaces
 	$(BIN)/python -m tests.bench.hostile
 	$(BIN)/python -m tests.bench.pod_hpl
 	$(BIN)/python -m tests.bench.pods
