@@ -25,6 +25,7 @@
 
 #include "container_plan.h"
 #include "log.h"
+#include "step.h"
 
 enum { START_MS = 120 * 1000, ENVIRONMENT_MAX = 1 << 20, END_TRIES = 500, END_PAUSE_NS = 2 * 1000 * 1000, PROCESSES_MAX = 8 };
 
@@ -338,10 +339,12 @@ void container_task_ended(spank_t spank)
         spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &tasks) == ESPANK_SUCCESS && ended == tasks &&
         spank_get_item(spank, S_JOB_UID, &uid) == ESPANK_SUCCESS &&
         spank_get_item(spank, S_JOB_GID, &gid) == ESPANK_SUCCESS) {
-        pid = fork();
+        /* The tasks have noted the numbers that they see. */
+        pid = step_lead() ? fork() : -1;
         if (pid == 0) {
             kill_as(uid, gid);
         }
+        step_return();
         while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
         }
     }

@@ -5,7 +5,7 @@
 #include "daemon.h"
 #include "log.h"
 #include "options.h"
-#include "record.h"
+#include "pidns.h"
 
 enum { TIMEOUT_S = 5 };
 
@@ -41,6 +41,7 @@ int epilog_run(spank_t spank, int ac, char **av)
         log_error("Slurm does not say which job this epilog is for");
     } else {
         (void)settings_read(&settings, ac, av, &problem);
+        pidns_end(&settings, job);
         if (has_network(&settings, &choice, job)) {
             release(&settings, job);
         }

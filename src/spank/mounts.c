@@ -1,6 +1,7 @@
 /* sysfs shows the network namespace that it was mounted in, so a new one is needed; it would hide the cgroups, debugfs, resctrl,
  * and what a container masks. Each of these is held by a descriptor while /sys is covered, and then bound, with all
  * that is mounted below it, to its old path: right for one cgroup2 mount and for a tmpfs full of hierarchies alike.
+ * So it is with proc and the PID namespace.
  * There is nothing to undo: a task that did not get all of it ends. */
 #include "mounts.h"
 
@@ -14,9 +15,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define SYS "/sys"
-
-/* More than any node has; a container runtime masks about five. */
+/* More than any node has; a container runtime masks about ten. */
 enum { HELD_MAX = 64 };
 
 struct held {
@@ -56,7 +55,7 @@ static bool hold(struct held *held, const char *path, struct problem *problem)
     bool holds = false;
 
     if (held->count == HELD_MAX || strlen(path) >= sizeof(held->mounts[0].path)) {
-        (void)problem_set(problem, "too much is mounted below " SYS);
+        (void)problem_set(problem, "too much is mounted below it");
     } else {
         int fd = open(path, O_PATH | O_CLOEXEC | O_NOFOLLOW);
 
@@ -70,16 +69,25 @@ static bool hold(struct held *held, const char *path, struct problem *problem)
     return holds;
 }
 
+/* An automount point, which systemd has for binfmt_misc, would be mounted by looking at it; what it then holds is listed too. */
+static bool is_automount(const char *line)
+{
+    const char *type = strstr(line, " - ");
+
+    return type && strncmp(type, " - autofs ", strlen(" - autofs ")) == 0;
+}
+
 /* The kernel lists a mount before those below it (proc_pid_mountinfo(5)), so the first of each branch is enough. */
-static bool hold_below_sys(struct held *held, struct problem *problem)
+static bool hold_below(const char *folder, struct held *held, struct problem *problem)
 {
     FILE *file = fopen("/proc/self/mountinfo", "re");
     char line[2 * PATH_MAX], path[PATH_MAX];
+    size_t length = strlen(folder);
     bool going = file || failed(problem, "/proc/self/mountinfo");
 
     while (going && fgets(line, sizeof(line), file)) {
-        if (sscanf(line, "%*s %*s %*s %*s %4095s", path) == 1 && strncmp(path, SYS "/", strlen(SYS "/")) == 0 &&
-            !is_held(held, path)) {
+        if (sscanf(line, "%*s %*s %*s %*s %4095s", path) == 1 && strncmp(path, folder, length) == 0 &&
+            path[length] == '/' && !is_automount(line) && !is_held(held, path)) {
             going = hold(held, path, problem);
         }
     }
@@ -89,7 +97,7 @@ static bool hold_below_sys(struct held *held, struct problem *problem)
     return going;
 }
 
-static bool mount_sys(struct problem *problem)
+static bool mount_new(const char *type, const char *folder, struct problem *problem)
 {
     static const struct {
         unsigned long shown, wanted;
@@ -99,15 +107,16 @@ static bool mount_sys(struct problem *problem)
     };
     struct statvfs is;
     unsigned long wanted = 0;
-    bool known = statvfs(SYS, &is) == 0;
+    bool known = statvfs(folder, &is) == 0;
 
     for (size_t i = 0; known && i < sizeof(flags) / sizeof(*flags); i++) {
         wanted |= is.f_flag & flags[i].shown ? flags[i].wanted : 0;
     }
-    return (known && mount("sysfs", SYS, "sysfs", wanted, NULL) == 0) || failed(problem, SYS " cannot be mounted");
+    return (known && mount(type, folder, type, wanted, NULL) == 0) ||
+           problem_set(problem, "%s cannot be mounted: %s", folder, strerror(errno));
 }
 
-/* A place that the new /sys does not have, a device's say, needs no mask. */
+/* A place that the new one does not have, a device's say, needs no mask. */
 static bool bring_back(const struct held *held, struct problem *problem)
 {
     bool going = true;
@@ -122,15 +131,25 @@ static bool bring_back(const struct held *held, struct problem *problem)
     return going;
 }
 
-bool mounts_renew_sys(struct problem *problem)
+static bool renew(const char *type, const char *folder, struct problem *problem)
 {
     struct held held = {.count = 0};
-    bool done = hold_below_sys(&held, problem) && mount_sys(problem) && bring_back(&held, problem);
+    bool done = hold_below(folder, &held, problem) && mount_new(type, folder, problem) && bring_back(&held, problem);
 
     for (int i = 0; i < held.count; i++) {
         (void)close(held.mounts[i].fd);
     }
     return done;
+}
+
+bool mounts_renew_sys(struct problem *problem)
+{
+    return renew("sysfs", "/sys", problem);
+}
+
+bool mounts_renew_proc(struct problem *problem)
+{
+    return renew("proc", "/proc", problem);
 }
 
 bool mounts_cover_resolv_conf(const char *path, struct problem *problem)

@@ -84,6 +84,25 @@ int slurm_spank_job_prolog(spank_t spank, int ac, char **av)
     return prolog_run(spank, ac, av);
 }
 
+/* Right before the tasks are forked, and right after. */
+int slurm_spank_user_init(spank_t spank, int ac, char **av)
+{
+    (void)spank;
+    (void)ac;
+    (void)av;
+    (void)step_lead();
+    return 0;
+}
+
+int slurm_spank_task_post_fork(spank_t spank, int ac, char **av)
+{
+    (void)spank;
+    (void)ac;
+    (void)av;
+    step_return();
+    return 0;
+}
+
 int slurm_spank_task_init_privileged(spank_t spank, int ac, char **av)
 {
     (void)ac;

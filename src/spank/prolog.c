@@ -7,7 +7,7 @@
 #include "daemon.h"
 #include "log.h"
 #include "options.h"
-#include "record.h"
+#include "pidns.h"
 
 static const char *environment(const char *name)
 {
@@ -71,6 +71,7 @@ static void run(struct job *job, const struct choice *choice, int ac, char **av)
     bool valid = settings_read(&settings, ac, av, &problem), chosen = false;
     enum driver driver = decide(&settings, choice, &chosen);
 
+    pidns_end(&settings, job->id);
     record_remove(&settings, job->id);
     if (!valid && !choice->given) {
         log_error("the plugin is off until an administrator corrects %s", problem.text);
@@ -80,7 +81,8 @@ static void run(struct job *job, const struct choice *choice, int ac, char **av)
     if (choice->given && !choice->valid) {
         valid = problem_set(&problem, "there is no network %s; choose " DRIVER_CHOICES, choice->text);
     }
-    if (driver != DRIVER_NONE && (!valid || !prepare(&settings, job, driver, &problem))) {
+    if (driver != DRIVER_NONE && (!valid || !prepare(&settings, job, driver, &problem) ||
+                                  (settings.init && !pidns_make(&settings, job->id, &problem)))) {
         keep_error(&settings, job->id, &problem);
     }
 }

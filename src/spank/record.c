@@ -1,4 +1,4 @@
-/* Files of one line below /run: they end with the machine, as the jobs do. Root writes them, everybody may read. */
+/* Files of one line below /run: they end with the machine, as the jobs do. Root writes them; srun reads those of networks. */
 #include "record.h"
 
 #include <errno.h>
@@ -38,10 +38,10 @@ static void make_folders(struct path path)
     (void)mkdir(path.text, 0755);
 }
 
-static bool write_line(const struct path *path, const char *text, struct problem *problem)
+static bool write_line(const struct path *path, const char *text, mode_t mode, struct problem *problem)
 {
-    int fd = open(path->text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-    bool written = fd >= 0 && dprintf(fd, "%s\n", text) == (int)strlen(text) + 1 && fchmod(fd, 0644) == 0;
+    int fd = open(path->text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+    bool written = fd >= 0 && dprintf(fd, "%s\n", text) == (int)strlen(text) + 1 && fchmod(fd, mode) == 0;
 
     if (!written) {
         (void)problem_set(problem, "%s cannot be written: %s", path->text, strerror(errno));
@@ -70,7 +70,7 @@ bool record_driver(const struct settings *settings, uint32_t job, enum driver dr
     struct path path = path_of(settings, job, "driver");
 
     make_folders(path);
-    return write_line(&path, driver_name(driver), problem);
+    return write_line(&path, driver_name(driver), 0644, problem);
 }
 
 bool record_error(const struct settings *settings, uint32_t job, const char *text, struct problem *problem)
@@ -78,7 +78,7 @@ bool record_error(const struct settings *settings, uint32_t job, const char *tex
     struct path path = path_of(settings, job, "error");
 
     make_folders(path);
-    return write_line(&path, text, problem);
+    return write_line(&path, text, 0644, problem);
 }
 
 bool record_read_driver(const struct settings *settings, uint32_t job, enum driver *driver)
@@ -96,10 +96,36 @@ bool record_read_error(const struct settings *settings, uint32_t job, struct pro
     return read_line(&path, text->text, sizeof(text->text));
 }
 
+bool record_first(const struct settings *settings, uint32_t job, pid_t first, unsigned long long began,
+                  struct problem *problem)
+{
+    struct path path = path_of(settings, job, "init");
+    char text[64];
+
+    make_folders(path);
+    (void)snprintf(text, sizeof(text), "%d %llu", (int)first, began);
+    return write_line(&path, text, 0600, problem);
+}
+
+bool record_read_first(const struct settings *settings, uint32_t job, pid_t *first, unsigned long long *began)
+{
+    struct path path = path_of(settings, job, "init");
+    char text[64];
+    bool there = read_line(&path, text, sizeof(text));
+
+    if (there && sscanf(text, "%d %llu", first, began) != 2) {
+        *first = 0;
+    }
+    return there;
+}
+
 void record_remove(const struct settings *settings, uint32_t job)
 {
-    struct path driver = path_of(settings, job, "driver"), error = path_of(settings, job, "error");
+    static const char *const suffixes[] = {"driver", "error", "init"};
 
-    (void)unlink(driver.text);
-    (void)unlink(error.text);
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+        struct path path = path_of(settings, job, suffixes[i]);
+
+        (void)unlink(path.text);
+    }
 }

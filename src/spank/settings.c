@@ -43,6 +43,12 @@ static bool read_command(struct settings *settings, const char *value, struct pr
     return *value == '/' || problem_set(problem, "not an absolute path");
 }
 
+static bool read_init(struct settings *settings, const char *value, struct problem *problem)
+{
+    settings->init = value;
+    return *value == '/' || problem_set(problem, "not an absolute path");
+}
+
 static bool read_rule(struct settings *settings, const char *value, struct problem *problem)
 {
     const char *colon = strchr(value, ':');
@@ -59,12 +65,13 @@ static const struct {
     bool rule;
 } keys[] = {
     {"default=", read_default, false},    {"socket=", read_socket, false}, {"timeout_s=", read_timeout, false},
-    {"command=", read_command, false},    {"partition=", read_rule, true},   {"user=", read_rule, true},
+    {"command=", read_command, false},    {"init=", read_init, false},     {"partition=", read_rule, true},
+    {"user=", read_rule, true},
 };
 
 static bool read_word(struct settings *settings, const char *word, size_t *identity, struct problem *problem)
 {
-    struct problem why = {"unknown; there are default=, socket=, timeout_s=, command=, partition= and user="};
+    struct problem why = {"unknown; there are default=, socket=, timeout_s=, command=, init=, partition= and user="};
     bool valid = false;
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {

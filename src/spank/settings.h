@@ -1,7 +1,7 @@
 /* The words after the plugin's path in plugstack.conf:
  *
  *   default=none socket=/run/isthmus/networkd-root.sock timeout_s=30 command=/opt/isthmus/bin/isthmus-step-container
- *   partition=<name>:<driver> user=<name>:<driver>
+ *   init=/usr/lib/isthmus/isthmus_init partition=<name>:<driver> user=<name>:<driver>
  *
  * The last two may be repeated. Nothing is copied: Slurm keeps the words as long as the plugin. */
 #pragma once
@@ -14,6 +14,7 @@ struct settings {
     const char *socket;
     int timeout_s; /* a job that asks waits no longer for the daemon, in the prolog and again in each step */
     const char *command; /* what understands the options of containers */
+    const char *init;    /* first process of jobs' PID namespaces; NULL where jobs have none of their own */
     int ac;
     char **av;
 };

@@ -1,5 +1,9 @@
 /* slurmstepd itself stays in the host's network; only its tasks, forked later, enter. The namespace is opened here,
- * where the node's own /run is seen whatever a job container does to the tasks' mounts. */
+ * where the node's own /run is seen whatever a job container does to the tasks' mounts.
+ *
+ * So it is with the job's PID namespace. Who enters one is not in it, but what it forks then: slurmstepd enters right before it
+ * forks the tasks, and returns right after. It goes on to know them by the node's process ids, and so do cgroups, accounting
+ * and signals; only the tasks themselves see others. */
 #include "step.h"
 
 #include <errno.h>
@@ -10,16 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "log.h"
 #include "options.h"
-#include "record.h"
+#include "pidns.h"
 
 /* Where the prolog has waited for the daemon in vain, a step does not wait as long again. */
 enum { FIRST_PAUSE_MS = 5, LONGEST_PAUSE_MS = 100, AGAIN_S = 5 };
 
-static struct step step = {.netns = -1};
+static struct step step = {.netns = -1, .first = -1, .own = -1};
 
 struct step *step_of_this_process(void)
 {
@@ -43,10 +48,22 @@ static bool open_namespace(const char *path)
     return network;
 }
 
-/* The PMIx server of this process listens where the tasks can reach it: on the host's end of the job's own network. */
-static void enter_later(const struct network *network)
+/* Whether there is one was decided in the prolog: all steps of a job are in the same. */
+static bool open_processes(const struct settings *settings)
 {
-    if (open_namespace(network->netns)) {
+    bool known = pidns_open(settings, step.job, &step.first, &step.problem);
+
+    if (step.first >= 0) {
+        step.own = open("/proc/self/ns/pid", O_RDONLY | O_CLOEXEC);
+        known = step.own >= 0 || problem_set(&step.problem, "/proc/self/ns/pid: %s", strerror(errno));
+    }
+    return known;
+}
+
+/* The PMIx server of this process listens where the tasks can reach it: on the host's end of the job's own network. */
+static void enter_later(const struct settings *settings, const struct network *network)
+{
+    if (open_namespace(network->netns) && open_processes(settings)) {
         memcpy(step.resolv_conf, network->resolv_conf, sizeof(step.resolv_conf));
         if (setenv("PMIX_MCA_ptl_base_if_include", network->leg, 1) != 0) {
             (void)problem_set(&step.problem, "PMIx cannot use %s: %s", network->leg, strerror(errno));
@@ -88,7 +105,7 @@ static void find_network(const struct settings *settings, bool asked, bool certa
     } else if (known) {
         switch (network.state) {
         case NETWORK_READY:
-            enter_later(&network);
+            enter_later(settings, &network);
             break;
         case NETWORK_ABSENT:
             judge_absent(&earlier, asked, certain);
@@ -155,10 +172,46 @@ int step_start(spank_t spank, int ac, char **av)
     return 0;
 }
 
+/* Of this thread alone: the C library's seteuid() would give root's rights to all threads of slurmstepd. */
+static bool become(uid_t uid)
+{
+    return syscall(SYS_setresuid, (uid_t)-1, uid, (uid_t)-1) == 0;
+}
+
+bool step_lead(void)
+{
+    uid_t uid = geteuid();
+
+    if (step.first >= 0 && !*step.problem.text) {
+        if (uid != 0 && !become(0)) {
+            (void)problem_set(&step.problem, "slurmstepd cannot be root again: %s", strerror(errno));
+        } else {
+            step.leads = pidns_lead(step.first, &step.problem);
+        }
+        if (uid != 0 && !become(uid)) {
+            (void)problem_set(&step.problem, "slurmstepd cannot be the user again: %s", strerror(errno));
+        }
+    }
+    return step.first < 0 || step.leads;
+}
+
+void step_return(void)
+{
+    if (step.leads && !pidns_return(step.own)) {
+        log_error("job %u: slurmstepd cannot leave its PID namespace: %s", step.job, strerror(errno));
+    }
+    step.leads = false;
+}
+
 void step_end(void)
 {
-    if (step.netns >= 0) {
-        (void)close(step.netns);
-        step.netns = -1;
+    int *const all[] = {&step.netns, &step.first, &step.own};
+
+    step_return();
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        if (*all[i] >= 0) {
+            (void)close(*all[i]);
+            *all[i] = -1;
+        }
     }
 }

@@ -20,12 +20,21 @@
 /* Whether the failure is this task's alone; one that all share is reported once per node. */
 static bool own;
 
+/* A parent in another namespace has no number here. Where Slurm runs plugins in processes of their own, slurmstepd itself did
+ * not enter, and the task is elsewhere. */
+static bool enter_processes(struct problem *problem)
+{
+    return (getppid() == 0 || problem_set(problem, "Slurm did not start it in its PID namespace; an administrator must take "
+                                                   "contain_spank out of SlurmdParameters")) &&
+           mounts_renew_proc(problem);
+}
+
 static bool enter(const struct step *step, struct problem *problem)
 {
     return mounts_unshare(problem) &&
            (setns(step->netns, CLONE_NEWNET) == 0 ||
             problem_set(problem, "its network namespace cannot be entered: %s", strerror(errno))) &&
-           mounts_renew_sys(problem) && (!*step->resolv_conf || mounts_cover_resolv_conf(step->resolv_conf, problem));
+           (step->first < 0 || enter_processes(problem)) && mounts_renew_sys(problem) && (!*step->resolv_conf || mounts_cover_resolv_conf(step->resolv_conf, problem));
 }
 
 int task_enter(spank_t spank)

@@ -50,7 +50,7 @@ PLAYBOOKS = {
     "validate",
     "verify",
 }
-SCENARIOS = {"default", "alternative", "existing", "adopted", "parallelcluster", "upgrade"}
+SCENARIOS = {"default", "alternative", "existing", "adopted", "parallelcluster", "private", "upgrade"}
 # Pages of administrators that are about no layer.
 DOCS = {
     "apptainer-unpack",

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -28,7 +29,7 @@
 
 #include "../daemon.h"
 #include "../mounts.h"
-#include "../record.h"
+#include "../pidns.h"
 
 #define VISIBLE __attribute__((visibility("default")))
 
@@ -46,6 +47,7 @@ struct place {
     bool inside;
     struct login login;
     struct network network;
+    uint32_t job;
 };
 
 static bool read_words(int argc, const char **argv, struct words *words, struct problem *problem)
@@ -95,7 +97,7 @@ static bool find_job(const struct settings *settings, struct place *place, struc
 {
     struct deadline deadline = deadline_in(PATIENCE_S);
     enum driver driver = DRIVER_NONE;
-    uint32_t job = adopted_by();
+    uint32_t job = place->job = adopted_by();
     bool known = true;
 
     if (job && record_read_driver(settings, job, &driver) && driver != DRIVER_NONE) {
@@ -165,17 +167,38 @@ static bool enter_login(const struct login *login, struct problem *problem)
     return entered;
 }
 
-static bool enter_job(const struct network *network, struct problem *problem)
+/* /proc is mounted by a process that is in the namespace: what sshd forks from now on, and so this child of it. */
+static bool enter_processes(int first, struct problem *problem)
 {
-    int fd = open(network->netns, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    bool entered = fd >= 0 || failed(problem, network->netns);
+    bool entered = pidns_lead(first, problem);
+    pid_t child = entered ? fork() : -1;
+    int status = -1;
+
+    if (child == 0) {
+        struct problem unseen;
+
+        _exit(mounts_renew_proc(&unseen) ? EXIT_SUCCESS : EXIT_FAILURE);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return entered && (status == 0 || problem_set(problem, "the job's /proc cannot be mounted"));
+}
+
+/* The job's PID namespace comes last: in its /proc this process is not. */
+static bool enter_job(const struct settings *settings, uint32_t job, const struct network *network, struct problem *problem)
+{
+    int fd = open(network->netns, O_RDONLY | O_CLOEXEC | O_NOCTTY), first = -1;
+    bool entered = (fd >= 0 || failed(problem, network->netns)) && pidns_open(settings, job, &first, problem);
 
     entered = entered && mounts_unshare(problem) &&
               (setns(fd, CLONE_NEWNET) == 0 || failed(problem, "the job's network cannot be entered")) &&
               mounts_renew_sys(problem) &&
-              (!*network->resolv_conf || mounts_cover_resolv_conf(network->resolv_conf, problem));
-    if (fd >= 0) {
-        (void)close(fd);
+              (!*network->resolv_conf || mounts_cover_resolv_conf(network->resolv_conf, problem)) &&
+              (first < 0 || enter_processes(first, problem));
+    for (int i = 0, all[] = {fd, first}; i < 2; i++) {
+        if (all[i] >= 0) {
+            (void)close(all[i]);
+        }
     }
     return entered;
 }
@@ -205,7 +228,8 @@ VISIBLE int pam_sm_open_session(pam_handle_t *pam, int flags, int argc, const ch
 
     (void)flags;
     if (done && place.inside) {
-        done = words.kind == LOGIN ? enter_login(&place.login, &problem) : enter_job(&place.network, &problem);
+        done = words.kind == LOGIN ? enter_login(&place.login, &problem)
+                                   : enter_job(&words.settings, place.job, &place.network, &problem);
     }
     if (!done) {
         pam_syslog(pam, LOG_ERR, "the session is ended, it must not go on outside of its pod: %s", problem.text);

@@ -23,6 +23,10 @@ LAYOUTS = {
         "mount -t tmpfs two /sys/fs/cgroup/a; mount --move $tmp /sys/fs/cgroup/unified; "
         "mount -o remount,bind,ro /sys/fs/cgroup"
     ),
+    "masked proc": (
+        "mount --bind /proc/sys /proc/sys; mount -o remount,bind,ro /proc/sys; mount --bind /dev/null /proc/keys; "
+        "mount -t tmpfs -o ro mask /proc/tty"
+    ),
     "masked": "mount -t tmpfs -o ro mask /sys/block; mount --bind /dev/null /sys/kernel/uevent_seqnum",
 }
 SHOW = "echo =mounts; cat /proc/self/mountinfo; echo =net; ls /sys/class/net; readlink /proc/self/ns/net; echo =end"
@@ -37,10 +41,10 @@ def part(reported, name):
     ]
 
 
-def below_sys(lines):
+def below(lines, folder="/sys"):
     """What is seen at each place: of several mounts there, the last."""
     fields = [line.split() for line in lines]
-    return {each[4]: (each[2:4], each[5]) for each in fields if f"{each[4]}/".startswith("/sys/")}
+    return {each[4]: (each[2:4], each[5]) for each in fields if f"{each[4]}/".startswith(f"{folder}/")}
 
 
 @pytest.fixture
@@ -82,7 +86,7 @@ def test_task_sees_its_network_and_all_else_as_before(node, daemon, pod, layout)
     daemon(job_get=READY | {"netns": str(pod)})
     result = run_task(node(layout))
     assert result.logged == ""
-    before, within, after = (below_sys(lines) for lines in part(result.reported, "mounts"))
+    before, within, after = (below(lines) for lines in part(result.reported, "mounts"))
     # A new /sys is another file system; its flags are the old one's.
     assert within.pop("/sys")[1] == before["/sys"][1]
     assert within == {path: seen for path, seen in before.items() if path != "/sys"}

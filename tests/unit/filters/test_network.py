@@ -16,6 +16,7 @@ from isthmus.filters.network.layer import (
     network_prolog_problem,
     network_rules,
     network_session_rules,
+    network_spank_problem,
 )
 from isthmus.network.node.filtering import read_rules
 from tests.repo import tree
@@ -94,11 +95,12 @@ def test_plugin_key_without_source_is_refused(tmp_path):
         network_plugin_key(str(tmp_path), "slurm 24.11.5", "13")
 
 
-def test_plugin_words_name_default_and_rules():
+@pytest.mark.parametrize(("pid_namespace", "init"), [(False, []), (True, ["init=/usr/lib/isthmus/isthmus_init"])])
+def test_plugin_words_name_default_and_rules(pid_namespace, init):
     users = {"bob": "none", "alice": "private"}
-    words = network_plugin_words("none", {"debug": "private"}, users, 30, "/opt/isthmus")
+    words = network_plugin_words("none", {"debug": "private"}, users, 30, "/opt/isthmus", pid_namespace)
     rules = ["partition=debug:private", "user=alice:private", "user=bob:none"]
-    assert words == ["default=none", "timeout_s=30", "command=/opt/isthmus/bin/isthmus-step-container", *rules]
+    assert words == ["default=none", "timeout_s=30", "command=/opt/isthmus/bin/isthmus-step-container", *init, *rules]
 
 
 USERS = [{"name": "alice", "uid": 1001}, {"name": "bob", "uid": "1002"}]
@@ -159,6 +161,26 @@ def test_prolog_that_comes_too_late_is_refused(flags):
     problem = network_prolog_problem(f"PrologFlags             = {flags} \n", ["none", "private"])
     assert problem.startswith(f"PrologFlags is {flags}, and jobs that say nothing get network private")
     assert "set PrologFlags=Contain" in problem
+
+
+@pytest.mark.parametrize(
+    ("parameters", "wanted", "begins"),
+    [
+        ("(null)", True, ""),
+        ("config_overrides", True, ""),
+        ("config_overrides,contain_spank", False, ""),
+        (
+            "config_overrides,Contain_SPANK",
+            True,
+            "network_pid_namespace is true, and SlurmdParameters has contain_spank",
+        ),
+    ],
+)
+def test_plugins_that_cannot_move_tasks_are_refused_where_they_should(parameters, wanted, begins):
+    problem = network_spank_problem(f"SlurmdParameters        = {parameters}\n", pid_namespace=wanted)
+    assert problem.startswith(begins)
+    assert bool(problem) == bool(begins)
+    assert network_spank_problem("", pid_namespace=wanted) == ""
 
 
 @pytest.mark.parametrize(

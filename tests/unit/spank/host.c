@@ -2,13 +2,14 @@
  *
  *   host PLUGIN slurmd|srun|sbatch|step|prolog|epilog [words of plugstack.conf...]
  *
- * HOST_WAITS says how often an srun has to ask for its step, HOST_WAIT_MS how long it waits to be called, and with
+ * HOST_AS is the user of tasks, where that is not the caller. HOST_CONTAIN is for a Slurm that runs some calls in a process of their own (contain_spank). HOST_WAITS says how often an srun has to ask for its step, HOST_WAIT_MS how long it waits to be called, and with
  * HOST_LISTENS it listens elsewhere, too. HOST_OPTION is what the user gave to --pod-network ("" for no value; unset: not given), HOST_CONTAINER has a line for
  * each option of containers (name=value, or a name), HOST_JOB, HOST_UID and HOST_STEP are ids, HOST_TASKS counts tasks, and HOST_COMMAND is what a task runs. Unless HOST_FAKE is empty, calls
  * that need root are only reported, and the one that HOST_FAIL names fails. What came of it is on standard output, what the plugin
  * logged on standard error. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <slurm/slurm.h>
@@ -24,6 +25,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { TASKS_MAX = 64 };
 
 struct spank_handle {
     bool init, job_script;
@@ -162,16 +165,28 @@ static int fake(const char *name, long really)
 
 int unshare(int flags)
 {
-    printf("unshare %s\n", flags == CLONE_NEWNS ? "mounts" : "else");
-    return fake("unshare", is_faked() ? 0 : syscall(SYS_unshare, flags));
+    printf("unshare %s\n", flags == CLONE_NEWNS ? "mounts" : flags == CLONE_NEWPID ? "pids" : "else");
+    return fake(flags == CLONE_NEWPID ? "unshare pids" : "unshare", is_faked() ? 0 : syscall(SYS_unshare, flags));
 }
+
+/* Whether what is forked now would be in another PID namespace, and whether this process is. */
+static bool leads, led;
 
 int setns(int fd, int type)
 {
-    const char *name = type == CLONE_NEWNET ? "net" : type == CLONE_NEWUSER ? "user" : "mounts";
+    const char *name = type == CLONE_NEWNET    ? "net"
+                       : type == CLONE_NEWUSER ? "user"
+                       : type == CLONE_NEWPID  ? "pids"
+                                               : "mounts";
 
     printf("setns %s\n", name);
+    leads = type == CLONE_NEWPID ? !leads : leads;
     return fake(type == CLONE_NEWNET ? "setns" : name, is_faked() ? 0 : syscall(SYS_setns, fd, type));
+}
+
+pid_t getppid(void)
+{
+    return is_faked() && led ? 0 : (pid_t)syscall(SYS_getppid);
 }
 
 int chroot(const char *path)
@@ -196,11 +211,21 @@ static int call(const char *name, struct spank_handle *spank, int ac, char **av)
     return function ? function(spank, ac, av) : 0;
 }
 
-static void run_task(int index, int ac, char **av)
+/* With HOST_AS, the id of a user. */
+static bool become(uint32_t effective, int all)
+{
+    return !getenv("HOST_AS") || setresuid((uid_t)all, effective, (uid_t)all) == 0;
+}
+
+static void run_task(int index, int go, int ac, char **av)
 {
     struct spank_handle spank = {.task = index};
     const char *command = getenv("HOST_COMMAND");
+    char byte;
 
+    led = leads;
+    must(become(0, -1), "a task has root's rights at first");
+    must(read(go, &byte, 1) == 1, "a task is let go");
     if (getenv("HOST_TASK_FILE")) {
         FILE *file = fopen(getenv("HOST_TASK_FILE"), "w");
 
@@ -208,6 +233,7 @@ static void run_task(int index, int ac, char **av)
     }
     must(call("slurm_spank_task_init_privileged", &spank, ac, av) == 0, "a failure as root drains the node");
     fflush(stdout);
+    must(become(number("HOST_AS", 0), (int)number("HOST_AS", 0)), "a task is the user's then");
     (void)call("slurm_spank_task_init", &spank, ac, av);
     fflush(stdout);
     if (command) {
@@ -216,17 +242,52 @@ static void run_task(int index, int ac, char **av)
     _exit(0);
 }
 
+/* All are forked, between two calls, before the first one goes on. With HOST_CONTAIN the first call is in a process of its own. */
+static void fork_tasks(int count, pid_t *tasks, int *go, int ac, char **av)
+{
+    struct spank_handle spank = {.task = -1};
+    pid_t own = getenv("HOST_CONTAIN") ? fork() : 0;
+
+    if (own == 0) {
+        must(become(number("HOST_AS", 0), -1), "slurmstepd has the user's rights meanwhile");
+        must(call("slurm_spank_user_init", &spank, ac, av) == 0, "a step whose call fails drains the node");
+        must(geteuid() == number("HOST_AS", geteuid()), "and keeps them");
+    }
+    if (own == 0 && getenv("HOST_CONTAIN")) {
+        _exit(0);
+    }
+    must(own == 0 || waitpid(own, NULL, 0) == own, "a call ends");
+    for (int index = 0; index < count; index++) {
+        int ends[2];
+
+        fflush(stdout);
+        must(pipe2(ends, O_CLOEXEC) == 0 && (tasks[index] = fork()) >= 0, "a task is forked");
+        if (tasks[index] == 0) {
+            run_task(index, ends[0], ac, av);
+        }
+        (void)close(ends[0]);
+        go[index] = ends[1];
+    }
+    must(become(0, -1), "slurmstepd is root again");
+    for (int index = 0; index < count; index++) {
+        spank.task = index;
+        must(call("slurm_spank_task_post_fork", &spank, ac, av) == 0, "a step whose call fails drains the node");
+    }
+}
+
 static void run_tasks(int ac, char **av)
 {
-    for (int index = 0; index < (int)number("HOST_TASKS", 1); index++) {
-        pid_t pid;
+    int count = (int)number("HOST_TASKS", 1), go[TASKS_MAX];
+    pid_t tasks[TASKS_MAX];
+
+    must(count <= TASKS_MAX, "there are few tasks");
+    fork_tasks(count, tasks, go, ac, av);
+    for (int index = 0; index < count; index++) {
+        pid_t pid = tasks[index];
         int status;
 
         fflush(stdout);
-        pid = fork();
-        if (pid == 0) {
-            run_task(index, ac, av);
-        }
+        must(write(go[index], "", 1) == 1 && close(go[index]) == 0, "a task is let go");
         must(waitpid(pid, &status, 0) == pid, "a task ends");
         must(WIFEXITED(status) || getenv("HOST_TASK_FILE"), "a task ends by itself");
         (void)call("slurm_spank_task_exit", &(struct spank_handle){.task = index}, ac, av);

@@ -5,8 +5,8 @@ import pytest
 from tests.unit.spank.conftest import SOURCE, run, symbols
 
 CALLS = (
-    *("init", "init_post_opt", "local_user_init", "job_prolog", "task_init_privileged", "task_init", "task_exit"),
-    *("exit", "job_epilog"),
+    *("init", "init_post_opt", "local_user_init", "user_init", "job_prolog", "task_init_privileged", "task_init"),
+    *("task_post_fork", "task_exit", "exit", "job_epilog"),
 )
 EXPORTED = {f"slurm_spank_{name}" for name in CALLS} | {"plugin_name", "plugin_type", "plugin_version"}
 HEADERS = Path("/usr/include/slurm/spank.h")

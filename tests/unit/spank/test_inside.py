@@ -10,13 +10,13 @@ from tests.unit.spank.conftest import SOURCE, run
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    """The folder with both."""
+    """The folder with them."""
     folder = tmp_path_factory.mktemp("inside")
     run("make", "-s", "-C", SOURCE, "inside", f"OUT={folder}")
     return folder
 
 
-@pytest.mark.parametrize("name", ["isthmus_hold", "isthmus_proxy"])
+@pytest.mark.parametrize("name", ["isthmus_hold", "isthmus_proxy", "isthmus_init"])
 def test_program_needs_nothing_of_an_image(programs, name):
     headers = subprocess.run(
         ["readelf", "--program-headers", programs / name], capture_output=True, text=True, check=True

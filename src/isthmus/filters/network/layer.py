@@ -17,6 +17,8 @@ from isthmus.model.node_network import LEG, VXLAN_OVERHEAD
 
 # In the output of `isthmus network status`: slurmd has the plugin, or there is no slurmd.
 _LOADED = re.compile(r"plugin.: .(loaded|no slurmd)")
+# First process of a job's PID namespace.
+INIT = "/usr/lib/isthmus/isthmus_init"
 # Hex digits of a key: enough that no two builds share one.
 _KEY_DIGITS = 16
 
@@ -70,6 +72,22 @@ def network_prolog_problem(config: str, drivers: Iterable[str]) -> str:
     )
 
 
+def network_spank_problem(config: str, *, pid_namespace: bool) -> str:
+    """Return why tasks cannot have a PID namespace; empty when they can, or need not.
+
+    Args:
+        config: the output of `scontrol show config`; empty when Slurm did not answer.
+        pid_namespace: whether they should.
+    """
+    parameters = re.search(r"^SlurmdParameters\s*=\s*(.*?)\s*$", config, re.MULTILINE)
+    if not pid_namespace or not parameters or "contain_spank" not in parameters[1].lower():
+        return ""
+    return (
+        "network_pid_namespace is true, and SlurmdParameters has contain_spank: plugins then run in processes of their"
+        " own, and cannot move tasks; take it out of slurm.conf, or set network_pid_namespace: false"
+    )
+
+
 def network_plugin_key(folder: str, slurm: str, release: str) -> str:
     """Return the key of the plugin built from a folder against a Slurm on a release of the distribution.
 
@@ -91,15 +109,31 @@ def network_plugin_slurms(hosts: Iterable[str], hostvars: Mapping[str, Mapping[s
 
 
 def network_plugin_words(
-    default: str, partitions: Mapping[str, str], users: Mapping[str, str], timeout_s: int, prefix: str
+    default: str,
+    partitions: Mapping[str, str],
+    users: Mapping[str, str],
+    timeout_s: int,
+    prefix: str,
+    pid_namespace: bool,
 ) -> list[str]:
-    """Return the plugin's arguments in plugstack.conf; `prefix` is that of the nodes' programs."""
+    """Return the plugin's arguments in plugstack.conf.
+
+    Args:
+        default: network of jobs that say nothing.
+        partitions: partition -> the same for its jobs.
+        users: user -> the same for theirs.
+        timeout_s: how long a job waits for its network.
+        prefix: of the nodes' programs.
+        pid_namespace: whether a job with a network has a PID namespace, too.
+    """
     rules = [
         f"{kind}={name}:{given[name]}"
         for kind, given in (("partition", partitions), ("user", users))
         for name in sorted(given)
     ]
-    return [f"default={default}", f"timeout_s={timeout_s}", f"command={prefix}/bin/isthmus-step-container", *rules]
+    init = [f"init={INIT}"] if pid_namespace else []
+    command = f"command={prefix}/bin/isthmus-step-container"
+    return [f"default={default}", f"timeout_s={timeout_s}", command, *init, *rules]
 
 
 def network_plugin_is_due(
@@ -262,4 +296,5 @@ FILTERS: dict[str, Callable[..., object]] = {
     "network_plugin_words": network_plugin_words,
     "network_rules": network_rules,
     "network_session_rules": network_session_rules,
+    "network_spank_problem": network_spank_problem,
 }

@@ -31,8 +31,9 @@ struct spank_option {
     spank_opt_cb_f cb;
 };
 
-extern spank_f slurm_spank_init, slurm_spank_init_post_opt, slurm_spank_local_user_init, slurm_spank_job_prolog,
-    slurm_spank_task_init_privileged, slurm_spank_task_init, slurm_spank_task_exit, slurm_spank_exit, slurm_spank_job_epilog;
+extern spank_f slurm_spank_init, slurm_spank_init_post_opt, slurm_spank_local_user_init, slurm_spank_user_init,
+    slurm_spank_job_prolog, slurm_spank_task_init_privileged, slurm_spank_task_init, slurm_spank_task_post_fork,
+    slurm_spank_task_exit, slurm_spank_exit, slurm_spank_job_epilog;
 
 spank_context_t spank_context(void);
 spank_err_t spank_option_register(spank_t spank, struct spank_option *opt);
