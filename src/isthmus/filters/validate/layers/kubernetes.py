@@ -20,6 +20,7 @@ MEMORY = "kubernetes_memory_mib"
 HANDOVER = "kubernetes_handover_s"
 DATA_DIR = "kubernetes_data_dir"
 SNAPSHOT = "kubernetes_snapshot_s"
+KEPT = "kubernetes_kept"
 IMAGES = ("kubernetes_image_days", "kubernetes_image_gib")
 PORTS = ("kubernetes_jobs_port", "kubernetes_jobs_metrics_port")
 JOIN_PORT = "join_port"
@@ -44,6 +45,7 @@ def kubernetes_problems(site: Site) -> Iterator[str]:
         (MEMORY, MEMORY_MIN, "the programs alone need that much"),
         (HANDOVER, HANDOVER_MIN, "the programs need that long to end in order"),
         (SNAPSHOT, SNAPSHOT_MIN, "each snapshot is written to the home as a whole"),
+        (KEPT, 0, "0 means the present one alone"),
         *((variable, 0, "0 means no limit") for variable in IMAGES),
     ):
         value = site.shared(variable)
