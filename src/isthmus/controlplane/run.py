@@ -35,6 +35,8 @@ SERVING = ("etcd", "kube-apiserver", "kube-controller-manager", "coredns")
 _BRIEF = SERVING[:3]
 # The step after which every program has its rights.
 OBJECTS = "objects"
+# The step after which nothing of this version goes back.
+STAYS = "stays"
 RENEWAL_CHECK_S = 12 * 3600.0
 LOG_CHECK_S = 600.0
 _RETRY_S, _RETRY_MOST_S = 1.0, 5.0
@@ -200,7 +202,8 @@ def _kubelet(setup: Run) -> Program:
         "kubelet",
         site.settings.kubelet,
         lambda: sockets.listens(str(site.address), site.ports.kubelet),
-        ("kube-apiserver", OBJECTS),
+        # What a version that fails has written starts no pod.
+        ("kube-apiserver", OBJECTS, *((STAYS,) if setup.trial else ())),
         environment,
     )
 
@@ -249,6 +252,7 @@ async def _serve(setup: Run, keeper: Keeper) -> None:
         if setup.trial is not None:
             await _until_done(setup.trial.record, layout.versions)
             setup.trial.over.set()
+            keeper.done(STAYS)
         document = {
             "schema": 1,
             "job": setup.job,

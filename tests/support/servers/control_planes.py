@@ -29,6 +29,7 @@ from isthmus.controlplane.settings import DataLocation, Settings
 from isthmus.controlplane.versions import course
 from isthmus.controlplane.versions.course import Course, Wish
 from isthmus.controlplane.versions.plan import UNRECORDED, Image
+from isthmus.controlplane.versions.trial import Limits
 from isthmus.model.network import Driver
 from tests.support.servers.etcd import free_port, program
 from tests.support.wait import wait
@@ -55,7 +56,7 @@ def image(folder: Path) -> Image:
 
 
 def serve(
-    home: str, programs: str, job: str, headless: str, ports: str, node: str, snapshot_s: str, wanted: str
+    home: str, programs: str, job: str, headless: str, ports: str, node: str, snapshot_s: str, wanted: str, deaths: str
 ) -> None:
     """Run one control plane until SIGTERM; what the process of `ControlPlane` does."""
     os.umask(0o077)
@@ -87,7 +88,7 @@ def serve(
         await run(parts, signals.heed)
         return not signals.is_over
 
-    way = Course(layout, f"{job}.0", images, Wish(wanted), restored, places, start)
+    way = Course(layout, f"{job}.0", images, Wish(wanted), restored, places, start, Limits(int(deaths)))
     asyncio.run(way.go())
 
 
@@ -100,6 +101,7 @@ class ControlPlane:
         snapshot_s: from one snapshot to the next.
         others: folders of further programs, named KUBERNETES-ETCD.
         wanted: the version that the user asks for.
+        deaths: of a program, after which a version has failed.
     """
 
     home: Path
@@ -112,6 +114,7 @@ class ControlPlane:
     snapshot_s: int = 1
     others: tuple[Path, ...] = ()
     wanted: str = ""
+    deaths: int = 3
 
     @property
     def layout(self) -> Layout:
@@ -130,6 +133,16 @@ class ControlPlane:
         )
         return ApiServer(access)
 
+    def add(self, name: str, **scripts: str) -> None:
+        """Give it the same programs under another name KUBERNETES-ETCD, some of them replaced by scripts."""
+        folder = folder_of_programs(self.home.parent / name)
+        for each, text in scripts.items():
+            path = folder / each.replace("_", "-")
+            path.unlink()
+            path.write_text(text)
+            path.chmod(0o755)
+        self.others += (folder,)
+
     def start(self, job: str = "1") -> None:
         """Start it; it becomes ready later."""
         self.job = job
@@ -137,7 +150,7 @@ class ControlPlane:
         ports = json.dumps({name: getattr(self.ports, name) for name in PORT_NAMES})
         programs = ":".join(map(str, (self.programs, *self.others)))
         place = [str(self.node or ""), str(self.snapshot_s)]
-        words = [str(self.home), programs, job, shape, ports, *place, self.wanted]
+        words = [str(self.home), programs, job, shape, ports, *place, self.wanted, str(self.deaths)]
         code = "import sys; from tests.support.servers.control_planes import serve; serve(*sys.argv[1:])"
         log = (self.home / "run.log").open("ab")
         named = os.environ | {"SLURMD_NODENAME": self.node.name if self.node else "c1"}
