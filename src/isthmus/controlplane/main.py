@@ -33,7 +33,7 @@ from isthmus.controlplane.process_supervisor import Keeper
 from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
 from isthmus.controlplane.run import Run, run
 from isthmus.controlplane.versions import course
-from isthmus.controlplane.versions.course import Course, Wish
+from isthmus.controlplane.versions.course import Course, Request
 from isthmus.controlplane.versions.plan import Image
 from isthmus.controlplane.versions.trial import Trial
 from isthmus.support import private
@@ -132,9 +132,9 @@ def _course(
         await run(parts, signals.heed)
         return not signals.is_over
 
-    wish = Wish(asked.kubernetes, asked.kubernetes_again)
+    request = Request(asked.kubernetes, asked.kubernetes_again)
     run_name = f"{job_id}.{os.environ.get('SLURM_RESTART_COUNT', '0')}"
-    return Course(layout, run_name, known.choices, wish, restored, places, serve)
+    return Course(layout, run_name, known.choices, request, restored, places, serve)
 
 
 def is_alive(job_id: str) -> bool:

@@ -79,7 +79,7 @@ def _check(version: str, present: Row, earlier: Iterable[Row], folders: Iterable
 
 
 def kubernetes_image_rows(images: Iterable[Row], share: str) -> list[dict[str, str]]:
-    """Return what hosts are told of images: file, kubernetes and etcd of each."""
+    """Return the images for hosts' settings: file, kubernetes and etcd of each."""
     return [
         {"file": _place(image, share), "kubernetes": image["kubernetes"], "etcd": image["etcd"]} for image in images
     ]

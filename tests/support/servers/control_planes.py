@@ -27,7 +27,7 @@ from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
 from isthmus.controlplane.run import Run, run
 from isthmus.controlplane.settings import DataLocation, Settings
 from isthmus.controlplane.versions import course
-from isthmus.controlplane.versions.course import Course, Wish
+from isthmus.controlplane.versions.course import Course, Request
 from isthmus.controlplane.versions.plan import UNRECORDED, Image
 from isthmus.controlplane.versions.trial import Limits
 from isthmus.model.network import Driver
@@ -61,15 +61,7 @@ def serve(
     """Run one control plane until SIGTERM; what the process of `ControlPlane` does."""
     os.umask(0o077)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    settings = Settings(
-        Path("/none"),
-        driver=Driver.NONE,
-        headless=headless == "headless",
-        kubelet=(sys.executable, "-m", "isthmus.no_such_kubelet"),
-        data=DataLocation.NODE if node else DataLocation.HOME,
-        data_dir=Path(node or home),
-        snapshot_s=int(snapshot_s),
-    )
+    settings = _settings(home, node, int(snapshot_s), headless=headless == "headless")
     context, images = Home(Path(home)), [image(Path(folder)) for folder in programs.split(":")]
     layout = context.cluster
     disk = location.disk(settings, UserOptions(), layout)
@@ -88,8 +80,20 @@ def serve(
         await run(parts, signals.heed)
         return not signals.is_over
 
-    way = Course(layout, f"{job}.0", images, Wish(wanted), restored, places, start, Limits(int(deaths)))
+    way = Course(layout, f"{job}.0", images, Request(wanted), restored, places, start, Limits(int(deaths)))
     asyncio.run(way.go())
+
+
+def _settings(home: str, node: str, snapshot_s: int, *, headless: bool) -> Settings:
+    return Settings(
+        Path("/none"),
+        driver=Driver.NONE,
+        headless=headless,
+        kubelet=(sys.executable, "-m", "isthmus.no_such_kubelet"),
+        data=DataLocation.NODE if node else DataLocation.HOME,
+        data_dir=Path(node or home),
+        snapshot_s=snapshot_s,
+    )
 
 
 @dataclass

@@ -68,7 +68,7 @@ def writer(layout: Layout, images: Sequence[Image]) -> Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Request:
     """What the user asked for.
 
     Attributes:
@@ -101,7 +101,7 @@ class Course:
         layout: the cluster's files.
         run: of this job, `job.restarts`.
         images: of the site.
-        wish: of the user.
+        request: of the user.
         restored: where the data are.
         places: where they may have been on this node.
         serve: see there.
@@ -111,7 +111,7 @@ class Course:
     layout: Layout
     run: str
     images: Sequence[Image]
-    wish: Wish
+    request: Request
     restored: Restored
     places: Sequence[Path]
     serve: Serve
@@ -156,13 +156,13 @@ class Course:
         if known and known.run == self.run and known.move is None and (same := self._same(known.versions)):
             # Killed and started again in the same job: nothing new begins.
             return Plan((same,))
-        return self.wish.plan(known, self.images)
+        return self.request.plan(known, self.images)
 
     def _relevant(self, known: Record | None, made: Plan) -> Failure | None:
         """Return the failure that is why nothing else is tried."""
         if known is None or known.failure is None:
             return None
-        without = plan(known.newest, self.images, self.wish.kubernetes)
+        without = plan(known.newest, self.images, self.request.kubernetes)
         return known.failure if without.steps != made.steps else None
 
     async def _stay(self, image: Image, failure: Failure | None) -> None:
@@ -180,7 +180,7 @@ class Course:
             except OSError as error:
                 why = f"the data could not be copied: {error}; make room there"
                 _log.error("Kubernetes %s is not tried: %s", to.kubernetes, why)
-                return replace(known, failure=replace(_failure(move, why), file=""))
+                return replace(known, failure=replace(_failure(replace(move, reached=to), why), file=""))
         _log.info("Kubernetes %s, then %s", known.newest.kubernetes, ", ".join(each.kubernetes for each in made.steps))
         known = replace(known, run=self.run, move=move, failure=None)
         await asyncio.to_thread(record.write, self.layout, known)
@@ -189,14 +189,14 @@ class Course:
     async def _move(self, known: Record, made: Plan) -> None:
         for image in made.steps:
             is_last = image is made.last
-            move = Move(image.versions, image.file.name, image.versions, known.move.tries if known.move else 1)
-            known = replace(known, move=replace(move, to=made.last.versions))
+            tries = known.move.tries if known.move else 1
+            known = replace(known, move=Move(made.last.versions, image.file.name, image.versions, tries))
             await asyncio.to_thread(record.write, self.layout, known)
             arrive = partial(self._arrive, image.versions) if is_last else _nothing
             trial = Trial(is_last, arrive, self.limits)
             goes_on = await self.serve(image, trial)
             if trial.failed:
-                await self._back(replace(known, move=move), trial.failed)
+                await self._back(known, trial.failed)
                 return
             if not goes_on or not trial.over.is_set():
                 return
@@ -240,7 +240,7 @@ def failed(failure: Failure | None) -> str:
 
 
 def _failure(move: Move, why: str) -> Failure:
-    return Failure(move.to.kubernetes, move.file, why, datetime.now(UTC).isoformat(timespec="seconds"))
+    return Failure(move.reached.kubernetes, move.file, why, datetime.now(UTC).isoformat(timespec="seconds"))
 
 
 def _nothing() -> None:

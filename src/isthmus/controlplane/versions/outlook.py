@@ -1,4 +1,4 @@
-"""What a user is told about versions: which ran the data, which are there, and what the next start does."""
+"""The report on versions for a user: which ran the data, which are there, and what the next start does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from isthmus.controlplane.commands.user_options import UserOptions
 from isthmus.controlplane.layout import Layout
 from isthmus.controlplane.versions import record
-from isthmus.controlplane.versions.course import Wish, failed
+from isthmus.controlplane.versions.course import Request, failed
 from isthmus.controlplane.versions.plan import Image, RefusedError, ordered
 
 
@@ -48,7 +48,7 @@ def look(layout: Layout, images: Sequence[Image], asked: UserOptions) -> Outlook
     # Who has asked for it once more knows.
     warnings = [_failure(failure)] if failure and failure.time != asked.kubernetes_again else []
     try:
-        made = Wish(asked.kubernetes, asked.kubernetes_again).plan(known, images)
+        made = Request(asked.kubernetes, asked.kubernetes_again).plan(known, images)
     except RefusedError as error:
         return Outlook(data, there, asked.kubernetes, "", refusal=str(error), warnings=tuple(warnings))
     by = tuple(image.kubernetes for image in made.steps[:-1])

@@ -160,7 +160,7 @@ def _reason(data: Versions, target: Image, known: Sequence[Image]) -> str:
     own = skew.release(data.kubernetes)
     if after < before:
         here = f"stay with {own}" if _of(own, known) else _ASK.format(own)
-        return f"{ran}, and {target.kubernetes} cannot read them; {here}, or begin anew after `isthmus down --purge`"
+        return f"{ran}, and {target.kubernetes} cannot read them; {here}, or begin empty after `isthmus down --purge`"
     between = skew.KUBERNETES.releases[before + 1 : after]
     if missing := [release for release in between if not _of(release, known)]:
         return (

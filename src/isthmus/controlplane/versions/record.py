@@ -24,8 +24,8 @@ class Move:
 
     Attributes:
         to: the versions it goes to.
-        file: name of the last image's file.
-        reached: the versions that may have written already.
+        file: name of the file of the image that runs.
+        reached: its versions, which may have written already.
         tries: starts that tried.
     """
 

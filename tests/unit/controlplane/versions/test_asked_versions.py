@@ -1,4 +1,4 @@
-"""Up and status about versions of Kubernetes: what is kept, refused, and told."""
+"""Up and status about versions of Kubernetes: what is kept, refused, and reported."""
 
 import dataclasses
 from pathlib import Path
@@ -89,7 +89,7 @@ def test_start_that_would_be_refused_ends_no_cluster(choices, slurm, ready):
     assert "cannot read them" in viewing.status(choices).kubernetes["refusal"]
 
 
-def test_failed_version_is_told_until_it_is_asked_for_again(choices, slurm, ready):
+def test_failed_version_is_reported_until_it_is_asked_for_again(choices, slurm, ready):
     failure = Failure("1.37.2", NEW.file.name, "etcd ended", "2026-11-25T12:00:00+00:00")
     record.write(choices.home.cluster, Record(OLD.versions, "1.0", failure=failure))
     slurm.on_submit = ready

@@ -11,7 +11,7 @@ from isthmus.controlplane.data.restorer import Restored
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Layout
 from isthmus.controlplane.versions import copies, record
-from isthmus.controlplane.versions.course import TRIES, Course, Wish, recover
+from isthmus.controlplane.versions.course import TRIES, Course, Request, recover
 from isthmus.controlplane.versions.plan import Image, RefusedError, Versions
 from isthmus.controlplane.versions.record import Record
 
@@ -39,10 +39,12 @@ class Site:
         if known:
             record.write(self.layout, Record(versions, "1.0"))
 
-    def start(self, *there, run="2.0", wish=None):
+    def start(self, *there, run="2.0", request=None):
         recover(self.layout, [self.layout.etcd])
         restored, images = Restored(self.layout.etcd, self.source), [IMAGES[each] for each in there]
-        asyncio.run(Course(self.layout, run, images, wish or Wish(), restored, [self.layout.etcd], self.serve).go())
+        asyncio.run(
+            Course(self.layout, run, images, request or Request(), restored, [self.layout.etcd], self.serve).go()
+        )
 
     async def serve(self, image, trial):
         self.ran.append(image.kubernetes)
@@ -95,7 +97,7 @@ def test_late_user_goes_through_each_release(site):
 
 
 @pytest.mark.parametrize("failing", [NEW, LATER])
-def test_failure_goes_back_to_the_copy_and_is_told(site, failing):
+def test_failure_goes_back_to_the_copy_and_is_reported(site, failing):
     site.fill(OLD)
     site.failing = {failing}
     site.start(OLD, NEW, LATER)
@@ -110,7 +112,7 @@ def test_failure_goes_back_to_the_copy_and_is_told(site, failing):
     site.start(OLD, *({NEW, LATER} & {failing}), run="3.0")
     assert site.ran == ["1.36.3"]
     if failing is NEW:
-        site.start(OLD, NEW, run="4.0", wish=Wish("1.37", site.known.failure.time))
+        site.start(OLD, NEW, run="4.0", request=Request("1.37", site.known.failure.time))
         assert site.known == Record(NEW, "4.0")
 
 
@@ -128,7 +130,7 @@ def test_failure_that_matters_no_more_is_forgotten(site):
     site.fill(OLD)
     site.failing = {NEW}
     site.start(OLD, NEW)
-    site.start(OLD, NEW, run="3.0", wish=Wish("1.36"))
+    site.start(OLD, NEW, run="3.0", request=Request("1.36"))
     assert site.known == Record(OLD, "3.0")
 
 
@@ -151,6 +153,7 @@ def test_version_that_kills_its_job_is_tried_three_times(site):
             site.start(OLD, NEW, run=f"2.{number}")
     site.start(OLD, NEW, run="2.9")
     assert (site.ran, site.data) == (["1.37.2"] * TRIES + ["1.36.3"], "1.36.3")
+    assert (site.known.failure.kubernetes, site.known.failure.file) == ("1.37.2", "1.37.2")
     assert "not ready in 3 starts" in site.known.failure.why
 
 

@@ -51,7 +51,7 @@ def test_way(before, there, wanted, steps):
     ("before", "there", "wanted", "words"),
     [
         ("1.36.3", ["1.36.3"], "1.37", r"has no Kubernetes 1.37; choose from 1.36.3, or ask an admin for 1.37 \(kube"),
-        ("1.37.2", ["1.36.3", "1.37.2"], "1.36", "1.36.3 cannot read them; stay with 1.37, or begin anew after `isth"),
+        ("1.37.2", ["1.36.3", "1.37.2"], "1.36", "1.36.3 cannot read them; stay with 1.37, or begin empty after `isth"),
         ("1.37.2", ["1.36.3"], "", "1.36.3 cannot read them; ask an admin for 1.37 "),
         ("1.36.3", ["1.38.0"], "", "one minor release at a time; this site lacks 1.37: ask an admin for it "),
         ("1.35.4", ["1.35.4", "1.38.0"], "1.38", "this site lacks 1.36, 1.37: ask an admin for them "),
@@ -108,7 +108,7 @@ VERSIONS = st.builds(
     st.sampled_from(["3.5.16", "3.5.30", "3.6.14", "3.6.16", "3.7.3"]),
 )
 SITES = st.lists(VERSIONS, min_size=1, max_size=8, unique=True)
-WISHES = st.one_of(st.just(""), st.builds("1.{}".format, st.integers(34, 39)))
+REQUESTS = st.one_of(st.just(""), st.builds("1.{}".format, st.integers(34, 39)))
 
 
 def follows(now: Versions, then: Versions):
@@ -136,7 +136,7 @@ def numbers(versions):
     return skew.numbers(versions.kubernetes), skew.numbers(versions.etcd)
 
 
-@given(VERSIONS, SITES, WISHES)
+@given(VERSIONS, SITES, REQUESTS)
 def test_each_step_is_allowed_and_the_best_one_is_reached(before, site, wanted):
     there = [each for each in site if each.kubernetes.startswith(f"{wanted}.") or not wanted]
     within = [each.versions for each in ordered(there) if each.versions in reachable(before.versions, site)]
@@ -153,7 +153,7 @@ def test_each_step_is_allowed_and_the_best_one_is_reached(before, site, wanted):
     assert versions[1:-1] == sorted(versions[1:-1], key=numbers)
 
 
-@given(VERSIONS, SITES, WISHES, st.data())
+@given(VERSIONS, SITES, REQUESTS, st.data())
 def test_start_that_is_cut_off_anywhere_ends_the_same(before, site, wanted, drawn):
     try:
         whole = plan(before.versions, site, wanted)
