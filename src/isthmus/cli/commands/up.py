@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from isthmus.cli import user_cluster
+from isthmus.cli.completion import VERSIONS
 from isthmus.controlplane.commands.up import Up, up
 from isthmus.controlplane.settings import DataLocation
 from isthmus.controlplane.versions.plan import NEWEST
@@ -66,13 +67,14 @@ def register(subparsers: Any) -> None:
         help="where etcd writes: your home, or the disk of the job's node with snapshots to your home, for a home that "
         "is slow or has no locks; when the node dies, what is newer than the last snapshot is lost",
     )
-    command.add_argument(
+    versions = command.add_argument(
         "--kubernetes",
         type=_version,
         metavar="VERSION",
         help="version of Kubernetes, such as 1.36 or 1.36.3, or newest, which is the default; `isthmus status` shows "
         "which are there; data never go back by a minor release",
     )
+    versions.complete = dict.fromkeys(("bash", "zsh"), VERSIONS)
     command.add_argument("--timeout", type=float, default=TIMEOUT_S, metavar="S", help="stop waiting after S seconds")
     user_cluster.add_json(command)
     command.set_defaults(run=run)

@@ -5,16 +5,22 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.cli.commands import status as printing
 from isthmus.controlplane.commands import status as viewing
 from isthmus.controlplane.commands import up as starting
 from isthmus.controlplane.commands import user_options
+from isthmus.controlplane.commands.user_options import UserOptions
+from isthmus.controlplane.doctor import examine
+from isthmus.controlplane.doctor.findings import Level
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import JOB_NAME
 from isthmus.controlplane.settings import Settings
 from isthmus.controlplane.versions import record
+from isthmus.controlplane.versions.outlook import look
 from isthmus.controlplane.versions.plan import Image, Versions
 from isthmus.controlplane.versions.record import Failure, Record
 
+WAY = " by way of 1.36.3"
 SERVER = "https://10.64.0.2:6443"
 
 
@@ -101,3 +107,46 @@ def test_failed_version_is_reported_until_it_is_asked_for_again(choices, slurm, 
     up(choices, kubernetes="1.37.2")
     assert viewing.status(choices).kubernetes["next"] == "1.37.2"
     assert viewing.status(choices).kubernetes["warnings"] == ()
+
+
+def test_doctor_reports_what_the_next_start_does(choices):
+    (found,) = examine._versions(choices)
+    assert (found.level, found.what) == (Level.OK, "the next start is by Kubernetes 1.37.2")
+    failure = Failure("1.37.2", NEW.file.name, "etcd ended", "2026-11-25T12:00:00+00:00")
+    record.write(choices.home.cluster, Record(OLD.versions, "1.0", failure=failure))
+    (found,) = examine._versions(choices)
+    assert (found.level, found.remedy) == (
+        Level.WARNING,
+        "`isthmus down` and `isthmus up --kubernetes 1.37.2` try it again",
+    )
+    record.write(choices.home.cluster, Record(Versions("1.38.0", "3.6.14"), "1.0"))
+    (found,) = examine._versions(choices)
+    assert (found.level, found.what) == (
+        Level.FAILURE,
+        "Kubernetes 1.38.0 ran your data last, and 1.37.2 cannot read them",
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "runs", "asked", "words"),
+    [
+        ("", "", "", "this site has 1.37.2, 1.36.3; 1.37.2 from the next start"),
+        ("1.36.3", "1.36.3", "", "1.36.3 runs; this site has 1.37.2, 1.36.3; 1.37.2 from the next start"),
+        ("1.36.3", "1.36.3", "1.36", "1.36.3 runs; this site has 1.37.2, 1.36.3"),
+        ("1.37.2", "", "", "1.37.2 ran last; this site has 1.37.2, 1.36.3"),
+        (
+            "1.35.4",
+            "",
+            "",
+            "1.35.4 ran last; this site has 1.37.2, 1.36.3; 1.37.2 from the next start by way of 1.36.3",
+        ),
+        ("1.37.2", "1.37.2", "1.36", "1.37.2 runs; this site has 1.37.2, 1.36.3\nthe next start is refused: Kub"),
+    ],
+)
+def test_status_says_which_runs_and_which_comes(choices, data, runs, asked, words):
+    choices.home.cluster.versions.unlink()
+    if data:
+        record.write(choices.home.cluster, Record(Versions(data, "3.6.14"), "1.0"))
+    found = look(choices.home.cluster, choices.settings.choices, UserOptions(kubernetes=asked))
+    shown = printing._versions(dataclasses.asdict(found), runs)
+    assert shown == words or (shown.startswith(words) and "refused" in words)
