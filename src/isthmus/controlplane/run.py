@@ -27,6 +27,7 @@ from isthmus.controlplane.pki import issuing as pki
 from isthmus.controlplane.process_supervisor import Keeper, Program, shorten
 from isthmus.controlplane.programs import Site
 from isthmus.controlplane.versions.trial import Trial
+from isthmus.model import skew
 from isthmus.support import durable
 from isthmus.support.backoff import Backoff
 
@@ -230,6 +231,7 @@ async def _serve(setup: Run, keeper: Keeper) -> None:
     layout, site = setup.home.cluster, setup.site
     if setup.trial is not None and setup.is_brief:
         if await keeper.ready(*_BRIEF):
+            await _etcd_in_step(setup)
             setup.trial.over.set()
             keeper.stop()
         return
@@ -250,6 +252,7 @@ async def _serve(setup: Run, keeper: Keeper) -> None:
     if await keeper.ready(*SERVING):
         await _account_made(api)
         if setup.trial is not None:
+            await _etcd_in_step(setup)
             await _until_done(setup.trial.record, layout.versions)
             setup.trial.over.set()
             keeper.done(STAYS)
@@ -263,6 +266,19 @@ async def _serve(setup: Run, keeper: Keeper) -> None:
         }
         await _until_done(partial(durable.write, layout.state, json.dumps(document) + "\n", 0o600), layout.state)
         _log.info("ready at %s", site.server)
+
+
+async def _etcd_in_step(setup: Run) -> None:
+    """Wait until etcd writes as its own release does: some seconds after its start, and never skipping one."""
+    layout, name = setup.home.cluster, "apiserver-etcd-client"
+    access = Access(setup.site.etcd, layout.certificate("etcd-ca"), layout.certificate(name), layout.key(name))
+    api = ApiServer(access, _PROBE_S)
+    while True:
+        with suppress(KubeError):
+            found = await asyncio.to_thread(api.get, "/version")
+            if skew.release(str(found.get("etcdcluster"))) == skew.release(str(found.get("etcdserver"))):
+                return
+        await asyncio.sleep(_RETRY_S)
 
 
 async def _until_done(write: Callable[[], None], path: Path) -> None:
@@ -288,7 +304,7 @@ async def _account_made(api: ApiServer) -> None:
 
 async def _save(setup: Run, keeper: Keeper) -> None:
     """Save what is there to stay: a trial's data may have to go back."""
-    if setup.saver and await keeper.ready("etcd"):
+    if setup.saver and not setup.is_brief and await keeper.ready("etcd"):
         if setup.trial is not None:
             await setup.trial.over.wait()
         await setup.saver.run(keeper.stop)
