@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from isthmus.clients.kube.apiserver import Access, ApiServer
 from isthmus.controlplane.data import snapshots
 from isthmus.controlplane.versions import record
 from tests.support.servers import control_planes
@@ -85,3 +86,27 @@ def test_version_that_fails_publishes_no_snapshot_of_data_on_a_disk(tmp_path):
         control.wait_until_ready()
         assert (version(control), names(control), control.layout.claim.read_text()) == ("1.36.3", {"kept"}, claim)
         wait(lambda: max(snapshots.listed(control.layout.snapshots)), lambda newest: newest > max(before))
+
+
+def test_etcd_of_the_next_release_takes_over_and_counts_as_it(control):
+    """Real ones; the older cannot read the data any more, and is refused."""
+    newer = {"etcd": "etcd-after", "etcdutl": "etcdutl-after"}
+    control.others += (control_planes.folder_of_programs(control.home.parent / "1.36.3-3.7.3", newer),)
+    control.start("2")
+    control.wait_until_ready()
+    assert (version(control), names(control), left(control)) == ("1.36.3", {"kept"}, set())
+    assert record.read(control.layout).versions.etcd == "3.7.3"
+    name, layout = "apiserver-etcd-client", control.layout
+    access = Access(
+        f"https://127.0.0.1:{control.ports.etcd}",
+        layout.certificate("etcd-ca"),
+        layout.certificate(name),
+        layout.key(name),
+    )
+    found = ApiServer(access).get("/version")
+    assert (found["etcdserver"], found["etcdcluster"]) == ("3.7.3", "3.7.0")
+    assert control.stop() == 0
+    control.others = ()
+    control.start("3")
+    assert control.process.wait(60) != 0
+    assert "etcd 3.7.3 wrote your data last, and from there etcd 3.6.14" in (control.home / "run.log").read_text()

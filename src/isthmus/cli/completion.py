@@ -29,4 +29,4 @@ def run(options: argparse.Namespace) -> None:
 
     from isthmus.cli.main import parser  # imported here: the parser imports this command
 
-    print(shtab.complete(parser(), shell=options.shell, preamble=_FUNCTIONS))
+    print(shtab.complete(parser(), shell=options.shell, preamble=_FUNCTIONS[options.shell]))
