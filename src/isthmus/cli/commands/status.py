@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from isthmus.cli import user_cluster
 from isthmus.cli.errors import CommandError
@@ -53,7 +54,8 @@ def _table(found: Status) -> Table:
     table = Table(show_header=False, box=None)
     for name, words in _rows(found).items():
         if words:
-            table.add_row(name, words)
+            # Programs' last lines are among them, whatever these look like.
+            table.add_row(name, Text(words))
     return table
 
 

@@ -150,3 +150,11 @@ def test_status_says_which_runs_and_which_comes(choices, data, runs, asked, word
     found = look(choices.home.cluster, choices.settings.choices, UserOptions(kubernetes=asked))
     shown = printing._versions(dataclasses.asdict(found), runs)
     assert shown == words or (shown.startswith(words) and "refused" in words)
+
+
+def test_last_line_of_a_program_is_shown_as_it_is(choices, capsys):
+    failure = Failure("1.37.2", NEW.file.name, "[/red] etcd: [Errno 28] full", "2026-11-25T12:00:00+00:00")
+    record.write(choices.home.cluster, Record(OLD.versions, "1.0", failure=failure))
+    found = look(choices.home.cluster, choices.settings.choices, UserOptions())
+    printing.Console(width=500).print(printing._table(viewing.Status(kubernetes=dataclasses.asdict(found))))
+    assert "([/red] etcd: [Errno 28] full)" in capsys.readouterr().out
