@@ -124,7 +124,7 @@ def _refuse(context: Context, changes: Mapping[str, Any]) -> None:
 
 def _later(context: Context, changes: Mapping[str, Any]) -> list[str]:
     """Return what new options mean for a control plane that runs; a version of Kubernetes is kept for the next one."""
-    versions = {name: value for name, value in changes.items() if name.startswith("kubernetes")}
+    versions = _versions(changes)
     words = []
     if changes.keys() - versions.keys():
         words.append("the control plane runs already: new options hold from the next start")
@@ -132,6 +132,10 @@ def _later(context: Context, changes: Mapping[str, Any]) -> list[str]:
         user_options.keep(context.home.cluster, versions)
         words.append("the control plane runs already: another version of Kubernetes is for its next start")
     return words
+
+
+def _versions(changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in changes.items() if name.startswith("kubernetes")}
 
 
 def _join(context: Context) -> None:
@@ -161,6 +165,9 @@ def _submit(context: Context, changes: Mapping[str, Any], after: str) -> str:
     files = context.home.cluster
     asked = user_options.changed(user_options.read(files), changes)
     wanted = job.submission(context.settings, asked, files, context.python, after=after)
+    if versions := _versions(changes):
+        # Before the job may read it: who asks to stay must not be moved.
+        user_options.keep(files, versions)
     try:
         submitted = slurm_jobs.submit(wanted.options, wanted.script, job.environment(context.settings))
     except ProcessError as error:
