@@ -14,6 +14,8 @@ from isthmus.clients.kube.apiserver import Access, ApiServer
 from isthmus.clients.kube.errors import KubeError
 from isthmus.controlplane.layout import Layout
 from isthmus.controlplane.pki import issuing as pki
+from isthmus.controlplane.versions import record
+from isthmus.controlplane.versions.plan import UNRECORDED
 from tests.support.servers import control_planes
 from tests.support.wait import wait
 
@@ -146,6 +148,26 @@ def test_acknowledged_write_outlives_the_death_of_all(control):
     control.start("4")
     control.wait_until_ready()
     assert control.kubectl("get", "configmap", "written", "-o", "name") == "configmap/written"
+
+
+def test_version_that_ends_at_once_gives_way_to_data_and_programs_of_before(control):
+    control.kubectl("create", "configmap", "before-the-move")
+    assert control.stop() == 0
+    control.deaths = 1
+    control.add("1.37.0-3.6.14", kube_apiserver='#!/bin/sh\necho "this version cannot start" >&2\nexit 3\n')
+    db = control.layout.etcd / "member/snap/db"
+    before = db.stat().st_ino
+    control.start("5")
+    control.wait_until_ready()
+    assert control.api.get("/version")["gitVersion"] == "v1.36.3"
+    assert control.kubectl("get", "configmap", "before-the-move", "-o", "name") == "configmap/before-the-move"
+    # They are the copy: what the other version's etcd wrote to is gone, and so is all else of the move.
+    assert db.stat().st_ino != before
+    assert not [path for path in control.layout.folder.iterdir() if "etcd-" in path.name]
+    known = record.read(control.layout)
+    assert (known.versions, known.move, known.failure.kubernetes) == (UNRECORDED, None, "1.37.0")
+    assert known.failure.why == "kube-apiserver ended with status 3: this version cannot start"
+    assert "1.37.0 could not be started" in (control.home / "run.log").read_text()
 
 
 def test_stranger_with_a_foreign_certificate_is_reported(control, tmp_path):

@@ -58,7 +58,7 @@ def test_new_node_runs_containers(added, controller, login, user):
 
 def test_new_node_runs_users_clusters(added, controller):
     new = load([*inventory_sources(), EXTRA]).nodes[NEW]
-    files = "sha256sum /etc/isthmus/kubernetes.json /opt/isthmus/share/control-plane.squashfs"
+    files = "sha256sum /etc/isthmus/kubernetes.json /opt/isthmus/share/control-plane-*.squashfs"
     assert new.output(files) == controller.output(files)
 
 

@@ -95,6 +95,11 @@ class Layout:
         return self.folder / "up.json"
 
     @property
+    def versions(self) -> Path:
+        """The versions that ran the data last."""
+        return self.folder / "versions.json"
+
+    @property
     def encryption(self) -> Path:
         """The key of Secrets in etcd."""
         return self.folder / "encryption.yaml"

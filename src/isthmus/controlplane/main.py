@@ -32,6 +32,10 @@ from isthmus.controlplane.layout import RESERVATION, Home, Layout
 from isthmus.controlplane.process_supervisor import Keeper
 from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
 from isthmus.controlplane.run import Run, run
+from isthmus.controlplane.versions import course
+from isthmus.controlplane.versions.course import Course, Request
+from isthmus.controlplane.versions.plan import Image
+from isthmus.controlplane.versions.trial import Trial
 from isthmus.support import private
 from isthmus.support.private import PrivateError
 
@@ -65,10 +69,9 @@ def _run() -> None:
         layout.purge.unlink(missing_ok=True)
         for folder in node_disk.sweep(known.data_dir, but=disk):
             _log.info("removed %s: its cluster is gone", folder)
-        parts = _parts(known, asked, home, disk, owned)
         slurm = handover.Slurm(slurm_jobs.own_jobs, partial(submit_successor, known, layout))
         leaving = handover.Handover(slurm, job_id, lambda: handover.delay_s(os.environ, known.handover_s))
-        asyncio.run(run(parts, lambda keeper: _listen(keeper, leaving)))
+        asyncio.run(_course(known, asked, home, disk, owned, Signals(leaving)).go())
         leaving.insist()
         if disk and layout.purge.exists():
             shutil.rmtree(disk.folder)
@@ -77,15 +80,61 @@ def _run() -> None:
         owned.release()
 
 
-def _parts(
-    known: settings.Settings, asked: user_options.UserOptions, home: Home, disk: Disk | None, owned: ownership.Ownership
-) -> Run:
-    layout, job_id = home.cluster, os.environ["SLURM_JOB_ID"]
-    launch, see = in_container(known.image, layout, disk), seen_in_container(layout, disk)
+class Signals:
+    """Slurm's signals, for the keeper that runs at the moment."""
+
+    def __init__(self, leaving: handover.Handover) -> None:
+        self._leaving = leaving
+        self._keeper: Keeper | None = None
+        self.is_over = False
+
+    def heed(self, keeper: Keeper) -> None:
+        """Send signals to a keeper; one that came before it was there counts."""
+        self._keeper = keeper
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._end)
+        loop.add_signal_handler(signal.SIGINT, self._end)
+        loop.add_signal_handler(signal.SIGUSR1, self._leaving.start, self._stop)
+        if self.is_over:
+            keeper.stop()
+
+    def _end(self) -> None:
+        # A job that is ended on purpose has no successor.
+        self._leaving.stop()
+        self._stop()
+
+    def _stop(self) -> None:
+        self.is_over = True
+        if self._keeper is not None:
+            self._keeper.stop()
+
+
+def _course(
+    known: settings.Settings,
+    asked: user_options.UserOptions,
+    home: Home,
+    disk: Disk | None,
+    owned: ownership.Ownership,
+    signals: Signals,
+) -> Course:
+    layout, job_id, see = home.cluster, os.environ["SLURM_JOB_ID"], seen_in_container(home.cluster, disk)
+    places = location.places(layout, disk)
+    course.recover(layout, places)
+    launch = in_container(course.writer(layout, known.choices).file, layout, disk)
     restored = location.restore_newest(layout, location.wanted(known, asked), disk, launch, see)
-    site = _site(known, asked, see(restored.folder))
-    saver = location.saver(job_id, layout, restored, site)
-    return Run(job_id, _user(), home, site, launch, owned.descriptors, _hosts(known), saver)
+    own = _site(known, asked, see(restored.folder))
+
+    async def serve(image: Image, trial: Trial | None) -> bool:
+        site = replace(own, kubernetes=image.kubernetes)
+        saver = location.saver(job_id, layout, restored, site)
+        start = in_container(image.file, layout, disk)
+        parts = Run(job_id, _user(), home, site, start, owned.descriptors, _hosts(known), saver, trial)
+        await run(parts, signals.heed)
+        return not signals.is_over
+
+    request = Request(asked.kubernetes, asked.kubernetes_again)
+    run_name = f"{job_id}.{os.environ.get('SLURM_RESTART_COUNT', '0')}"
+    return Course(layout, run_name, known.choices, request, restored, places, serve)
 
 
 def is_alive(job_id: str) -> bool:
@@ -108,19 +157,6 @@ def submit_successor(known: settings.Settings, layout: Layout) -> str:
     """
     wanted = job.submission(known, user_options.read(layout), layout, Path(sys.executable))
     return slurm_jobs.submit(wanted.options, wanted.script, job.environment(known))
-
-
-def _listen(keeper: Keeper, leaving: handover.Handover) -> None:
-    loop = asyncio.get_running_loop()
-
-    def end() -> None:
-        # A job that is ended on purpose has no successor.
-        leaving.stop()
-        keeper.stop()
-
-    loop.add_signal_handler(signal.SIGTERM, end)
-    loop.add_signal_handler(signal.SIGINT, end)
-    loop.add_signal_handler(signal.SIGUSR1, leaving.start, keeper.stop)
 
 
 def _site(known: settings.Settings, wanted: user_options.UserOptions, data: Path) -> Site:

@@ -14,11 +14,15 @@ from pathlib import Path
 from isthmus.controlplane.layout import Layout
 from isthmus.controlplane.pki.authorities import SIGNER
 from isthmus.controlplane.settings import Settings
+from isthmus.controlplane.versions.plan import UNRECORDED
+from isthmus.model import skew
 
 # Parts of the job's memory, percent; what is left is the kubelet's and Python's.
 MEMORY_SHARES = {"etcd": 13, "kube-apiserver": 42, "kube-controller-manager": 16, "coredns": 5}
 LOOPBACK = "127.0.0.1"
 ETCD_NAME = "default"
+# Groups of pods that start together: an alpha API, which each release has in another version; one the kubelet knows.
+_GROUPS = {"1.36": "v1alpha2"}
 ANY = "0.0.0.0"  # noqa: S104 -- only where the job has a network of its own
 
 
@@ -52,6 +56,7 @@ class Site:
         audit: whether requests are logged.
         data: etcd's, as etcd sees them, where they are not among the files.
         figures: whether the kubelet reports counts to the site.
+        kubernetes: the version that this start has.
     """
 
     settings: Settings
@@ -62,6 +67,7 @@ class Site:
     audit: bool = False
     data: Path | None = None
     figures: bool = False
+    kubernetes: str = UNRECORDED.kubernetes
 
     @property
     def etcd(self) -> str:
@@ -174,9 +180,7 @@ def apiserver(site: Site) -> list[str]:
             ("anonymous-auth", "false"),
             # Webhooks and aggregated APIs in pods: with headless Services there is no other way to them.
             ("enable-aggregator-routing", "true"),
-            # Groups of pods that start together, which the kubelet heeds; alpha in Kubernetes 1.36.
-            ("feature-gates", "GenericWorkload=true"),
-            ("runtime-config", "scheduling.k8s.io/v1alpha2=true"),
+            *_groups(site.kubernetes),
             # Root in the pod's own user namespace, which every user may have anyway; see docs/users/pod-security.md.
             ("allow-privileged", "true"),
             ("event-ttl", "1h"),
@@ -267,6 +271,12 @@ AUDIT_POLICY = (
     "- {level: None, verbs: [get, list, watch]}\n"
     "- {level: Metadata}\n"
 )
+
+
+def _groups(kubernetes: str) -> Sequence[tuple[str, object]]:
+    version = _GROUPS.get(skew.release(kubernetes))
+    api = f"scheduling.k8s.io/{version}=true"
+    return (("feature-gates", "GenericWorkload=true"), ("runtime-config", api)) if version else ()
 
 
 def _audit(seen: Layout) -> Sequence[tuple[str, object]]:

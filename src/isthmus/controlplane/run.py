@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from secrets import token_bytes
 
@@ -25,12 +26,18 @@ from isthmus.controlplane.pki import authorities, kubeconfig
 from isthmus.controlplane.pki import issuing as pki
 from isthmus.controlplane.process_supervisor import Keeper, Program, shorten
 from isthmus.controlplane.programs import Site
+from isthmus.controlplane.versions.trial import Trial
+from isthmus.model import skew
 from isthmus.support import durable
 from isthmus.support.backoff import Backoff
 
 SERVING = ("etcd", "kube-apiserver", "kube-controller-manager", "coredns")
+# What a version that does not serve needs for its changes to the data.
+_BRIEF = SERVING[:3]
 # The step after which every program has its rights.
 OBJECTS = "objects"
+# The step after which nothing of this version goes back.
+STAYS = "stays"
 RENEWAL_CHECK_S = 12 * 3600.0
 LOG_CHECK_S = 600.0
 _RETRY_S, _RETRY_MOST_S = 1.0, 5.0
@@ -55,6 +62,7 @@ class Run:
         locks: the descriptors of the locks, which the image's programs get.
         saver: of data on the node's disk.
         hosts: further names of the job.
+        trial: of a version of Kubernetes that is new to the data.
     """
 
     job: str
@@ -65,6 +73,12 @@ class Run:
     locks: tuple[int, ...]
     hosts: tuple[str, ...] = ()
     saver: Saver | None = None
+    trial: Trial | None = None
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether this version only leads to another one."""
+        return self.trial is not None and not self.trial.is_last
 
 
 async def run(setup: Run, on_keeper: Callable[[Keeper], None] = lambda _: None) -> None:
@@ -88,6 +102,8 @@ async def run(setup: Run, on_keeper: Callable[[Keeper], None] = lambda _: None) 
             group.create_task(_save(setup, keeper), name="snapshots"),
             group.create_task(_write_changes(layout, keeper, changed), name="conditions"),
         ]
+        if setup.trial is not None:
+            beside.append(group.create_task(setup.trial.watch(keeper), name="trial"))
         try:
             await keeper.run()
         finally:
@@ -136,7 +152,7 @@ def _programs(setup: Run) -> list[Program]:
     def one(
         name: str, arguments: list[str], url: str, path: str, client: str, needs: tuple[str, ...], alive: str = ""
     ) -> Program:
-        farewell = setup.saver.last if setup.saver and name == "etcd" else None
+        farewell = partial(_last, setup, setup.saver) if setup.saver and name == "etcd" else None
         memory = programs.memory_limit(name, site.settings.memory_mib)
         ca = "etcd-ca" if name == "etcd" else "ca"
         access = Access(url, layout.certificate(ca), layout.certificate(client), layout.key(client))
@@ -155,7 +171,7 @@ def _programs(setup: Run) -> list[Program]:
     api_url = site.local_server
     manager_url = f"{local}:{ports.controller_manager}"
     dns_url = f"http://{programs.LOOPBACK}:{ports.dns_ready}"
-    return [
+    made = [
         one("etcd", programs.etcd(site), site.etcd, "/health", "apiserver-etcd-client", (), "/version"),
         one("kube-apiserver", programs.apiserver(site), api_url, "/readyz", "admin", ("etcd",), "/livez/ping"),
         one(
@@ -169,6 +185,7 @@ def _programs(setup: Run) -> list[Program]:
         one("coredns", programs.coredns(site), dns_url, "/ready", "admin", ("kube-apiserver", OBJECTS)),
         _kubelet(setup),
     ]
+    return [each for each in made if each.name in _BRIEF] if setup.is_brief else made
 
 
 def _kubelet(setup: Run) -> Program:
@@ -179,13 +196,15 @@ def _kubelet(setup: Run) -> Program:
         "ISTHMUS_ADDRESS": str(site.address),
         "ISTHMUS_KUBELET_PORT": str(site.ports.kubelet),
         "ISTHMUS_CHANNEL_PORT": str(site.ports.channel),
+        "ISTHMUS_KUBERNETES": site.kubernetes,
         "ISTHMUS_FIGURES": "yes" if site.figures else "no",
     }
     return Program(
         "kubelet",
         site.settings.kubelet,
         lambda: sockets.listens(str(site.address), site.ports.kubelet),
-        ("kube-apiserver", OBJECTS),
+        # What a version that fails has written starts no pod.
+        ("kube-apiserver", OBJECTS, *((STAYS,) if setup.trial else ())),
         environment,
     )
 
@@ -210,6 +229,12 @@ def _is_alive(api: ApiServer, path: str) -> bool:
 async def _serve(setup: Run, keeper: Keeper) -> None:
     """Make the objects as soon as they can be made, then say that the cluster is ready."""
     layout, site = setup.home.cluster, setup.site
+    if setup.trial is not None and setup.is_brief:
+        if await keeper.ready(*_BRIEF):
+            await _etcd_in_step(setup)
+            setup.trial.over.set()
+            keeper.stop()
+        return
     if not await keeper.ready("kube-apiserver"):
         return
     api = ApiServer(
@@ -226,22 +251,41 @@ async def _serve(setup: Run, keeper: Keeper) -> None:
             await asyncio.sleep(backoff.next_s())
     if await keeper.ready(*SERVING):
         await _account_made(api)
+        if setup.trial is not None:
+            await _etcd_in_step(setup)
+            await _until_done(setup.trial.record, layout.versions)
+            setup.trial.over.set()
+            keeper.done(STAYS)
         document = {
             "schema": 1,
             "job": setup.job,
             "address": str(site.address),
             "server": site.server,
             "ports": asdict(site.ports),
+            "kubernetes": site.kubernetes,
         }
-        await _until_written(layout.state, json.dumps(document) + "\n")
+        await _until_done(partial(durable.write, layout.state, json.dumps(document) + "\n", 0o600), layout.state)
         _log.info("ready at %s", site.server)
 
 
-async def _until_written(path: Path, text: str) -> None:
+async def _etcd_in_step(setup: Run) -> None:
+    """Wait until etcd writes as its own release does: some seconds after its start, and never skipping one."""
+    layout, name = setup.home.cluster, "apiserver-etcd-client"
+    access = Access(setup.site.etcd, layout.certificate("etcd-ca"), layout.certificate(name), layout.key(name))
+    api = ApiServer(access, _PROBE_S)
+    while True:
+        with suppress(KubeError):
+            found = await asyncio.to_thread(api.get, "/version")
+            if skew.release(str(found.get("etcdcluster"))) == skew.release(str(found.get("etcdserver"))):
+                return
+        await asyncio.sleep(_RETRY_S)
+
+
+async def _until_done(write: Callable[[], None], path: Path) -> None:
     """Write a file, however long the home does not take it; nothing else waits for it."""
     while True:
         try:
-            await asyncio.to_thread(durable.write, path, text, 0o600)
+            await asyncio.to_thread(write)
             return
         except OSError as error:
             _log.warning("%s cannot be written: %s; it is retried, check the home", path, error)
@@ -259,8 +303,16 @@ async def _account_made(api: ApiServer) -> None:
 
 
 async def _save(setup: Run, keeper: Keeper) -> None:
-    if setup.saver and await keeper.ready("etcd"):
+    """Save what is there to stay: a trial's data may have to go back."""
+    if setup.saver and not setup.is_brief and await keeper.ready("etcd"):
+        if setup.trial is not None:
+            await setup.trial.over.wait()
         await setup.saver.run(keeper.stop)
+
+
+async def _last(setup: Run, saver: Saver) -> None:
+    if setup.trial is None or (setup.trial.is_last and setup.trial.over.is_set()):
+        await saver.last()
 
 
 async def _renew(setup: Run) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.controlplane.errors import ControlPlaneError
+from isthmus.controlplane.versions.plan import UNRECORDED, Image
 from isthmus.model.network import Driver
 
 FILE = Path("/etc/isthmus/kubernetes.json")
@@ -33,6 +34,7 @@ class Settings:
     Attributes:
         image: the file with the four programs.
         versions: program -> version, for people.
+        images: all images of the site, the present one and earlier ones; empty for the present one alone.
         domain: of Services and pods.
         network_domain: of the names that the network layer gives to jobs; empty for none.
         services: the addresses of Services.
@@ -53,6 +55,7 @@ class Settings:
 
     image: Path
     versions: Mapping[str, str] = field(default_factory=dict)
+    images: tuple[Image, ...] = ()
     domain: str = "cluster.local"
     network_domain: str = ""
     services: IPv4Network = SERVICES
@@ -74,6 +77,12 @@ class Settings:
     def api_service(self) -> IPv4Address:
         """The address of the Service `kubernetes`: the first of the range, as the API server takes it."""
         return self.services[1]
+
+    @property
+    def choices(self) -> tuple[Image, ...]:
+        """The images that a start may choose from."""
+        names = (("kube-apiserver", UNRECORDED.kubernetes), ("etcd", UNRECORDED.etcd))
+        return self.images or (Image(self.image, *(self.versions.get(name, known) for name, known in names)),)
 
     @property
     def has_network(self) -> bool:
@@ -105,6 +114,7 @@ def parse(document: Mapping[str, Any]) -> Settings:
         raise ValueError(f"schema {document['schema']!r} is not {SCHEMA}")
     kinds: dict[str, Any] = {
         "image": Path,
+        "images": _images,
         "services": IPv4Network,
         "driver": Driver,
         "kubelet": tuple,
@@ -118,6 +128,10 @@ def parse(document: Mapping[str, Any]) -> Settings:
     }
     known = {each.name for each in fields(Settings)}
     return Settings(**{name: kinds.get(name, _same)(value) for name, value in document.items() if name in known})
+
+
+def _images(rows: Any) -> tuple[Image, ...]:
+    return tuple(Image(Path(row["file"]), str(row["kubernetes"]), str(row["etcd"])) for row in rows)
 
 
 def _same(value: Any) -> Any:

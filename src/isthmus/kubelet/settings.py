@@ -14,6 +14,7 @@ from isthmus.model.pod_inputs import PodSettings
 
 SCHEMA = 1
 FILE = Path("/etc/isthmus/kubernetes.json")
+# A control plane that does not say its version is of before there were others.
 _VERSION = "1.36.3"
 # The keys of `pods` in the file; fields of `PodSettings`.
 _MEMORY = ("memory_mib", "least_memory_mib", "overhead_mib", "container_overhead_mib")
@@ -35,7 +36,7 @@ class Settings:
         port: of the kubelet API.
         channel_port: of the server for supervisors.
         slurm_prefix: Slurm's installation prefix.
-        version: of Kubernetes, without `v`.
+        version: of the API server, without `v`.
         volumes: folder on a compute node's disk for its volumes.
         pods: settings of admission and translation.
         image_days: how long an unused image is kept that the kubelet pulled; 0 for no limit.
@@ -99,7 +100,6 @@ def _settings(environment: Mapping[str, str], raw: Mapping[str, Any]) -> Setting
         **({"python": command[0]} if command else {}),
         **own,
     )
-    versions = raw.get("versions") or {}
     source = raw.get("jobs") or {}
     return Settings(
         cluster=cluster,
@@ -107,7 +107,8 @@ def _settings(environment: Mapping[str, str], raw: Mapping[str, Any]) -> Setting
         port=int(environment.get("ISTHMUS_KUBELET_PORT", "10250")),
         channel_port=int(environment.get("ISTHMUS_CHANNEL_PORT", "10260")),
         slurm_prefix=Path(raw.get("slurm_prefix", "/usr")),
-        version=str(versions.get("kube-apiserver", _VERSION)).removeprefix("v"),
+        # Never that of the newest image here: a kubelet must not be newer than its API server.
+        version=environment.get("ISTHMUS_KUBERNETES", _VERSION),
         volumes=Path(raw.get("local_volumes", "/var/tmp")),  # noqa: S108
         pods=pods,
         image_days=int(raw.get("image_days", 30)),

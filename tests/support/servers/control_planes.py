@@ -6,23 +6,30 @@ import asyncio
 import json
 import logging
 import os
-import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Address
 from pathlib import Path
+from types import MappingProxyType
 
 from isthmus.clients.kube.apiserver import Access, ApiServer
 from isthmus.controlplane.commands.user_options import UserOptions
 from isthmus.controlplane.data import location, ownership
+from isthmus.controlplane.handover import Handover, Slurm
 from isthmus.controlplane.launcher import from_folder
 from isthmus.controlplane.layout import Home, Layout
+from isthmus.controlplane.main import Signals
 from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
 from isthmus.controlplane.run import Run, run
 from isthmus.controlplane.settings import DataLocation, Settings
+from isthmus.controlplane.versions import course
+from isthmus.controlplane.versions.course import Course, Request
+from isthmus.controlplane.versions.plan import UNRECORDED, Image
+from isthmus.controlplane.versions.trial import Limits
 from isthmus.model.network import Driver
 from tests.support.servers.etcd import free_port, program
 from tests.support.wait import wait
@@ -34,38 +41,59 @@ LOOPBACK = IPv4Address("127.0.0.1")
 READY_S = 180
 
 
-def folder_of_programs(folder: Path) -> Path:
-    """Return a folder with the programs under their names."""
+def folder_of_programs(folder: Path, others: Mapping[str, str] = MappingProxyType({})) -> Path:
+    """Return a folder with the programs under their names; others of the table stand for some of them."""
     folder.mkdir()
     for name in NAMES + TOOLS:
-        (folder / name).symlink_to(program(name))
+        (folder / name).symlink_to(program(others.get(name, name)))
     return folder
 
 
-def serve(home: str, programs: str, job: str, headless: str, ports: str, node: str, snapshot_s: str) -> None:
+def image(folder: Path) -> Image:
+    """Return the image that stands for a folder of programs, named by its versions."""
+    kubernetes, _, etcd = folder.name.partition("-")
+    return Image(folder, kubernetes, etcd) if etcd else Image(folder, UNRECORDED.kubernetes, UNRECORDED.etcd)
+
+
+def serve(
+    home: str, programs: str, job: str, headless: str, ports: str, node: str, snapshot_s: str, wanted: str, deaths: str
+) -> None:
     """Run one control plane until SIGTERM; what the process of `ControlPlane` does."""
     os.umask(0o077)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
-    settings = Settings(
+    settings = _settings(home, node, int(snapshot_s), headless=headless == "headless")
+    context, images = Home(Path(home)), [image(Path(folder)) for folder in programs.split(":")]
+    layout = context.cluster
+    disk = location.disk(settings, UserOptions(), layout)
+    locks = ownership.take(layout, job, lambda _: False, on_disk=disk and disk.folder, wait_s=5).descriptors
+    places = location.places(layout, disk)
+    course.recover(layout, places)
+    launch = from_folder(course.writer(layout, images).file)
+    restored = location.restore_newest(layout, settings.data, disk, launch, lambda path: path)
+    own = Site(settings, layout, LOOPBACK, Ports(**json.loads(ports)), data=restored.folder)
+    signals = Signals(Handover(Slurm(list, str), job, float))
+
+    async def start(chosen, trial):
+        site = replace(own, kubernetes=chosen.kubernetes)
+        saver = location.saver(job, layout, restored, site)
+        parts = Run(job, "alice", context, site, from_folder(chosen.file), locks, (), saver, trial)
+        await run(parts, signals.heed)
+        return not signals.is_over
+
+    way = Course(layout, f"{job}.0", images, Request(wanted), restored, places, start, Limits(int(deaths)))
+    asyncio.run(way.go())
+
+
+def _settings(home: str, node: str, snapshot_s: int, *, headless: bool) -> Settings:
+    return Settings(
         Path("/none"),
         driver=Driver.NONE,
-        headless=headless == "headless",
+        headless=headless,
         kubelet=(sys.executable, "-m", "isthmus.no_such_kubelet"),
         data=DataLocation.NODE if node else DataLocation.HOME,
         data_dir=Path(node or home),
-        snapshot_s=int(snapshot_s),
+        snapshot_s=snapshot_s,
     )
-    context, launch = Home(Path(home)), from_folder(Path(programs))
-    disk = location.disk(settings, UserOptions(), context.cluster)
-    locks = ownership.take(context.cluster, job, lambda _: False, on_disk=disk and disk.folder, wait_s=5).descriptors
-    restored = location.restore_newest(context.cluster, settings.data, disk, launch, lambda path: path)
-    site = Site(settings, context.cluster, LOOPBACK, Ports(**json.loads(ports)), data=restored.folder)
-    parts = Run(job, "alice", context, site, launch, locks, (), location.saver(job, context.cluster, restored, site))
-
-    def on_keeper(keeper):
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, keeper.stop)
-
-    asyncio.run(run(parts, on_keeper))
 
 
 @dataclass
@@ -75,6 +103,9 @@ class ControlPlane:
     Attributes:
         node: a folder, the disk of the node that it starts on; None for data on the home.
         snapshot_s: from one snapshot to the next.
+        others: folders of further programs, named KUBERNETES-ETCD.
+        wanted: the version that the user asks for.
+        deaths: of a program, after which a version has failed.
     """
 
     home: Path
@@ -85,6 +116,9 @@ class ControlPlane:
     job: str = ""
     node: Path | None = None
     snapshot_s: int = 1
+    others: tuple[Path, ...] = ()
+    wanted: str = ""
+    deaths: int = 3
 
     @property
     def layout(self) -> Layout:
@@ -103,12 +137,24 @@ class ControlPlane:
         )
         return ApiServer(access)
 
+    def add(self, name: str, **scripts: str) -> None:
+        """Give it the same programs under another name KUBERNETES-ETCD, some of them replaced by scripts."""
+        folder = folder_of_programs(self.home.parent / name)
+        for each, text in scripts.items():
+            path = folder / each.replace("_", "-")
+            path.unlink()
+            path.write_text(text)
+            path.chmod(0o755)
+        self.others += (folder,)
+
     def start(self, job: str = "1") -> None:
         """Start it; it becomes ready later."""
         self.job = job
         shape = "headless" if self.headless else "addresses"
         ports = json.dumps({name: getattr(self.ports, name) for name in PORT_NAMES})
-        words = [str(self.home), str(self.programs), job, shape, ports, str(self.node or ""), str(self.snapshot_s)]
+        programs = ":".join(map(str, (self.programs, *self.others)))
+        place = [str(self.node or ""), str(self.snapshot_s)]
+        words = [str(self.home), programs, job, shape, ports, *place, self.wanted, str(self.deaths)]
         code = "import sys; from tests.support.servers.control_planes import serve; serve(*sys.argv[1:])"
         log = (self.home / "run.log").open("ab")
         named = os.environ | {"SLURMD_NODENAME": self.node.name if self.node else "c1"}

@@ -23,7 +23,12 @@ def test_image_holds_programs_of_the_named_versions(computes, user):
 
 
 def test_images_are_equal_on_all_hosts(nodes):
-    assert len({node.output("sha256sum /opt/isthmus/share/control-plane.squashfs") for node in nodes.values()}) == 1
+    sums = set()
+    for node in nodes.values():
+        settings = json.loads(node.output("cat /etc/isthmus/kubernetes.json"))
+        assert settings["image"] == settings["images"][0]["file"]
+        sums.add(node.output(f"sha256sum {' '.join(each['file'] for each in settings['images'])}"))
+    assert len(sums) == 1
 
 
 @pytest.mark.parametrize(("program", "ask"), [("kubectl", "version --client"), ("helm", "version --short")])

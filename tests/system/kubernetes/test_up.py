@@ -32,6 +32,27 @@ def test_second_up_finds_the_first(mine):
     assert again["job"] == mine.job()["id"]
 
 
+def test_version_that_is_asked_for_is_kept(mine, login):
+    running = mine.status()["version"].removeprefix("v")
+    release = running.rpartition(".")[0]
+    try:
+        login.run_as(mine.user, f"isthmus up --kubernetes {release}")
+        reported = mine.status()["kubernetes"]
+        assert (reported["wanted"], reported["data"], reported["warnings"]) == (release, running, [])
+        assert f"{running} runs; this site has" in login.run_as(mine.user, "isthmus status")
+        refused = login.try_as(mine.user, "isthmus up --kubernetes 1.20")
+        assert refused.rc == 1
+        assert "this site has no Kubernetes 1.20; choose from" in refused.stderr
+    finally:
+        login.run_as(mine.user, "isthmus up --kubernetes newest")
+    assert mine.status()["kubernetes"]["wanted"] == ""
+
+
+def test_kubelet_is_of_the_version_of_its_api_server(mine):
+    says = mine.kubectl("get node slurm --output=jsonpath={.status.nodeInfo.kubeletVersion}")
+    assert says == mine.status()["version"]
+
+
 def test_two_ups_at_once_submit_one_job(theirs, login, controller):
     theirs.down()
     login.run_as(theirs.user, "isthmus up --json > /dev/null & isthmus up --json > /dev/null; wait")

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import subprocess
 
 import pytest
 
@@ -115,7 +116,13 @@ def test_purge_without_a_yes_does_nothing(own, capsys):
 
 
 @pytest.mark.parametrize(
-    "words", [["up", "--memory", "100"], ["up", "--memory", "2G"], ["up", "--data", "tmpfs"], ["logs", "scheduler"]]
+    "words",
+    [
+        *(["up", "--memory", size] for size in ("100", "2G")),
+        *(["up", "--kubernetes", version] for version in ("latest", "1", "1.36.3.1", "1.36.x", "")),
+        ["up", "--data", "tmpfs"],
+        ["logs", "scheduler"],
+    ],
 )
 def test_wrong_usage_ends_with_two(words):
     with pytest.raises(SystemExit) as stopped:
@@ -135,3 +142,12 @@ def test_daemon_is_asked_only_where_there_are_private_networks(home):
 def test_shells_complete_where_data_lie(capsys):
     assert main(["completion", "bash"]) == 0
     assert "_up___data_choices=(home node)" in capsys.readouterr().out
+
+
+def test_shells_complete_versions_of_the_site(tmp_path, capsys):
+    assert main(["completion", "bash"]) == 0
+    images = [{"etcd": "3.6.14", "file": "/share/a", "kubernetes": version} for version in ("1.37.2", "1.36.3")]
+    (tmp_path / "kubernetes.json").write_text(json.dumps({"images": images}, indent=4))
+    script = capsys.readouterr().out.replace("/etc/isthmus/kubernetes.json", str(tmp_path / "kubernetes.json"))
+    asked = ["bash", "-c", f"{script}\n_isthmus_versions 1.3; _isthmus_versions n"]
+    assert subprocess.run(asked, capture_output=True, text=True).stdout.split() == ["1.37.2", "1.36.3", "newest"]

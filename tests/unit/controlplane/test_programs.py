@@ -44,6 +44,12 @@ def test_apiserver_is_closed_and_encrypts():
     assert "--audit-log-path=/cluster/logs/audit.log" in programs.apiserver(site(audit=True))
 
 
+def test_alpha_groups_are_asked_of_releases_that_have_them_as_the_kubelet_does():
+    groups = {"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true"}
+    assert groups <= set(programs.apiserver(site(kubernetes="1.36.1")))
+    assert not [flag for flag in programs.apiserver(site(kubernetes="1.37.2")) if "scheduling" in flag]
+
+
 @pytest.mark.parametrize(("settings", "bound"), [(PRIVATE, "0.0.0.0"), (SHARED, "10.64.0.3")])  # noqa: S104
 def test_apiserver_listens_on_its_address_where_the_host_has_others(settings, bound):
     assert f"--bind-address={bound}" in programs.apiserver(site(settings))

@@ -29,6 +29,7 @@ def problems(**variables):
         {"kubernetes_service_range": "172.20.0.0/20", "kubernetes_partition": "debug", "kubernetes_memory_mib": 4096},
         {"kubernetes_time": "1-0", "kubernetes_partition": "debug", "slurm_partitions": [LIMITED]},
         {"kubernetes_data_dir": "/scratch", "kubernetes_snapshot_s": 5},
+        {"kubernetes_versions": ["1.36.3"], "kubernetes_kept": 0},
         {"kubernetes_jobs_port": 9000, "kubernetes_jobs_metrics_port": 0, "join_port": 7443},
         # Nobody has Flannel's network there.
         {"kubernetes_service_range": "172.24.0.0/18", "network_drivers": ["private"], **FLANNEL},
@@ -74,6 +75,9 @@ def test_right_variables_have_no_problem(variables):
         ({"kubernetes_snapshot_s": 1}, "kubernetes_snapshot_s 1 is below 5"),
         ({"kubernetes_jobs_port": 444}, "kubernetes_jobs_port is 444; use a port from 1024 to 65535"),
         ({"kubernetes_jobs_port": 7443, "join_port": 7443}, "kubernetes_jobs_port is 7443, as join_port is"),
+        ({"kubernetes_kept": -1}, "kubernetes_kept -1 is below 0; 0 means the present one alone"),
+        ({"kubernetes_versions": [1.36]}, "kubernetes_versions has 1.36; write whole versions, such as 1.36.3"),
+        ({"kubernetes_versions": ["newest"]}, "kubernetes_versions has 'newest'"),
         ({"kubernetes_image_days": -1}, "kubernetes_image_days -1 is below 0"),
         ({"kubernetes_data_dir": "tmp"}, "kubernetes_data_dir tmp is no whole path; write it as /var/tmp"),
         ({"kubernetes_data_dir": "/tmp/../home"}, "is no whole path"),

@@ -12,11 +12,12 @@ ENVIRONMENT = {
     "ISTHMUS_NODE_NAME": "slurm",
     "ISTHMUS_ADDRESS": "10.64.0.2",
     "ISTHMUS_CHANNEL_PORT": "20260",
+    "ISTHMUS_KUBERNETES": "1.36.9",
 }
 FILE = {
     "schema": 1,
     "driver": "private",
-    "versions": {"kube-apiserver": "1.36.9"},
+    "versions": {"kube-apiserver": "1.37.2"},
     "kubelet": ["/opt/x/bin/python", "-I"],
 }
 
@@ -38,6 +39,12 @@ def test_folders_follow_the_cluster(tmp_path):
         "/opt/x/bin/python",
     )
     assert reported.pods.dns == "10.64.0.2"
+
+
+def test_kubelet_is_as_old_as_its_control_plane(tmp_path):
+    """One of before there were several versions says nothing; the site's newest is not its."""
+    silent = {name: value for name, value in ENVIRONMENT.items() if name != "ISTHMUS_KUBERNETES"}
+    assert read(silent, written(tmp_path)).version == "1.36.3"
 
 
 def test_source_of_jobs_may_be_there(tmp_path):

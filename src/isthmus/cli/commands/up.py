@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from dataclasses import asdict
 from typing import Any
 
 from isthmus.cli import user_cluster
+from isthmus.cli.completion import VERSIONS
 from isthmus.controlplane.commands.up import Up, up
 from isthmus.controlplane.settings import DataLocation
+from isthmus.controlplane.versions.plan import NEWEST
 
 TIMEOUT_S = 600
 FIRST = """This is your first cluster here. A job of yours, isthmus-control-plane, will run its API server;
@@ -23,13 +26,14 @@ EPILOG = """examples:
   kubectl create deployment web --image=nginx    each pod is a job: squeue --me
   isthmus up --partition long --time 7-0         in another partition; also for later starts
   isthmus up --no-figures                        report nothing to the site's monitoring; also for later starts
+  isthmus up --kubernetes 1.36                   stay with this release; --kubernetes newest goes on
   isthmus up --data node                         etcd on the node's disk; also for later starts
 
 exit status: 0 the API server answers, 1 it does not (standard error says why), 2 wrong usage"""
 FIGURES = """It reports to the site how many pods there are, and how long they took to start, unless you
 say `isthmus up --no-figures`.
 """
-_OPTIONS = ("partition", "account", "qos", "time", "memory_mib", "audit", "data", "figures")
+_OPTIONS = ("partition", "account", "qos", "time", "memory_mib", "audit", "data", "figures", "kubernetes")
 
 
 def register(subparsers: Any) -> None:
@@ -63,6 +67,14 @@ def register(subparsers: Any) -> None:
         help="where etcd writes: your home, or the disk of the job's node with snapshots to your home, for a home that "
         "is slow or has no locks; when the node dies, what is newer than the last snapshot is lost",
     )
+    versions = command.add_argument(
+        "--kubernetes",
+        type=_version,
+        metavar="VERSION",
+        help="version of Kubernetes, such as 1.36 or 1.36.3, or newest, which is the default; `isthmus status` shows "
+        "which are there; data never go back by a minor release",
+    )
+    versions.complete = dict.fromkeys(("bash", "zsh"), VERSIONS)
     command.add_argument("--timeout", type=float, default=TIMEOUT_S, metavar="S", help="stop waiting after S seconds")
     user_cluster.add_json(command)
     command.set_defaults(run=run)
@@ -81,10 +93,18 @@ def run(options: argparse.Namespace) -> None:
 
 def _words(found: Up) -> str:
     began = f"started in {found.took_s} s" if found.created else "runs"
-    lines = [f"your Kubernetes {began}: job {found.job}, {found.server}"]
+    version = f" {found.kubernetes}" if found.kubernetes else ""
+    lines = [f"your Kubernetes{version} {began}: job {found.job}, {found.server}"]
     lines += [found.data] if found.data else []
     lines += [f"warning: {warning}" for warning in found.warnings]
     return "\n".join([*lines, f"export KUBECONFIG={found.kubeconfig}"])
+
+
+def _version(text: str) -> str:
+    version = text.removeprefix("v")
+    if version != NEWEST and not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3}){1,2}", version):
+        raise argparse.ArgumentTypeError(f"{text!r} is no version; give one such as 1.36 or 1.36.3, or {NEWEST}")
+    return version
 
 
 def _mib(text: str) -> int:

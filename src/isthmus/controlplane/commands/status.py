@@ -8,8 +8,10 @@ from typing import Any
 
 from isthmus.clients.kube.errors import KubeError
 from isthmus.clients.slurm.own_jobs import Job
+from isthmus.controlplane.commands import user_options
 from isthmus.controlplane.commands.context import Context, api, control_planes, jobs, pod_jobs, read_json
 from isthmus.controlplane.data import data_report
+from isthmus.controlplane.versions import outlook
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ class Status:
         successor: the job that waits for a place, or for its end.
         server: the API server's URL.
         version: of Kubernetes.
+        kubernetes: versions that are there, and what the next start does (outlook.Outlook).
         problem: why the API server does not answer.
         programs: name -> condition, as its own job last reported.
         data: words and warnings about where the data lie (data_report.OnDisk); empty before it reported.
@@ -37,6 +40,7 @@ class Status:
     successor: Job | None = None
     server: str = ""
     version: str = ""
+    kubernetes: dict[str, Any] = field(default_factory=dict)
     problem: str = ""
     programs: dict[str, Any] = field(default_factory=dict)
     data: dict[str, Any] = field(default_factory=dict)
@@ -50,15 +54,18 @@ def status(context: Context) -> Status:
 
     Raises:
         UnansweredError: Slurm did not answer.
+        ControlPlaneError: a file of the cluster cannot be read.
     """
     known = jobs()
     mine = control_planes(known)
-    document: dict[str, Any] = {"pod_jobs": pod_jobs(context.home, known)}
+    files = context.home.cluster
+    versions = outlook.look(files, context.settings.choices, user_options.read(files))
+    document: dict[str, Any] = {"pod_jobs": pod_jobs(context.home, known), "kubernetes": asdict(versions)}
     if mine:
         document |= {"job": mine[0], "successor": mine[1] if len(mine) > 1 else None}
-        document["programs"] = dict((read_json(context.home.cluster.programs) or {}).get("programs", {}))
+        document["programs"] = dict((read_json(files.programs) or {}).get("programs", {}))
         document |= _api(context, mine[0])
-        kept = data_report.read(context.home.cluster, mine[0].id)
+        kept = data_report.read(files, mine[0].id)
         document["data"] = asdict(kept) if kept else {}
     return Status(**document)
 

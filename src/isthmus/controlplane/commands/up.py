@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from isthmus.clients.kube.errors import KubeError
@@ -19,10 +20,13 @@ from isthmus.clients.slurm import own_jobs as slurm_jobs
 from isthmus.controlplane import job
 from isthmus.controlplane.commands import user_options
 from isthmus.controlplane.commands.context import Context, api, control_planes, jobs, read_json
+from isthmus.controlplane.commands.user_options import UserOptions
 from isthmus.controlplane.data import data_report
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import RESERVATION
 from isthmus.controlplane.network import NetworkError
+from isthmus.controlplane.versions import outlook, record
+from isthmus.controlplane.versions.plan import NEWEST
 from isthmus.support import locks
 
 # slurmctld is asked this often, files and API server more often.
@@ -51,6 +55,7 @@ class Up:
         data: where they lie, and what that means; empty for the home.
         took_s: from the call to the answer.
         warnings: what does not work all the same, with remedies.
+        kubernetes: the version that runs.
     """
 
     schema: int
@@ -61,6 +66,7 @@ class Up:
     took_s: float
     warnings: tuple[str, ...]
     data: str = ""
+    kubernetes: str = ""
 
 
 def up(context: Context, changes: Mapping[str, Any], progress: Progress, timeout_s: float) -> Up:
@@ -76,20 +82,60 @@ def up(context: Context, changes: Mapping[str, Any], progress: Progress, timeout
         ControlPlaneError: Slurm or the network refuses, the job ended, or time is over.
     """
     began_s = time.monotonic()
+    changes = _again(context, changes)
+    _refuse(context, changes)
     _join(context)
     with _alone(context):
         mine = control_planes(jobs())
         found = [each for each in mine if each.state != "COMPLETING"]
         # One whose epilog still runs has the address, and perhaps the lock.
         job_id = found[0].id if found else _submit(context, changes, after=mine[0].id if mine else "")
-    warnings = ["the control plane runs already: new options hold from the next start"] if found and changes else []
-    server = _wait(context, job_id, progress, began_s + timeout_s)
+        warnings = _later(context, changes) if found else []
+    server, version = _wait(context, job_id, progress, began_s + timeout_s)
     kept = data_report.read(context.home.cluster, job_id)
     warnings += _kubelet_problems(context) + (kept.warnings if kept else [])
+    warnings += outlook.look(context.home.cluster, context.settings.choices, _asked(context)).warnings
     took_s = round(time.monotonic() - began_s, 1)
-    return Up(
-        1, job_id, server, str(context.home.kubeconfig), not found, took_s, tuple(warnings), kept.words if kept else ""
-    )
+    words = kept.words if kept else ""
+    return Up(1, job_id, server, str(context.home.kubeconfig), not found, took_s, tuple(warnings), words, version)
+
+
+def _asked(context: Context, changes: Mapping[str, Any] = MappingProxyType({})) -> UserOptions:
+    return user_options.changed(user_options.read(context.home.cluster), changes)
+
+
+def _again(context: Context, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return changes with all that a version which is asked for means: one that failed is to be tried again."""
+    if "kubernetes" not in changes:
+        return changes
+    known = record.of_data(context.home.cluster)
+    again = known.failure.time if known and known.failure else ""
+    version = "" if changes["kubernetes"] == NEWEST else changes["kubernetes"]
+    return {**changes, "kubernetes": version, "kubernetes_again": again}
+
+
+def _refuse(context: Context, changes: Mapping[str, Any]) -> None:
+    """Refuse a start that cannot be made; one that runs may run on."""
+    files = context.home.cluster
+    found = outlook.look(files, context.settings.choices, _asked(context, changes))
+    if found.refusal and ("kubernetes" in changes or read_json(files.state) is None):
+        raise ControlPlaneError(found.refusal)
+
+
+def _later(context: Context, changes: Mapping[str, Any]) -> list[str]:
+    """Return what new options mean for a control plane that runs; a version of Kubernetes is kept for the next one."""
+    versions = _versions(changes)
+    words = []
+    if changes.keys() - versions.keys():
+        words.append("the control plane runs already: new options hold from the next start")
+    if versions:
+        user_options.keep(context.home.cluster, versions)
+        words.append("the control plane runs already: another version of Kubernetes is for its next start")
+    return words
+
+
+def _versions(changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in changes.items() if name.startswith("kubernetes")}
 
 
 def _join(context: Context) -> None:
@@ -119,6 +165,9 @@ def _submit(context: Context, changes: Mapping[str, Any], after: str) -> str:
     files = context.home.cluster
     asked = user_options.changed(user_options.read(files), changes)
     wanted = job.submission(context.settings, asked, files, context.python, after=after)
+    if versions := _versions(changes):
+        # Before the job may read it: who asks to stay must not be moved.
+        user_options.keep(files, versions)
     try:
         submitted = slurm_jobs.submit(wanted.options, wanted.script, job.environment(context.settings))
     except ProcessError as error:
@@ -129,8 +178,8 @@ def _submit(context: Context, changes: Mapping[str, Any], after: str) -> str:
     return submitted
 
 
-def _wait(context: Context, job_id: str, progress: Progress, deadline_s: float) -> str:
-    """Return the server once it answers here."""
+def _wait(context: Context, job_id: str, progress: Progress, deadline_s: float) -> tuple[str, str]:
+    """Return the server once it answers here, and its version of Kubernetes."""
     asked_s, ready_s = -SLURM_EVERY_S, None
     while True:
         now_s = time.monotonic()
@@ -143,7 +192,7 @@ def _wait(context: Context, job_id: str, progress: Progress, deadline_s: float) 
                 if now_s - ready_s > context.timing.reach_s:
                     raise ControlPlaneError(f"{problem}; `isthmus doctor` shows whether the network is the reason")
             else:
-                return server
+                return server, str(state.get("kubernetes", ""))
         elif now_s - asked_s >= SLURM_EVERY_S:
             asked_s = now_s
             progress(_progress(context, job_id))
@@ -177,7 +226,12 @@ def _progress(context: Context, job_id: str) -> str:
     states = [
         f"{name} {each['state']}" for name, each in document.get("programs", {}).items() if each["state"] != "ended"
     ]
-    return f"job {job_id} starts on {found.node}: {', '.join(states) or 'keys and files'}"
+    return f"job {job_id} starts on {found.node}: {_moving(context)}{', '.join(states) or 'keys and files'}"
+
+
+def _moving(context: Context) -> str:
+    known = record.of_data(context.home.cluster)
+    return f"Kubernetes {known.versions.kubernetes} to {known.newest.kubernetes}, " if known and known.move else ""
 
 
 def _last_words(context: Context) -> str:

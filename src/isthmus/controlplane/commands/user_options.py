@@ -25,6 +25,8 @@ class UserOptions:
         audit: whether requests to the API server are logged.
         data: where etcd keeps its data, a DataLocation.
         figures: whether the kubelet reports counts to a site that asks for them.
+        kubernetes: version or its beginning; empty for the newest.
+        kubernetes_again: the time of a failed start of another version, after which it is to be tried once more.
     """
 
     partition: str = ""
@@ -35,6 +37,8 @@ class UserOptions:
     audit: bool = False
     data: str = ""
     figures: bool = True
+    kubernetes: str = ""
+    kubernetes_again: str = ""
 
 
 def read(layout: Layout) -> UserOptions:

@@ -49,6 +49,11 @@ def disk(known: Settings, asked: UserOptions, layout: Layout) -> Disk | None:
     return node_disk.of(layout, known.data_dir)
 
 
+def places(layout: Layout, on_disk: Disk | None) -> tuple[Path, ...]:
+    """Return where etcd's data may be on this node."""
+    return (layout.etcd, on_disk.etcd) if on_disk else (layout.etcd,)
+
+
 def restore_newest(layout: Layout, place: DataLocation, on_disk: Disk | None, launch: Launch, see: See) -> Restored:
     """Bring the newest data where they are wanted.
 

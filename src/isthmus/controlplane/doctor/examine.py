@@ -22,6 +22,7 @@ from isthmus.controlplane.doctor import keys as doctor_keys
 from isthmus.controlplane.doctor.findings import Finding, Level
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.network import NetworkError
+from isthmus.controlplane.versions import outlook
 
 _SUBIDS = (Path("/etc/subuid"), Path("/etc/subgid"))
 _RESTARTS = 3
@@ -31,6 +32,7 @@ def examine(context: Context) -> Iterator[Finding]:
     """Yield findings, each as soon as it is made."""
     steps: tuple[Callable[[Context], Iterator[Finding]], ...] = (
         _image,
+        _versions,
         doctor_home.folder,
         doctor_home.room,
         doctor_home.syncs,
@@ -58,6 +60,19 @@ def _image(context: Context) -> Iterator[Finding]:
         yield Finding(Level.OK, f"the image {context.settings.image} starts")
     except ProcessError as error:
         yield Finding(Level.FAILURE, f"the image does not start: {error}", "an admin looks at layer apptainer here")
+
+
+def _versions(context: Context) -> Iterator[Finding]:
+    files = context.home.cluster
+    found = outlook.look(files, context.settings.choices, user_options.read(files))
+    if found.refusal:
+        problem, _, remedy = found.refusal.partition("; ")
+        yield Finding(Level.FAILURE, problem, remedy)
+    for warning in found.warnings:
+        problem, _, remedy = warning.rpartition("; ")
+        yield Finding(Level.WARNING, problem, remedy)
+    if not found.refusal and not found.warnings:
+        yield Finding(Level.OK, f"the next start is by Kubernetes {found.next}")
 
 
 def _version(context: Context) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
 from pathlib import PurePosixPath
@@ -20,6 +21,8 @@ MEMORY = "kubernetes_memory_mib"
 HANDOVER = "kubernetes_handover_s"
 DATA_DIR = "kubernetes_data_dir"
 SNAPSHOT = "kubernetes_snapshot_s"
+KEPT = "kubernetes_kept"
+VERSIONS = "kubernetes_versions"
 IMAGES = ("kubernetes_image_days", "kubernetes_image_gib")
 PORTS = ("kubernetes_jobs_port", "kubernetes_jobs_metrics_port")
 JOIN_PORT = "join_port"
@@ -40,15 +43,24 @@ def kubernetes_problems(site: Site) -> Iterator[str]:
     yield from _partition(site)
     yield from _data_dir(site)
     yield from _ports(site)
+    yield from _versions(site)
     for variable, least, why in (
         (MEMORY, MEMORY_MIN, "the programs alone need that much"),
         (HANDOVER, HANDOVER_MIN, "the programs need that long to end in order"),
         (SNAPSHOT, SNAPSHOT_MIN, "each snapshot is written to the home as a whole"),
+        (KEPT, 0, "0 means the present one alone"),
         *((variable, 0, "0 means no limit") for variable in IMAGES),
     ):
         value = site.shared(variable)
         if isinstance(value, int) and value < least:
             yield site.problem(f"{variable} {value} is below {least}", f"{why}; raise it", variable)
+
+
+def _versions(site: Site) -> Iterator[str]:
+    versions = site.shared(VERSIONS)
+    for version in versions if isinstance(versions, list) else ():
+        if not re.fullmatch(r"\d+\.\d+\.\d+", str(version)):
+            yield site.problem(f"{VERSIONS} has {version!r}", "write whole versions, such as 1.36.3", VERSIONS)
 
 
 def _ports(site: Site) -> Iterator[str]:

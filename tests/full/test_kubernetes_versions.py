@@ -1,0 +1,108 @@
+"""A user's data through real versions: 1.36.1, 1.36.3, then 1.37.2 with another etcd, and never back.
+
+The programs are built, which takes a quarter of an hour; afterwards they are in the cache.
+"""
+
+import base64
+import json
+
+import pytest
+
+from isthmus.controlplane.versions import record
+from isthmus.controlplane.versions.plan import Versions
+from tests.support.servers import control_planes
+
+BEFORE = {name: f"{name}-before" for name in ("kube-apiserver", "kube-controller-manager")}
+AFTER = {name: f"{name}-after" for name in (*BEFORE, "etcd", "etcdutl")}
+KIND = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "kites.example.org"},
+    "spec": {
+        "group": "example.org",
+        "scope": "Namespaced",
+        "names": {"plural": "kites", "singular": "kite", "kind": "Kite"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+KITE = {"apiVersion": "example.org/v1", "kind": "Kite", "metadata": {"name": "red"}, "spec": {"tail": 3}}
+
+
+@pytest.fixture(scope="module")
+def control(tmp_path_factory):
+    """A cluster of the oldest version, with data."""
+    folder = tmp_path_factory.mktemp("versions")
+    oldest = control_planes.folder_of_programs(folder / "1.36.1-3.6.14", BEFORE)
+    made = control_planes.ControlPlane(folder / "home", oldest)
+    made.home.mkdir()
+    made.start()
+    try:
+        made.wait_until_ready()
+        fill(made)
+        yield made
+    finally:
+        if made.process.poll() is None:
+            made.stop()
+
+
+def fill(control):
+    control.kubectl("create", "secret", "generic", "word", "--from-literal=word=xyzzy")
+    control.kubectl("create", "deployment", "web", "--image=nginx", "--replicas=2")
+    control.kubectl("apply", "-f", "-", text=json.dumps(KIND))
+    control.kubectl("wait", "--for=condition=Established", "crd/kites.example.org")
+    control.kubectl("apply", "-f", "-", text=json.dumps(KITE))
+
+
+def objects(control):
+    """What the user made, and what the controllers made of it."""
+    pods = json.loads(control.kubectl("get", "pods", "-o", "json"))["items"]
+    secret = json.loads(control.kubectl("get", "secret", "word", "-o", "json"))["data"]["word"]
+    kite = json.loads(control.kubectl("get", "kite", "red", "-o", "json"))["spec"]
+    return {pod["metadata"]["uid"] for pod in pods}, base64.b64decode(secret), kite
+
+
+def served(control):
+    return control.api.get("/version")["gitVersion"].removeprefix("v")
+
+
+def go_on(control, job):
+    assert control.stop() == 0
+    control.start(job)
+    control.wait_until_ready()
+    return served(control)
+
+
+def test_data_outlive_each_move(control):
+    before = objects(control)
+    assert (served(control), len(before[0])) == ("1.36.1", 2)
+    folder = control.home.parent
+    control.others += (control_planes.folder_of_programs(folder / "1.36.3-3.6.14"),)
+    assert (go_on(control, "2"), objects(control)) == ("1.36.3", before)
+    control.others += (control_planes.folder_of_programs(folder / "1.37.2-3.7.3", AFTER),)
+    assert (go_on(control, "3"), objects(control)) == ("1.37.2", before)
+    assert record.read(control.layout).versions == Versions("1.37.2", "3.7.3")
+    assert not (control.layout.folder / "etcd-before").exists()
+    # It works as well as one that began with this version.
+    control.kubectl("scale", "deployment", "web", "--replicas=3")
+    control.kubectl("wait", "--for=jsonpath={.status.replicas}=3", "deployment/web", "--timeout=60s")
+    assert objects(control)[0] > before[0]
+    assert go_on(control, "4") == "1.37.2"
+
+
+def test_release_before_is_refused_and_leaves_the_data_alone(control):
+    assert control.stop() == 0
+    control.wanted = "1.36"
+    control.start("5")
+    assert control.process.wait(60) != 0
+    assert "1.36.3 cannot read them; stay with 1.37" in (control.home / "run.log").read_text()
+    control.wanted = ""
+    control.start("6")
+    control.wait_until_ready()
+    assert served(control) == "1.37.2"
