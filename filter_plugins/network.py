@@ -1,8 +1,9 @@
-"""Filters of `isthmus.filters.network.layer` and of the drivers for Ansible."""
+"""Filters of `isthmus.filters.network` and of the drivers for Ansible."""
 
 from collections.abc import Callable
 
 from isthmus.filters.drivers import filters as drivers
+from isthmus.filters.network import encryption
 from isthmus.filters.network import layer as network
 
 
@@ -11,4 +12,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., object]]:
         """Return the filters by name."""
-        return network.FILTERS | drivers.FILTERS
+        return network.FILTERS | encryption.FILTERS | drivers.FILTERS

@@ -13,11 +13,14 @@ from typing import Any
 from isthmus.clients.etcd.store import Access
 from isthmus.model.network import Driver, Node, Ranges
 from isthmus.model.node_network import VXLAN_OVERHEAD
+from isthmus.model.wireguard import OVERHEAD
 from isthmus.network.api.client import ROOT_SOCKET, SOCKET
 from isthmus.network.dns.hostresolver import HostResolver
 from isthmus.network.dns.records import DnsSettings
 from isthmus.network.drivers.contract import SharedSettings
 from isthmus.network.drivers.registry import NAMES, definition
+from isthmus.network.encryption import settings as wires
+from isthmus.network.encryption.settings import Wires
 from isthmus.network.logins import numbers
 from isthmus.network.logins.numbers import Logins
 
@@ -52,6 +55,7 @@ class Settings:
         lease_ttl_s: how long after a node was heard of its leases and login pods end; 0 for never.
         shared: of each driver with a network that all users share, where jobs can have it.
         logins: of login pods; None for a cluster without.
+        wires: of the encryption between nodes; None for a cluster without.
     """
 
     cluster: str
@@ -72,6 +76,7 @@ class Settings:
     lease_ttl_s: int = 0
     shared: Mapping[Driver, SharedSettings] = field(default_factory=dict)
     logins: Logins | None = None
+    wires: Wires | None = None
 
     @property
     def prefix(self) -> str:
@@ -84,6 +89,7 @@ class Settings:
         Args:
             carried: MTU of the interface that has the node's address.
         """
+        carried -= OVERHEAD if self.wires else 0
         return Node(self.node, self.address, min(carried, self.mtu + VXLAN_OVERHEAD) if self.mtu else carried)
 
 
@@ -126,6 +132,7 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
         lease_ttl_s=int(raw.get("lease_ttl_s", 0)),
         shared=shared,
         logins=_logins(raw.get("logins")),
+        wires=wires.read(raw.get("encryption")),
     )
 
 

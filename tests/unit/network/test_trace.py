@@ -184,3 +184,10 @@ def test_failures_of_this_node_are_reported_if_it_is_on_the_way():
     assert (step.check, step.verdict) == ("filter", Verdict.DEPENDS)
     assert "nft" not in step.by
     assert failures("login", errors, steps, show_all=True) == []
+
+
+@pytest.mark.parametrize("port", [0, 51820])
+def test_way_to_another_node_is_that_of_vxlan_in_the_clear_or_encrypted(port):
+    steps = traced("10", "10:c2", settings=replace(SETTINGS, wire_port=port))
+    assert verdict(steps) is Verdict.PASSES
+    assert [step.check for step in steps].count("input") == 1

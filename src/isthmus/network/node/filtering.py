@@ -87,7 +87,11 @@ def size_tracking(raw: Mapping[str, Any]) -> None:
 
 
 def read_rules(
-    pods: IPv4Network, raw: Mapping[str, Any], shared: tuple[SharedNetwork, ...] = (), logins: Logins | None = None
+    pods: IPv4Network,
+    raw: Mapping[str, Any],
+    shared: tuple[SharedNetwork, ...] = (),
+    logins: Logins | None = None,
+    wire_port: int = 0,
 ) -> rules.Settings:
     """Read the filter's part of the daemon's settings.
 
@@ -96,6 +100,7 @@ def read_rules(
         raw: the rest.
         shared: the networks that all users share.
         logins: of login pods.
+        wire_port: of WireGuard, where packets between nodes are encrypted.
 
     Raises:
         KeyError: a field is missing.
@@ -115,6 +120,7 @@ def read_rules(
         shared=shared,
         bounds=Bounds(raw["bounds"]["flows"], raw["bounds"]["rate"], raw["bounds"]["dns"]),
         logins=logins,
+        wire_port=wire_port,
     )
 
 

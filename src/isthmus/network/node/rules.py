@@ -42,7 +42,7 @@ from isthmus.network.drivers.contract import SharedNetwork
 from isthmus.network.drivers.registry import tunnel_ports
 from isthmus.network.logins import rules as login_rules
 from isthmus.network.logins.numbers import Logins
-from isthmus.network.node import refused, rules_bounds
+from isthmus.network.node import encrypted, refused, rules_bounds
 from isthmus.network.node.nat import PORTED, PRIVILEGED, masquerade
 from isthmus.network.node.rules_bounds import Bounds
 
@@ -127,6 +127,7 @@ class Settings:
         shared: the networks that all users share.
         bounds: of each account's connections on a node.
         logins: of login pods; None for a cluster without.
+        wire_port: of WireGuard, where nodes encrypt what pods send to one another; 0 where they do not.
     """
 
     pods: IPv4Network
@@ -149,6 +150,7 @@ class Settings:
     shared: tuple[SharedNetwork, ...] = ()
     bounds: Bounds = field(default_factory=Bounds)
     logins: Logins | None = None
+    wire_port: int = 0
 
 
 def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
@@ -229,20 +231,23 @@ def change(have: Elements, want: Elements) -> str:
 def _chains(settings: Settings) -> dict[str, list[str]]:
     pods = settings.pods
     return {
-        "output": _output(pods),
+        "output": _output(settings),
         "to_pods": _to_pods(settings),
         # A VXLAN packet is one of thousands of flows of its own, and each packet in it is tracked anyway.
         "before": [
             "type filter hook prerouting priority raw; policy accept",
             f"udp dport {VXLAN_PORT} ip saddr @peers notrack",
+            *(encrypted.untracked(settings.wire_port, "saddr") if settings.wire_port else []),
         ],
         "before_output": [
             "type filter hook output priority raw; policy accept",
             f"udp dport {VXLAN_PORT} ip daddr @peers notrack",
+            *(encrypted.untracked(settings.wire_port, "daddr") if settings.wire_port else []),
         ],
         "input": [
             "type filter hook input priority filter; policy accept",
             f"udp dport {VXLAN_PORT} ip saddr != @peers drop",
+            *(encrypted.arriving(settings.wire_port) if settings.wire_port else []),
             'iifname "lo" accept',
             f'iifname "{LEG}*" goto from_leg',
             *_from_ports(),
@@ -281,6 +286,7 @@ def _forward(settings: Settings) -> list[str]:
     return [
         "type filter hook forward priority filter; policy accept",
         "iifname . oifname @pairs accept",
+        *(encrypted.forward() if settings.wire_port else []),
         f'iifname "{LEG}*" goto from_pods',
         *_from_ports(),
         f"udp dport {VXLAN_PORT} ip daddr @peers drop",
@@ -292,13 +298,15 @@ def _forward(settings: Settings) -> list[str]:
     ]
 
 
-def _output(pods: IPv4Network) -> list[str]:
+def _output(settings: Settings) -> list[str]:
+    pods = settings.pods
     mark = f"meta mark set meta mark | {MARK:#x}"
     return [
         "type filter hook output priority filter; policy accept",
         f'oifname "{LEG}*" {mark}',
         f'meta oifkind "vxlan" {mark}',
         f"udp dport {{ {', '.join(map(str, tunnel_ports()))} }} meta mark & {MARK:#x} == 0 meta skuid != 0 drop",
+        *(encrypted.output() if settings.wire_port else []),
         *(f'oifname "{prefix}*" goto to_pods' for prefix in (LEG, VXLAN, VETH)),
         f"ip daddr {pods} goto to_pods",
         _said(f"ip daddr {HOST_ADDRESS} tcp dport {FIGURES_PORT} meta skuid != 0 {_REFUSE}", _FIGURES),

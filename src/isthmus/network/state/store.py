@@ -21,6 +21,7 @@ from isthmus.clients.etcd.store import Delete, Etcd, Outcome, Put, Space
 from isthmus.model.network import Attachment, Job, Lease, Node, Ranges
 from isthmus.network.bounds import LOGIN_FIRST
 from isthmus.network.drivers.registry import definition
+from isthmus.network.encryption.records import Records
 from isthmus.network.state import ipam
 from isthmus.network.state import snapshot as snapshots
 from isthmus.network.state.codec import Guard, Value, encode, key_of
@@ -105,6 +106,7 @@ class Store:
         self._feed: Feed | None = None
         self._space = ""
         self.heartbeats = Heartbeats(etcd, keys.cluster)
+        self.wires = Records(etcd, keys.cluster)
 
     def load(self) -> Snapshot:
         """Read everything, at one revision."""
@@ -262,6 +264,7 @@ class Store:
         forgotten = self._commit(work, known)
         self._end_ties(node)
         self.heartbeats.withdraw(node)
+        self.wires.withdraw(node)
         return forgotten
 
     def end_silent(self, node: str) -> int:
