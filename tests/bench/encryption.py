@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from ipaddress import IPv4Address
 from pathlib import Path
 
-from isthmus.model.wireguard import Program
+from isthmus.model.networks.wireguard import Program
 from tests.bench import results, rounds
 from tests.support.networks.encrypted import World
 from tests.support.networks.namespaces import Namespace
@@ -73,7 +73,8 @@ def pair(server: Namespace, client: Namespace, scripts: tuple[str, str], address
     assert answering.stdout is not None
     answering.stdout.readline()
     asked = client.run(*call, str(address), str(PORT), str(amount))
-    return (asked.stdout + answering.communicate(timeout=60)[0]).split()[-1]
+    words: list[str] = (asked.stdout + answering.communicate(timeout=60)[0]).split()
+    return words[-1]
 
 
 def measure(world: World) -> dict[str, float]:
@@ -113,7 +114,7 @@ def main() -> None:
             print("this kernel has no WireGuard")
             continue
         found = figures(options.rounds, by)
-        results.save(f"encryption_{by}", rounds=options.rounds, **found)
+        results.save(f"encryption_{by}", rounds=options.rounds, compared=found)
         print(by, found)
 
 

@@ -10,9 +10,8 @@ from threading import Thread
 import pytest
 
 from isthmus.clients.wireguard.keys import new_pair
+from isthmus.model.networks.wireguard import DEVICE, OVERHEAD, PORT, Peer, Program
 from isthmus.model.node_network import VXLAN_PORT, mac
-from isthmus.model.wireguard import DEVICE, OVERHEAD, PORT, Peer, Program
-from isthmus.network.encryption import follow
 from isthmus.network.encryption.records import Statement, encode
 from tests.support.networks import packets
 from tests.support.networks.encrypted import ENCRYPTED, SERVED, Wiretap, World
@@ -29,16 +28,8 @@ MTU_DISCOVER, DO = 10, 2
 SECRET = b"correct horse battery staple"
 
 
-@pytest.fixture(scope="module")
-def settled():
-    """Tests make passes one after the other, faster than daemons publish."""
-    had, follow.PUBLISH_S = follow.PUBLISH_S, -1.0
-    yield
-    follow.PUBLISH_S = had
-
-
 @pytest.fixture(params=Program)
-def world(request, cluster, tmp_path, settled):
+def world(request, cluster, tmp_path):
     if request.param is Program.KERNEL and not kernel_has_wireguard():
         pytest.skip("this kernel has no WireGuard")
     with ExitStack() as stack:

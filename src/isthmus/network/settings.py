@@ -12,8 +12,8 @@ from typing import Any
 
 from isthmus.clients.etcd.store import Access
 from isthmus.model.network import Driver, Node, Ranges
+from isthmus.model.networks.wireguard import OVERHEAD
 from isthmus.model.node_network import VXLAN_OVERHEAD
-from isthmus.model.wireguard import OVERHEAD
 from isthmus.network.api.client import ROOT_SOCKET, SOCKET
 from isthmus.network.dns.hostresolver import HostResolver
 from isthmus.network.dns.records import DnsSettings

@@ -10,7 +10,7 @@ from isthmus.clients.etcd.store import Entry, EtcdError, Found
 from isthmus.clients.wireguard.device import WireGuardError
 from isthmus.clients.wireguard.keys import public_key
 from isthmus.clients.wireguard.way import Seen
-from isthmus.model.wireguard import Device, Peer
+from isthmus.model.networks.wireguard import Device, Peer
 from isthmus.network.encryption.records import Records
 
 

@@ -15,7 +15,7 @@ from isthmus.clients.wireguard.device import Tunnel
 from isthmus.clients.wireguard.kernel import KernelTunnel
 from isthmus.clients.wireguard.program import ProgramTunnel
 from isthmus.clients.wireguard.way import Way
-from isthmus.model.wireguard import OVERHEAD, Program, identity
+from isthmus.model.networks.wireguard import OVERHEAD, Program, identity
 from isthmus.network.encryption.follow import Own, Wiring
 from isthmus.network.encryption.identity import Authorities, Identity
 from isthmus.network.encryption.records import Records
@@ -69,7 +69,7 @@ class Wire:
         self.tunnel: Tunnel = place.do(KernelTunnel) if is_kernel else ProgramTunnel(folder=self._folder)
         self.way = place.do(Way)
         own = Own(name, address, MTU - OVERHEAD, self.identity)
-        self.wiring = Wiring(own, Wires(), self.records, AUTHORITIES, self.tunnel, self.way, settle_s=0.3)
+        self.wiring = Wiring(own, Wires(), self.records, AUTHORITIES, self.tunnel, self.way, grace_s=0.3, publish_s=-1)
         place.do(self.wiring.shut)
 
     def start(self, stack: ExitStack) -> None:

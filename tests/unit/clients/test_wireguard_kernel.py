@@ -11,7 +11,7 @@ from isthmus.clients.wireguard import kernel
 from isthmus.clients.wireguard.device import WireGuardError
 from isthmus.clients.wireguard.kernel import KernelTunnel
 from isthmus.clients.wireguard.keys import new_pair
-from isthmus.model.wireguard import Device, Peer
+from isthmus.model.networks.wireguard import Device, Peer
 
 FAMILY = 31
 OWN, FIRST, SECOND = new_pair(), new_pair(), new_pair()

@@ -10,7 +10,7 @@ import pytest
 from isthmus.clients.wireguard.device import WireGuardError
 from isthmus.clients.wireguard.keys import new_pair
 from isthmus.clients.wireguard.program import ProgramTunnel
-from isthmus.model.wireguard import Device, Peer
+from isthmus.model.networks.wireguard import Device, Peer
 
 OWN, FIRST, SECOND = new_pair(), new_pair(), new_pair()
 PEER = Peer(FIRST.public, IPv4Address("192.0.2.2"), 51820)

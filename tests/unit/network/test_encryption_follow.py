@@ -7,8 +7,7 @@ from ipaddress import IPv4Address
 import pytest
 
 from isthmus.clients.wireguard.keys import new_pair
-from isthmus.model.wireguard import PORT, Device, Peer
-from isthmus.network.encryption import follow
+from isthmus.model.networks.wireguard import PORT, Device, Peer
 from isthmus.network.encryption.follow import Own, Wiring
 from isthmus.network.encryption.records import Statement, encode
 from isthmus.network.encryption.settings import Wires
@@ -37,7 +36,8 @@ class Node:
             AUTHORITIES,
             self.tunnel,
             self.way,
-            settle_s=0,
+            grace_s=0,
+            publish_s=-1,
             clock=lambda: self.now_s,
         )
         return self.wiring
@@ -56,8 +56,7 @@ class Node:
 
 
 @pytest.fixture
-def node(monkeypatch):
-    monkeypatch.setattr(follow, "PUBLISH_S", -1)
+def node():
     return Node()
 
 
@@ -213,8 +212,7 @@ def test_node_whose_key_another_took_before_makes_another_one(node):
 
 
 @pytest.mark.parametrize(("days", "changed"), [(29, False), (34, True)])
-def test_key_is_changed_by_age(monkeypatch, days, changed):
-    monkeypatch.setattr(follow, "PUBLISH_S", -1)
+def test_key_is_changed_by_age(days, changed):
     node = Node(key_s=30 * DAY_S)
     peer = node.other()
     node.follow()

@@ -1,4 +1,4 @@
-"""Whose keys are believed: what a node's own identity has signed, and nothing that another could write."""
+"""Whose keys are trusted: what a node's own identity has signed, and nothing that another could write."""
 
 import json
 from ipaddress import IPv4Address
@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.clients.etcd.store import Changes, Entry, Event, Found
 from isthmus.clients.wireguard.keys import new_pair
-from isthmus.model.wireguard import Peer
+from isthmus.model.networks.wireguard import Peer
 from isthmus.network.encryption.records import Book, Records, Statement, certificate_of, encode
 from isthmus.support.certificates import Usage
 from tests.support.files.certificates import authority
@@ -38,9 +38,9 @@ def change(made, node, text, revision=50):
     made.advance(Changes(revision, (Event(RECORDS.prefix + node, text, revision),)))
 
 
-def test_what_a_node_has_signed_is_believed():
+def test_what_a_node_has_signed_is_trusted():
     made = book(c1=record(), c2=record(OF_C2, "c2", OTHER, C2))
-    assert {node: each.peer for node, each in made.believed().items()} == {"c1": Peer(KEY, C1), "c2": Peer(OTHER, C2)}
+    assert {node: each.peer for node, each in made.trusted().items()} == {"c1": Peer(KEY, C1), "c2": Peer(OTHER, C2)}
     assert made.refused == {}
 
 
@@ -54,7 +54,7 @@ def tampered(**changes):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        # c2, or whoever has its key, writes c1's record.
+        # c2, or somebody with its key, writes c1's record.
         (record(OF_C2), "its certificate is another node's"),
         (record(OF_C2, address=C2), "its certificate is another node's"),
         (record(OF_C2, "c2", address=C2), "it is of another node or cluster"),
@@ -75,7 +75,7 @@ def tampered(**changes):
 )
 def test_what_is_not_the_nodes_is_refused_with_the_reason(text, why):
     made = book(c1=text, c2=record(OF_C2, "c2", OTHER, C2))
-    assert list(made.believed()) == ["c2"]
+    assert list(made.trusted()) == ["c2"]
     assert why in made.refused["c1"]
     assert made.displaced == set()
 
@@ -83,25 +83,25 @@ def test_what_is_not_the_nodes_is_refused_with_the_reason(text, why):
 def test_forged_record_takes_the_place_of_no_other_nodes_key():
     made = book(c1=record(), c2=record(OF_C2, "c2", OTHER, C2))
     change(made, "c1", record(OF_C2, key=new_pair().public))
-    assert list(made.believed()) == ["c2"]
+    assert list(made.trusted()) == ["c2"]
     change(made, "c1", record(), 51)
-    assert set(made.believed()) == {"c1", "c2"}
+    assert set(made.trusted()) == {"c1", "c2"}
 
 
-def test_record_that_was_replaced_is_not_believed_again():
+def test_record_that_was_replaced_is_not_trusted_again():
     made = book(c1=record(made_s=100))
     change(made, "c1", record(key=OTHER, made_s=101))
-    assert made.believed()["c1"].peer.public_key == OTHER
+    assert made.trusted()["c1"].peer.public_key == OTHER
     change(made, "c1", record(made_s=100), 51)
-    assert (made.believed(), made.refused) == ({}, {"c1": "it is older than one that was seen before"})
+    assert (made.trusted(), made.refused) == ({}, {"c1": "it is older than one that was seen before"})
 
 
 @pytest.mark.parametrize("first", ["c1", "c2"])
-def test_of_two_nodes_with_one_key_the_first_is_believed(first):
+def test_of_two_nodes_with_one_key_the_first_is_trusted(first):
     records = {"c1": record(), "c2": record(OF_C2, "c2", KEY, C2)}
     made = book(**{name: records[name] for name in sorted(records, key=lambda name: name != first)})
     second = ({*records} - {first}).pop()
-    assert list(made.believed()) == [first]
+    assert list(made.trusted()) == [first]
     assert made.displaced == {second}
     assert first in made.refused[second]
 
@@ -109,20 +109,20 @@ def test_of_two_nodes_with_one_key_the_first_is_believed(first):
 def test_record_that_is_gone_is_no_peer():
     made = book(c1=record())
     change(made, "c1", None)
-    assert (made.believed(), made.texts) == ({}, {})
+    assert (made.trusted(), made.texts) == ({}, {})
     made = book(c1=record())
     made.begin(Found({}, 9))
-    assert made.believed() == {}
+    assert made.trusted() == {}
 
 
 def test_names_that_no_node_has_are_passed_over():
     made = book(**{"../c1": record(), "a b": record()})
-    assert (made.believed(), made.refused, made.texts) == ({}, {}, {})
+    assert (made.trusted(), made.refused, made.texts) == ({}, {}, {})
 
 
-def test_certificate_that_ended_is_no_longer_believed():
+def test_certificate_that_ended_is_no_longer_trusted():
     made = book(c1=record(certified("c1", C1, days=0)))
-    assert made.believed() == {}
+    assert made.trusted() == {}
     assert "out of date" in made.refused["c1"]
 
 

@@ -6,7 +6,7 @@ from ipaddress import IPv4Network
 import pytest
 
 from isthmus.model.network import Driver
-from isthmus.model.wireguard import Program
+from isthmus.model.networks.wireguard import Program
 from isthmus.network.drivers.flannel.rules import Backend, Flannel
 from isthmus.network.encryption.settings import Wires
 from isthmus.network.logins.numbers import Logins

@@ -46,9 +46,7 @@ def add_address(address: IPv4Address, index: int, what: str, scope: int = SCOPE_
     """Give a link an address without a network: which addresses are on the link is said by routes."""
     packed = address.packed
     body = (
-        _ADDRESS.pack(AF_INET, 32, 0, scope, index)
-        + _attribute(_IFA_LOCAL, packed)
-        + _attribute(_IFA_ADDRESS, packed)
+        _ADDRESS.pack(AF_INET, 32, 0, scope, index) + _attribute(_IFA_LOCAL, packed) + _attribute(_IFA_ADDRESS, packed)
     )
     return Request(RTM_NEWADDR, body, f"give {what} the address {address}", CREATE | EXCLUSIVE, THERE)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from isthmus.model.wireguard import Device, Peer
+from isthmus.model.networks.wireguard import Device, Peer
 
 
 class WireGuardError(Exception):

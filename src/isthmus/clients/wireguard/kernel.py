@@ -13,7 +13,7 @@ from itertools import islice
 from isthmus.clients.netlink import links
 from isthmus.clients.netlink.wire import NotSupportedError, NotThereError, Request, Wire, attributes, listing
 from isthmus.clients.wireguard.device import WireGuardError
-from isthmus.model.wireguard import DEVICE, Device, Peer
+from isthmus.model.networks.wireguard import DEVICE, Device, Peer
 
 # linux/netlink.h, linux/genetlink.h
 _GENERIC, _CONTROL, _GET_FAMILY = 16, 16, 3

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from isthmus.clients.wireguard.device import WireGuardError
 from isthmus.clients.wireguard.keys import public_key
-from isthmus.model.wireguard import DEVICE, Device, Peer
+from isthmus.model.networks.wireguard import DEVICE, Device, Peer
 
 FOLDER = Path("/run/wireguard")
 # How long for a program that has just been started.

@@ -31,8 +31,8 @@ from isthmus.clients.netlink.tables import (
     add_address,
 )
 from isthmus.clients.netlink.wire import GONE, THERE, NotThereError, Request, Wire, attributes, failure, listing
+from isthmus.model.networks.wireguard import DEVICE
 from isthmus.model.node_network import VXLAN_PORT
-from isthmus.model.wireguard import DEVICE
 
 # Of the rule and the table; the main table's rule has 32766.
 TABLE = PREFERENCE = VXLAN_PORT

@@ -8,11 +8,11 @@ from typing import Any
 from isthmus.filters.drivers.registry import DRIVERS, chosen
 from isthmus.filters.validate.site import Site
 from isthmus.model.network import Driver
-from isthmus.model.wireguard import Encryption, Program
+from isthmus.model.networks.wireguard import Encryption, Program
 
 VARIABLE, PORT, DAYS = "network_encryption", "network_wireguard_port", "network_wireguard_key_days"
 # Of UDP, which a node has already: DNS, and the drivers' VXLAN.
-_TAKEN = {53: "DNS", 4789: "VXLAN", 8472: "Flannel's VXLAN"}
+_TAKEN = {53: "DNS", 4789: "VXLAN", 8472: "VXLAN"}
 _DAYS_MAX = 3650
 _GRANT = "wireguard/"
 

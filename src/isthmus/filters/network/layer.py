@@ -13,8 +13,8 @@ from isthmus.filters.errors import InputError
 from isthmus.filters.suggest import unknown
 from isthmus.filters.validate.layers.network import MTU_MIN
 from isthmus.model.network import Driver
+from isthmus.model.networks.wireguard import OVERHEAD
 from isthmus.model.node_network import LEG, VXLAN_OVERHEAD
-from isthmus.model.wireguard import OVERHEAD
 
 # In the output of `isthmus network status`: slurmd has the plugin, or there is no slurmd.
 _LOADED = re.compile(r"plugin.: .(loaded|no slurmd)")

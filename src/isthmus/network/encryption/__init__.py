@@ -6,7 +6,7 @@ with the key of a certificate which the cluster's CA has given to that node by n
 to etcd, and none of them can publish another node's key.
 
 identity   certificates, signatures
-records    what a node publishes, and who is believed
+records    what a node publishes, and who is trusted
 follow     the device follows the records
 
 VXLAN keeps a node's own address, and its packets are led to the device by a rule of routing (`clients.wireguard.way`).
@@ -17,6 +17,6 @@ while the daemon is away, whether there is a device or not:
 - a node without a valid record is no peer, so nothing is sent to it;
 - nothing but VXLAN goes by the device.
 
-So a node that was told to encrypt and one that was not do not reach each other's pods until both are, and nobody's
+So a node that encrypts and one that does not do not reach each other's pods until both are, and nobody's
 packets are ever in the clear in between. Jobs that need such a node fail when they begin, with the reason.
 """

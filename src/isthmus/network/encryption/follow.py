@@ -1,6 +1,6 @@
 """The node's WireGuard device follows what nodes have published.
 
-A pass compares device and routes with the records that are believed, and changes what differs: a node that joins is one
+A pass compares device and routes with the records that are trusted, and changes what differs: a node that joins is one
 more peer. It runs when a record changes, and now and then, for what others may have changed.
 
 A new key is published first, and taken a moment later, when the others know it: their sessions begin again within a
@@ -24,7 +24,7 @@ from isthmus.clients.netlink.wire import NetlinkError
 from isthmus.clients.wireguard.device import Tunnel, WireGuardError
 from isthmus.clients.wireguard.keys import KeyPair, new_pair
 from isthmus.clients.wireguard.way import Way
-from isthmus.model.wireguard import Device, Encryption, Peer
+from isthmus.model.networks.wireguard import Device, Encryption, Peer
 from isthmus.network.encryption.identity import Authorities, Identity, IdentityError
 from isthmus.network.encryption.records import Book, Records, Statement, certificate_of, decode, encode
 from isthmus.network.encryption.settings import Wires
@@ -32,7 +32,7 @@ from isthmus.network.encryption.settings import Wires
 # How often the device is looked at although no record changed, and how long after something failed.
 LOOK_S, RETRY_S = 10.0, 2.0
 # How long the others have to learn of a new key before it is used.
-SETTLE_S = 1.0
+GRACE_S = 1.0
 # WireGuard forgets a session after this.
 SESSION_S = 180
 # So many nodes are named.
@@ -72,7 +72,8 @@ class Wiring:
         authorities: say who a node is.
         tunnel: the device.
         way: VXLAN's to it.
-        settle_s: between publishing a key and its use.
+        grace_s: between publishing a key and its use.
+        publish_s: between two records of this node's.
         clock: seconds since the epoch.
     """
 
@@ -84,12 +85,13 @@ class Wiring:
         authorities: Authorities,
         tunnel: Tunnel,
         way: Way,
-        settle_s: float = SETTLE_S,
+        grace_s: float = GRACE_S,
+        publish_s: float = PUBLISH_S,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._own, self._settings, self._records, self._authorities = own, settings, records, authorities
         self._tunnel, self._way = tunnel, way
-        self._settle_s, self._clock = settle_s, clock
+        self._grace_s, self._publish_s, self._clock = grace_s, publish_s, clock
         self._book = Book(records, authorities)
         self._known = False
         self._changed = Condition()
@@ -170,9 +172,9 @@ class Wiring:
         """Make a pass; return why it failed, empty where it did not."""
         try:
             with self._changed:
-                known, believed = self._known, self._book.believed() if self._known else {}
+                known, trusted = self._known, self._book.trusted() if self._known else {}
             if known:
-                self._pass(believed)
+                self._pass(trusted)
             error = "" if known else self._error
         except (WireGuardError, NetlinkError, EtcdError, OSError) as failure:
             error = str(failure)
@@ -183,26 +185,26 @@ class Wiring:
             self._changed.notify_all()
         return error
 
-    def _pass(self, believed: dict[str, Statement]) -> None:
+    def _pass(self, trusted: dict[str, Statement]) -> None:
         self._way.shut()
         self._tunnel.make()
         self._way.prepare(self._own.mtu)
         device = self._tunnel.read() or Device()
-        own = believed.pop(self._own.name, None)
+        own = trusted.pop(self._own.name, None)
         if not device.public_key:
-            device = self._begin(new_pair(), own, device, settle_s=0)
+            device = self._begin(new_pair(), own, device, grace_s=0)
         elif self._is_due(own, device):
-            device = self._begin(new_pair(), own, device, self._settle_s)
-        elif self._needs_publishing(own, device) and time.monotonic() - self._published_s > PUBLISH_S:
+            device = self._begin(new_pair(), own, device, self._grace_s)
+        elif self._needs_publishing(own, device) and time.monotonic() - self._published_s > self._publish_s:
             self._publish(device.public_key, own)
-        self._connect(believed, device)
+        self._connect(trusted, device)
 
     def _is_due(self, own: Statement | None, device: Device) -> bool:
         """Return whether another key is due: by age, by order, or because another node claims this one."""
         if self._wanted:
             return True
         if self._own.name in self._book.displaced:
-            return time.monotonic() - self._published_s > PUBLISH_S
+            return time.monotonic() - self._published_s > self._publish_s
         if not self._settings.key_s or own is None or own.peer.public_key != device.public_key:
             return False
         return self._clock() - own.made_s > self._settings.key_s * (1 + self._spread)
@@ -213,9 +215,9 @@ class Wiring:
             return True
         return certificate_of(self._book.texts.get(self._own.name, "")) != self._own.identity.certificate
 
-    def _begin(self, pair: KeyPair, own: Statement | None, device: Device, settle_s: float) -> Device:
+    def _begin(self, pair: KeyPair, own: Statement | None, device: Device, grace_s: float) -> Device:
         self._publish(pair.public, own)
-        time.sleep(settle_s)
+        time.sleep(grace_s)
         self._tunnel.set_key(pair.private, self._settings.port)
         with self._changed:
             self._wanted = False
@@ -227,7 +229,7 @@ class Wiring:
         """Write this node's record.
 
         Raises:
-            WireGuardError: no other node would believe it.
+            WireGuardError: no other node would trust it.
         """
         if own and own.peer.public_key == key:
             made_s = own.made_s
@@ -243,8 +245,8 @@ class Wiring:
         self._records.publish(self._own.name, record)
         self._published_s = time.monotonic()
 
-    def _connect(self, believed: Mapping[str, Statement], device: Device) -> None:
-        wanted = {each.peer.public_key: each.peer for each in believed.values()}
+    def _connect(self, trusted: Mapping[str, Statement], device: Device) -> None:
+        wanted = {each.peer.public_key: each.peer for each in trusted.values()}
         gone = device.peers.keys() - wanted.keys()
         new = [peer for key, peer in wanted.items() if device.peers.get(key) != peer]
         if gone or new:
@@ -255,7 +257,7 @@ class Wiring:
             self._way.change(routed - to, to - routed)
         self._device = Device(device.public_key, device.port, wanted, device.handshakes)
         with self._changed:
-            self._peers = {node: each.peer for node, each in believed.items()}
+            self._peers = {node: each.peer for node, each in trusted.items()}
             self._changed.notify_all()
 
     def rekey(self) -> None:

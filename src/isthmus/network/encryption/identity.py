@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from isthmus.model.wireguard import identity
+from isthmus.model.networks.wireguard import identity
 from isthmus.support import certificates
 from isthmus.support.certificates import Certificate, PrivateKey
 

@@ -1,4 +1,4 @@
-"""What nodes publish of their keys in etcd, and which of it is believed.
+"""What nodes publish of their keys in etcd, and which of it is trusted.
 
     /isthmus/<cluster>/wireguard/<node>   the node's statement (JSON as text), its certificate and its signature
 
@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from ipaddress import IPv4Address
 
 from isthmus.clients.etcd.store import Changes, DeniedError, Etcd, Found, Put, Watch
-from isthmus.model.wireguard import Peer
+from isthmus.model.networks.wireguard import Peer
 from isthmus.network import bounds
 from isthmus.network.api.fields import FieldError, Fields, parse
 from isthmus.network.encryption.identity import Authorities, Identity, IdentityError
@@ -45,7 +45,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class Believed:
+class Trusted:
     """A statement that is its node's.
 
     Attributes:
@@ -88,7 +88,7 @@ class Book:
     """The records as this node knows them.
 
     A node can sign that it has any key, another's too, whose it then would be to WireGuard. Of two nodes with one key,
-    or one address, the one that said so first is believed: nobody knows a key before it is published.
+    or one address, the one that said so first is trusted: nobody knows a key before it is published.
 
     Args:
         records: etcd's.
@@ -96,14 +96,14 @@ class Book:
 
     Attributes:
         texts: the records.
-        refused: node -> why it is not believed.
+        refused: node -> why it is not trusted.
         displaced: nodes among these whose key or address another node has published before.
     """
 
     def __init__(self, records: Records, authorities: Authorities) -> None:
         self._records, self._authorities = records, authorities
         self._latest: dict[str, int] = {}
-        self._signed: dict[str, Believed] = {}
+        self._signed: dict[str, Trusted] = {}
         self._wrong: dict[str, str] = {}
         self.texts: dict[str, str] = {}
         self.refused: dict[str, str] = {}
@@ -122,8 +122,8 @@ class Book:
         for event in changes.events:
             self._take(event.key.removeprefix(self._records.prefix), event.value, event.revision)
 
-    def believed(self) -> dict[str, Statement]:
-        """Return what is believed now, by node; `refused` says why the others are not."""
+    def trusted(self) -> dict[str, Statement]:
+        """Return what is trusted now, by node; `refused` says why the others are not."""
         now = datetime.now(UTC)
         found: dict[str, Statement] = {}
         self.refused, self.displaced = dict(self._wrong), set()
@@ -184,7 +184,7 @@ def encode(statement: Statement, cluster: str, identity: Identity) -> str:
     return json.dumps(record, sort_keys=True, separators=(",", ":"))
 
 
-def decode(node: str, text: str, cluster: str, authorities: Authorities) -> Believed:
+def decode(node: str, text: str, cluster: str, authorities: Authorities) -> Trusted:
     """Return what a node has stated.
 
     Raises:
@@ -199,7 +199,7 @@ def decode(node: str, text: str, cluster: str, authorities: Authorities) -> Beli
     certificate, signature = record.text("certificate", RECORD_MAX), record.text("signature", STATEMENT_MAX)
     record.end()
     statement = _statement(Fields(parse(said)), node, cluster)
-    return Believed(statement, authorities.verify(node, statement.peer.address, said, certificate, signature))
+    return Trusted(statement, authorities.verify(node, statement.peer.address, said, certificate, signature))
 
 
 def certificate_of(text: str) -> str:

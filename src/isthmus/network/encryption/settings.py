@@ -10,7 +10,7 @@ from typing import Any
 from isthmus.clients.wireguard.device import Tunnel
 from isthmus.clients.wireguard.kernel import KernelTunnel
 from isthmus.clients.wireguard.program import ProgramTunnel
-from isthmus.model.wireguard import PORT, Encryption, Program
+from isthmus.model.networks.wireguard import PORT, Encryption, Program
 
 _DAY_S = 86_400
 
@@ -22,7 +22,7 @@ class Wires:
     Attributes:
         port: UDP, where nodes are called.
         program: what runs WireGuard here.
-        key_s: after this a key is made anew; 0 for never.
+        key_s: after this a key is replaced; 0 for never.
         ca: certificates of the cluster's CA.
         certificate: this node's, by name and address.
         key: of that certificate.

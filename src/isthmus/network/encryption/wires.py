@@ -7,7 +7,7 @@ from ipaddress import IPv4Address
 
 from isthmus.clients.wireguard.device import WireGuardError
 from isthmus.clients.wireguard.way import Way
-from isthmus.model.wireguard import OVERHEAD
+from isthmus.model.networks.wireguard import OVERHEAD
 from isthmus.network.encryption.follow import Own, Wiring
 from isthmus.network.encryption.identity import Authorities, Identity
 from isthmus.network.encryption.records import Records

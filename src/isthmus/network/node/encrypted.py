@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from isthmus.model.networks.wireguard import DEVICE
 from isthmus.model.node_network import VXLAN_PORT
-from isthmus.model.wireguard import DEVICE
 
 _WHY = 'comment "network_encryption"'
 
@@ -29,11 +29,6 @@ def arriving(port: int) -> list[str]:
 def forward() -> list[str]:
     """Return what is asked of packets that a node hands on: none goes by the device."""
     return [f'{way} "{DEVICE}" drop {_WHY}' for way in ("iifname", "oifname")]
-
-
-def untracked(port: int, way: str) -> list[str]:
-    """Return what is not tracked: `way` is saddr or daddr."""
-    return [f"udp dport {port} ip {way} @peers notrack"]
 
 
 def _only_vxlan(way: str) -> list[str]:

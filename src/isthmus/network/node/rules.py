@@ -233,17 +233,7 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
     return {
         "output": _output(settings),
         "to_pods": _to_pods(settings),
-        # A VXLAN packet is one of thousands of flows of its own, and each packet in it is tracked anyway.
-        "before": [
-            "type filter hook prerouting priority raw; policy accept",
-            f"udp dport {VXLAN_PORT} ip saddr @peers notrack",
-            *(encrypted.untracked(settings.wire_port, "saddr") if settings.wire_port else []),
-        ],
-        "before_output": [
-            "type filter hook output priority raw; policy accept",
-            f"udp dport {VXLAN_PORT} ip daddr @peers notrack",
-            *(encrypted.untracked(settings.wire_port, "daddr") if settings.wire_port else []),
-        ],
+        **_untracked(settings),
         "input": [
             "type filter hook input priority filter; policy accept",
             f"udp dport {VXLAN_PORT} ip saddr != @peers drop",
@@ -278,6 +268,18 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
         ],
         **_merged(_shared_chains(each, settings) for each in settings.shared),
         **(login_rules.chains(settings.logins, settings.admins) if settings.logins else {}),
+    }
+
+
+def _untracked(settings: Settings) -> dict[str, list[str]]:
+    """A packet of a tunnel is one of thousands of flows of its own, and each packet in it is tracked anyway."""
+    ports = [VXLAN_PORT, *([settings.wire_port] if settings.wire_port else [])]
+    return {
+        name: [
+            f"type filter hook {hook} priority raw; policy accept",
+            *(f"udp dport {port} ip {way} @peers notrack" for port in ports),
+        ]
+        for name, hook, way in (("before", "prerouting", "saddr"), ("before_output", "output", "daddr"))
     }
 
 

@@ -18,8 +18,8 @@ from functools import cached_property
 from ipaddress import IPv4Address
 
 from isthmus.model.network import State
+from isthmus.model.networks.wireguard import DEVICE
 from isthmus.model.node_network import FLOOD, VXLAN_PORT, Forward, Leg, NodePlan, mac
-from isthmus.model.wireguard import DEVICE
 from isthmus.network.drivers.private import plan
 from isthmus.network.node import rules
 from isthmus.network.trace.points import Kind, Point
