@@ -16,9 +16,8 @@ from isthmus.network.encryption.records import Statement, encode
 from tests.support.networks import packets
 from tests.support.networks.encrypted import ENCRYPTED, SERVED, Wiretap, World
 from tests.support.networks.namespaces import TCP, UDP, needs_root
-from tests.support.networks.pod_networks import ALICE
-from tests.support.networks.wires import CLUSTER, MTU, certified, kernel_has_wireguard
-from tests.support.servers.etcd import WIREGUARD_PREFIX
+from tests.support.networks.pod_networks import ALICE, MEMBERS
+from tests.support.networks.wires import MTU, certified, kernel_has_wireguard
 from tests.support.wait import wait
 
 pytestmark = needs_root
@@ -28,41 +27,56 @@ MTU_DISCOVER, DO = 10, 2
 SECRET = b"correct horse battery staple"
 
 
-@pytest.fixture(params=Program)
-def world(request, cluster, tmp_path):
+@pytest.fixture(scope="module", params=Program)
+def by(request):
     if request.param is Program.KERNEL and not kernel_has_wireguard():
         pytest.skip("this kernel has no WireGuard")
-    with ExitStack() as stack:
-        yield World(stack, cluster, tmp_path, request.param)
+    return request.param
 
 
 @pytest.fixture
-def tap(world):
-    with closing(Wiretap(world)) as made:
+def world(by, cluster, tmp_path):
+    """One in which nobody encrypts yet."""
+    with ExitStack() as stack:
+        yield World(stack, cluster, tmp_path, by)
+
+
+@pytest.fixture(scope="module")
+def encrypted(by, cluster, tmp_path_factory):
+    """One in which all do."""
+    with ExitStack() as stack:
+        made = World(stack, cluster, tmp_path_factory.mktemp("encrypted"), by)
+        made.start(*MEMBERS)
         yield made
 
 
-def test_pods_reach_one_another_and_the_wire_shows_nothing(world, tap):
-    world.start("n1", "n2", "n3")
-    with world.pod("n2").open(UDP, "", LISTENED) as receiver:
+@pytest.fixture
+def tap(request):
+    name = next(each for each in ("world", "encrypted") if each in request.fixturenames)
+    with closing(Wiretap(request.getfixturevalue(name))) as made:
+        yield made
+
+
+def test_pods_reach_one_another_and_the_wire_shows_nothing(encrypted, tap):
+    with encrypted.pod("n2").open(UDP, "", LISTENED) as receiver:
         receiver.settimeout(15)
-        with world.pod("n1").open(UDP) as sender:
-            sender.sendto(SECRET, (str(world.net.pod_address("n2", 1)), LISTENED))
+        with encrypted.pod("n1").open(UDP) as sender:
+            sender.sendto(SECRET, (str(encrypted.net.pod_address("n2", 1)), LISTENED))
         assert receiver.recv(99) == SECRET
-    assert world.reaches("n1", "n2") == str(world.net.pod_address("n1", 1))
-    assert world.reaches("n2", "n1", 2) == str(world.net.pod_address("n2", 2))
-    assert world.net.nodes.places["n3"].asks(world.net.pod_address("n1", 1), SERVED) == str(world.net.leg("n3", ALICE))
+    assert encrypted.reaches("n1", "n2") == str(encrypted.net.pod_address("n1", 1))
+    assert encrypted.reaches("n2", "n1", 2) == str(encrypted.net.pod_address("n2", 2))
+    host, leg = encrypted.net.nodes.places["n3"], encrypted.net.leg("n3", ALICE)
+    assert host.asks(encrypted.net.pod_address("n1", 1), SERVED) == str(leg)
     tap.hear()
     assert tap.udp(PORT) > 10
     assert tap.udp(VXLAN_PORT) == 0
     assert not any(SECRET in frame for frame in tap.frames)
 
 
-def test_largest_packet_of_a_pod_passes_whole_and_a_larger_one_does_not(world, tap):
-    world.start("n1", "n2")
-    target = str(world.net.pod_address("n2", 1)), LISTENED
+def test_largest_packet_of_a_pod_passes_whole_and_a_larger_one_does_not(encrypted, tap):
+    target = str(encrypted.net.pod_address("n2", 1)), LISTENED
     room = MTU - OVERHEAD - 50 - 28
-    with world.pod("n2").open(UDP, "", LISTENED) as receiver, world.pod("n1").open(UDP) as sender:
+    with encrypted.pod("n2").open(UDP, "", LISTENED) as receiver, encrypted.pod("n1").open(UDP) as sender:
         receiver.settimeout(15)
         sender.setsockopt(socket.IPPROTO_IP, MTU_DISCOVER, DO)
         sender.sendto(bytes(room), target)
@@ -104,26 +118,25 @@ def test_program_that_dies_opens_nothing_and_gets_another_key(world, tap):
     assert world.reaches("n1", "n2")
 
 
-def test_key_of_another_node_cannot_be_published(world):
+def test_key_of_another_node_cannot_be_published(encrypted):
     """n3 has the password of etcd, as all daemons have, and would take n2's packets."""
-    world.start("n1", "n2", "n3")
-    honest = world.wires["n2"].records.read().entries[f"{WIREGUARD_PREFIX}n2"].value
-    own = Peer(world.wires["n3"].tunnel.read().public_key, world.net.nodes.address("n2"))
-    thief = world.wires["n3"].identity
+    honest = encrypted.wires["n2"].records.read().entries[f"{encrypted.records.prefix}n2"].value
+    own = Peer(encrypted.wires["n3"].tunnel.read().public_key, encrypted.net.nodes.address("n2"))
+    thief = encrypted.wires["n3"].identity
     for statement, identity in (
         (Statement("n2", own, 2**40), thief),
-        (Statement("n2", replace(own, address=world.net.nodes.address("n3")), 2**40), thief),
+        (Statement("n2", replace(own, address=encrypted.net.nodes.address("n3")), 2**40), thief),
         (Statement("n2", replace(own, public_key=new_pair().public), 2**40), thief),
     ):
-        world.wires["n3"].records.publish("n2", encode(statement, CLUSTER, identity))
-        world.follow("n1")
-        peers = world.wires["n1"].tunnel.read().peers.values()
-        assert world.net.nodes.address("n2") not in {peer.address for peer in peers}
-        assert world.refused("n1", "n2")
+        encrypted.wires["n3"].records.publish("n2", encode(statement, encrypted.cluster, identity))
+        encrypted.follow("n1")
+        peers = encrypted.wires["n1"].tunnel.read().peers.values()
+        assert encrypted.net.nodes.address("n2") not in {peer.address for peer in peers}
+        assert encrypted.refused("n1", "n2")
         # n2 sees it by its watch, and says again who it is.
-        world.follow("n2", "n1")
-        assert world.wires["n2"].records.read().entries[f"{WIREGUARD_PREFIX}n2"].value != honest
-        assert world.reaches("n1", "n2")
+        encrypted.follow("n2", "n1")
+        assert encrypted.wires["n2"].records.read().entries[f"{encrypted.records.prefix}n2"].value != honest
+        assert encrypted.reaches("n1", "n2")
 
 
 def test_node_cannot_send_with_the_address_of_another(world, tap):
@@ -155,9 +168,8 @@ def test_node_cannot_send_with_the_address_of_another(world, tap):
     assert tap.hear().udp(VXLAN_PORT) >= 1
 
 
-def test_users_send_nothing_by_the_device(world):
-    world.start("n1", "n2")
-    n1, target = world.net.nodes.places["n1"], world.net.nodes.address("n2")
+def test_users_send_nothing_by_the_device(encrypted):
+    n1, target = encrypted.net.nodes.places["n1"], encrypted.net.nodes.address("n2")
     assert n1.asks(target, SERVED, UDP, user=ALICE)
     script = (
         "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM);"
@@ -169,30 +181,31 @@ def test_users_send_nothing_by_the_device(world):
         assert "PermissionError" in tried.stderr, tried
 
 
-def test_another_key_interrupts_a_connection_for_a_moment(world):
-    world.start("n1", "n2")
-    key = world.wires["n1"].tunnel.read().public_key
-    server = world.pod("n2").open(TCP, "", LISTENED)
+def test_another_key_interrupts_a_connection_for_a_moment(encrypted):
+    key = encrypted.wires["n1"].tunnel.read().public_key
+    server = encrypted.pod("n2").open(TCP, "", LISTENED)
     server.listen()
-    with server, world.pod("n1").open(TCP) as client:
-        client.connect((str(world.net.pod_address("n2", 1)), LISTENED))
+    with server, encrypted.pod("n1").open(TCP) as client:
+        client.connect((str(encrypted.net.pod_address("n2", 1)), LISTENED))
         accepted, _ = server.accept()
         with accepted:
             accepted.settimeout(20)
-            had = world.wires["n1"].records.read().revision
-            world.wires["n1"].wiring.rekey()
+            had = encrypted.wires["n1"].records.read().revision
+            encrypted.wires["n1"].wiring.rekey()
             begun_s = time.monotonic()
-            changing = Thread(target=world.follow, args=("n1",))
+            changing = Thread(target=encrypted.follow, args=("n1",))
             changing.start()
-            wait(lambda: world.wires["n1"].records.read().revision > had, interval_s=0.02)
-            world.follow("n2")
+            wait(lambda: encrypted.wires["n1"].records.read().revision > had, interval_s=0.02)
+            encrypted.follow("n2")
             client.sendall(SECRET)
             assert accepted.recv(99) == SECRET
             assert time.monotonic() - begun_s < 4
             changing.join()
-    device = world.wires["n1"].tunnel.read()
+    device = encrypted.wires["n1"].tunnel.read()
     assert device.public_key != key
-    assert set(world.wires["n2"].tunnel.read().peers) == {device.public_key}
+    assert device.public_key in encrypted.wires["n2"].tunnel.read().peers
+    assert key not in encrypted.wires["n2"].tunnel.read().peers
+    encrypted.follow("n3")
 
 
 def test_site_that_encrypts_no_more_is_as_before(world, tap):
@@ -209,20 +222,21 @@ def test_site_that_encrypts_no_more_is_as_before(world, tap):
     assert world.wires["n1"].records.read().entries == {}
 
 
-def test_threads_follow_what_others_publish(world):
+def test_threads_follow_what_others_publish(encrypted):
     """As in the daemon: nobody calls `follow` here."""
-    world.start("n1", "n2")
-    threads = []
-    for name in ("n1", "n2"):
-        wiring = world.wires[name].wiring
-        threads += [Thread(target=wiring.listen), Thread(target=wiring.follow)]
-        world.stack.callback(wiring.close)
+    wirings = [encrypted.wires[name].wiring for name in ("n1", "n2")]
+    threads = [Thread(target=loop) for wiring in wirings for loop in (wiring.listen, wiring.follow)]
     for thread in threads:
         thread.start()
-    identity = certified("n9", "192.0.2.99")
-    pair = new_pair()
-    statement = Statement("n9", Peer(pair.public, IPv4Address("192.0.2.99")), 1)
-    world.wires["n1"].records.publish("n9", encode(statement, CLUSTER, identity))
-    wait(lambda: pair.public in world.wires["n1"].tunnel.read().peers, timeout_s=10)
-    world.wires["n1"].records.withdraw("n9")
-    wait(lambda: pair.public not in world.wires["n2"].tunnel.read().peers, timeout_s=10)
+    records, pair = encrypted.wires["n1"].records, new_pair()
+    try:
+        statement = Statement("n9", Peer(pair.public, IPv4Address("192.0.2.99")), 1)
+        records.publish("n9", encode(statement, encrypted.cluster, certified("n9", "192.0.2.99")))
+        wait(lambda: pair.public in encrypted.wires["n1"].tunnel.read().peers, timeout_s=10, interval_s=0.1)
+        records.withdraw("n9")
+        wait(lambda: pair.public not in encrypted.wires["n2"].tunnel.read().peers, timeout_s=10, interval_s=0.1)
+    finally:
+        for wiring in wirings:
+            wiring.close()
+        for thread in threads:
+            thread.join()

@@ -9,12 +9,12 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from isthmus.clients.etcd.store import Etcd
-from isthmus.clients.etcd.wire import prefix_range
 from isthmus.model.networks.wireguard import OVERHEAD, PORT, Program
+from isthmus.network.encryption.records import Records
 from tests.support.networks.namespaces import TCP, UDP, Namespace
 from tests.support.networks.pod_networks import MEMBERS, SETTINGS, PodNetworks
 from tests.support.networks.wires import MTU, Wire
-from tests.support.servers.etcd import WIREGUARD_PREFIX, Cluster
+from tests.support.servers.etcd import Cluster
 
 ENCRYPTED = replace(SETTINGS, wire_port=PORT)
 SERVED = 5000
@@ -56,9 +56,11 @@ class World:
 
     def __init__(self, stack: ExitStack, cluster: Cluster, folder: Path, by: Program, encrypts: bool = True) -> None:
         self.stack = stack
-        self.etcd = Etcd(cluster.access())
-        stack.callback(self.etcd.close)
-        self.etcd.call("kv/deleterange", prefix_range(WIREGUARD_PREFIX))
+        etcd = Etcd(cluster.access())
+        stack.callback(etcd.close)
+        # Several of these share an etcd, and one account there, so each is a cluster of its own.
+        self.cluster = f"test/wireguard/{folder.name}"
+        self.records = Records(etcd, self.cluster)
         self.net = PodNetworks.of(stack)
         places = self.net.nodes.places
         if not encrypts:
@@ -69,7 +71,7 @@ class World:
         nodes = {name: replace(node, mtu=MTU - OVERHEAD) for name, node in self.net.state.nodes.items()}
         self.net.state = replace(self.net.state, nodes=nodes)
         self.wires = {
-            name: Wire(name, places[name], self.net.nodes.address(name), self.etcd, folder, by) for name in MEMBERS
+            name: Wire(name, places[name], self.net.nodes.address(name), self.records, folder, by) for name in MEMBERS
         }
         for name in MEMBERS:
             self._resize(name)

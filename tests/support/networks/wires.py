@@ -10,7 +10,6 @@ from pathlib import Path
 
 from cryptography.x509 import DNSName, IPAddress
 
-from isthmus.clients.etcd.store import Etcd
 from isthmus.clients.wireguard.device import Tunnel
 from isthmus.clients.wireguard.kernel import KernelTunnel
 from isthmus.clients.wireguard.program import ProgramTunnel
@@ -57,11 +56,11 @@ class Wire:
     """The encryption of one place, without threads: its device, and what makes it follow etcd."""
 
     def __init__(
-        self, name: str, place: Namespace, address: IPv4Address, etcd: Etcd, folder: Path, by: Program
+        self, name: str, place: Namespace, address: IPv4Address, records: Records, folder: Path, by: Program
     ) -> None:
         self.name, self.place, self.address = name, place, address
         self.identity = certified(name, address)
-        self.records = Records(etcd, CLUSTER)
+        self.records = records
         self._folder = folder / name
         self._process: subprocess.Popen[bytes] | None = None
         self._by = by
