@@ -252,9 +252,9 @@ class Wiring:
         if gone or new:
             self._tunnel.change(gone, new)
         to = frozenset(peer.address for peer in wanted.values())
-        routed = self._way.read().peers
-        if routed != to:
-            self._way.change(routed - to, to - routed)
+        led = self._way.read().peers
+        if led != to:
+            self._way.change(led - to, to - led)
         self._device = Device(device.public_key, device.port, wanted, device.handshakes)
         with self._changed:
             self._peers = {node: each.peer for node, each in trusted.items()}
