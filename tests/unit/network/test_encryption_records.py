@@ -80,6 +80,34 @@ def test_what_is_not_the_nodes_is_refused_with_the_reason(text, why):
     assert made.displaced == set()
 
 
+def replaced(**changes):
+    return json.dumps({**json.loads(record()), **changes})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        replaced(certificate=""),
+        replaced(certificate=OF_C1.certificate[:200]),
+        replaced(certificate="-----BEGIN CERTIFICATE-----\n" + "A" * 64 + "\n-----END CERTIFICATE-----\n"),
+        replaced(certificate=OF_C1.certificate.replace("A", "B", 40)),
+        replaced(certificate="\0" * 9000),
+        replaced(signature=""),
+        replaced(signature="é"),
+        replaced(signature="AAAA"),
+        replaced(statement="{}"),
+        replaced(statement="[" * 1000),
+        replaced(statement='{"made_s":' + "9" * 900 + "}"),
+        json.dumps([record()]),
+        "\ud800",
+    ],
+)
+def test_hostile_bytes_are_refused_and_end_nothing(text):
+    made = book(c1=text, c2=record(OF_C2, "c2", OTHER, C2))
+    assert list(made.trusted()) == ["c2"]
+    assert made.refused["c1"]
+
+
 def test_forged_record_takes_the_place_of_no_other_nodes_key():
     made = book(c1=record(), c2=record(OF_C2, "c2", OTHER, C2))
     change(made, "c1", record(OF_C2, key=new_pair().public))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -92,18 +91,13 @@ class Authorities:
         """
         try:
             found = x509.load_pem_x509_certificate(certificate.encode())
-            signed = base64.b64decode(signature, validate=True)
-        except (ValueError, binascii.Error) as error:
+            self._check(found, node, address)
+            _check_signature(found, statement, base64.b64decode(signature, validate=True))
+            return found.not_valid_after_utc
+        except IdentityError:
+            raise
+        except Exception as error:  # the parser is Rust's, and what it raises for hostile bytes is no closed set
             raise IdentityError("its certificate or signature cannot be read") from error
-        self._check(found, node, address)
-        public = found.public_key()
-        if not isinstance(public, ec.EllipticCurvePublicKey):
-            raise IdentityError("its certificate's key is on no curve")
-        try:
-            public.verify(signed, _CONTEXT + statement.encode(), ec.ECDSA(SHA256()))
-        except InvalidSignature as error:
-            raise IdentityError("it is not signed by the key of its certificate") from error
-        return found.not_valid_after_utc
 
     def _check(self, certificate: Certificate, node: str, address: IPv4Address) -> None:
         if not any(certificates.is_signed_by(certificate, each) for each in self.certificates):
@@ -119,6 +113,16 @@ class Authorities:
             raise IdentityError("its certificate is another node's")
         if not _holds(named, x509.IPAddress, address):
             raise IdentityError(f"its certificate does not have the address {address}; run playbooks/network.yml there")
+
+
+def _check_signature(certificate: Certificate, statement: str, signature: bytes) -> None:
+    public = certificate.public_key()
+    if not isinstance(public, ec.EllipticCurvePublicKey):
+        raise IdentityError("its certificate's key is on no curve")
+    try:
+        public.verify(signature, _CONTEXT + statement.encode(), ec.ECDSA(SHA256()))
+    except InvalidSignature as error:
+        raise IdentityError("it is not signed by the key of its certificate") from error
 
 
 def _extension(certificate: Certificate, kind: type[x509.ExtendedKeyUsage]) -> x509.ExtendedKeyUsage | None:
