@@ -62,7 +62,7 @@ for _ in range(int(sys.argv[3])):
     asker.recv(99)
     taken.append(time.perf_counter() - begin)
 asker.send(b"end")
-print(statistics.median(taken))
+print(1e6 * statistics.median(taken))
 """
 
 
@@ -78,7 +78,7 @@ def pair(server: Namespace, client: Namespace, scripts: tuple[str, str], address
 
 
 def measure(world: World) -> dict[str, float]:
-    """Return bytes a second, and seconds there and back, from a pod on n1 to one on n2."""
+    """Return bytes a second, and microseconds there and back, from a pod on n1 to one on n2."""
     ends = world.pod("n2"), world.pod("n1")
     address = world.net.pod_address("n2", 1)
     return {
@@ -91,8 +91,9 @@ def figures(count: int, by: Program) -> dict[str, object]:
     """Measure in rounds; the first counts not."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        cluster = stack.enter_context(running(folder))
         worlds = {
-            name: World(stack, stack.enter_context(running(folder / f"etcd-{name}")), folder, by, encrypts=encrypts)
+            name: World(stack, cluster, folder, by, encrypts=encrypts)
             for name, encrypts in (("plain", False), ("encrypted", True))
         }
         worlds["encrypted"].start("n1", "n2")
