@@ -69,6 +69,7 @@ DOCS = {
     "providers",
     "parallelcluster",
     "registry",
+    "routed",
     "runbooks",
     "security",
     "supported-systems",

@@ -170,6 +170,7 @@ def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
         **(login_rules.sets() if settings.logins else {}),
         **{_user_set(uid): "type ifname" for uid in _named_uids(settings)},
         **{each.user_set(uid): "type ipv4_addr" for each in settings.shared for uid in _named_uids(settings)},
+        **_merged(each.sets() for each in settings.shared),
     }
     declared = {"inet": sets, "bridge": {"pods": "type ifname . ether_addr . ipv4_addr"}}
     bounds = rules_bounds.chains(
@@ -212,7 +213,7 @@ def elements(plan: NodePlan, state: State, node: str, settings: Settings) -> dic
         "pairs": frozenset(f"{leg.name} . {leg.name}" for leg in legs),
         "pods": frozenset(f"{pod.veth} . {mac(pod.address)} . {pod.address}" for pod in plan.pods.values()),
         **{_user_set(uid): frozenset(leg.name for leg in legs if leg.uid == uid) for uid in _named_uids(settings)},
-        **_merged(each.elements(_pods_of(each, plan), _named_uids(settings)) for each in settings.shared),
+        **_merged(each.elements(_pods_of(each, plan), _named_uids(settings), state) for each in settings.shared),
         **(login_rules.elements(state, node, settings.logins) if settings.logins else {}),
     }
 
