@@ -7,8 +7,12 @@ from ansible.plugins.action import ActionBase
 
 from isthmus.filters.errors import InputError
 from isthmus.filters.trust import authority
-from isthmus.filters.trust.ca import ca_certificate_fits
+from isthmus.filters.trust.ca import ca_certificate_fits, ca_request_is_as_wanted
 
+REFUSED = (
+    "the host's request for a certificate has other names or uses than its role gives it, and nothing was signed:"
+    " look who has changed programs on that host"
+)
 ASKED = ("files", "owner", "group", "common_name", "organization", "dns", "addresses", "usages")
 
 
@@ -32,6 +36,8 @@ class ActionModule(ActionBase):
         changed = bool(asked["changed"] or lacks or not fits)
         if fits or lacks or self._task.check_mode:
             return result | {"changed": changed, "lacks": lacks}
+        if not ca_request_is_as_wanted(asked["csr"], self._wanted()):
+            return result | {"failed": True, "msg": REFUSED}
         try:
             files = str(args["authority"])
             made = authority.sign(asked["csr"], Path(f"{files}.crt").read_text(), f"{files}.key", int(args["days"]))
@@ -45,6 +51,9 @@ class ActionModule(ActionBase):
 
     def _fits(self, asked: dict[str, Any]) -> bool:
         args = self._task.args
+        return ca_certificate_fits(asked, args["signers"], self._wanted(), int(args["renew_before_days"]))
+
+    def _wanted(self) -> dict[str, Any]:
+        args = self._task.args
         names = [f"DNS:{name}" for name in args["dns"]] + [f"IP:{address}" for address in args["addresses"]]
-        wanted = {key: args[key] for key in ("common_name", "organization", "usages")} | {"names": names}
-        return ca_certificate_fits(asked, args["signers"], wanted, int(args["renew_before_days"]))
+        return {key: args[key] for key in ("common_name", "organization", "usages")} | {"names": names}

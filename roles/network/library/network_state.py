@@ -14,6 +14,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
+TUN = Path("/dev/net/tun")
 RESOLV_CONF = Path("/etc/resolv.conf")
 FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
 FOLDER = {
@@ -31,6 +32,8 @@ ARGUMENTS = {
     "sysctl": {"type": "path", "required": True},
     "user": {"type": "str", "required": True},
     "pam": {"type": "path", "required": True},
+    "wireguard": {"type": "path", "required": True},
+    "asks_wireguard": {"type": "bool", "default": False},
     "folders": {"type": "list", "elements": "dict", "options": FOLDER, "required": True},
 }
 
@@ -73,6 +76,14 @@ def forwards(sysctl: Path) -> bool:
     return text(FORWARD).strip() == "1" and "net.ipv4.ip_forward=1" in text(sysctl).splitlines()
 
 
+def has_tun() -> bool:
+    """Return whether a program can make interfaces here."""
+    try:
+        return stat.S_ISCHR(TUN.stat().st_mode)
+    except OSError:
+        return False
+
+
 class Asker:
     """Runs programs on this host."""
 
@@ -95,6 +106,18 @@ class Asker:
             )
         return output
 
+    def wireguard(self, unit: Path, asks: bool) -> dict[str, Any]:
+        """What there is of it: the program's unit, and whether kernel and host could have a device.
+
+        A device in a network namespace that ends with the command loads the module, and leaves nothing.
+        """
+        found: dict[str, Any] = {"unit": unit.exists()}
+        if asks:
+            tried = ["unshare", "--net", "ip", "link", "add", "iwtry", "type", "wireguard"]
+            code, _, error = self.module.run_command(tried)
+            found |= {"kernel": code == 0, "error": str(error).strip(), "tun": has_tun()}
+        return found
+
     def state(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """All of it, by name."""
         commands = f"{asked['slurm']}/bin"
@@ -110,6 +133,7 @@ class Asker:
             "forwards": forwards(Path(asked["sysctl"])),
             "has_user": is_known(asked["user"]),
             "pam": text(Path(asked["pam"])),
+            "wireguard": self.wireguard(Path(asked["wireguard"]), asked["asks_wireguard"]),
             "folders": folders_are_right(asked["folders"]),
         }
 

@@ -16,7 +16,8 @@ from isthmus.model.programs import Arch, Build, Program, Upstream, Way
 SCHEMA = 1
 SHA256 = re.compile(r"[0-9a-f]{64}")
 MODULES = Path("build", "go")
-VERSION = re.compile(r"\d+\.\d+\.\d+")
+# A Go module without releases has versions of its commits (go.dev/ref/mod, "Pseudo-versions").
+VERSION = re.compile(r"\d+\.\d+\.\d+(-\d{14}-[0-9a-f]{12})?")
 
 
 def load(path: Path) -> dict[str, Program]:

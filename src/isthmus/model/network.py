@@ -52,6 +52,7 @@ class Driver(StrEnum):
 
     PRIVATE = "private", "in a network that only its user reaches"
     FLANNEL = "flannel", "in one for all"
+    ROUTED = "routed", "in one without a tunnel where users are apart"
     NONE = "none", "not at all"
 
 

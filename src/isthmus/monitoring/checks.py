@@ -182,6 +182,12 @@ def _network() -> Iterator[str]:
         yield "isthmus-networkd does not answer"
 
 
+def _encryption() -> Iterator[str]:
+    problem = ask(Status(), ROOT_SOCKET).get("errors", {}).get("encryption") if NETWORK.exists() else ""
+    if problem:
+        yield str(problem)
+
+
 def _plugin() -> Iterator[str]:
     if NETWORK.exists() and ask(Status(), ROOT_SOCKET).get("plugin") == Plugin.MISSING:
         yield "slurmd has not loaded the plugin for pod networks"
@@ -226,6 +232,7 @@ CHECKS = (
     Check("fuse", _fuse, "run playbooks/base.yml", drains=True),
     Check("disks", _disks, "make room", drains=True),
     Check("network", _network, "see `journalctl -u isthmus-networkd`", drains=True),
+    Check("encryption", _encryption, "see `isthmus network status`"),
     Check("plugin", _plugin, "restart slurmd, and look for plugstack in its log"),
     Check("daemons", _units, "see `systemctl status` and `journalctl -u` of it"),
     Check("gpus", _gpus, "see `dmesg`, and nvidia-smi", slow=True),

@@ -7,6 +7,8 @@ lead     on a gateway: etcd hears of it, and it leads out if no other does
 release  on the controller: addresses of ended jobs are given back, and names of jobs learnt
 space    on the controller: whether etcd takes writes, for `status`
 leases   leases without use are dropped
+keys     where packets between nodes are encrypted: what nodes publish of their keys
+wires    the same: the device follows that
 beat     etcd hears of this node
 silence  on the controller: leases and login pods of nodes that are not heard of any more are ended
 logins   login pods without sessions are removed
@@ -36,6 +38,7 @@ from isthmus.clients.netlink.networks import Kernel, NetlinkError
 from isthmus.clients.nftables import NftError
 from isthmus.clients.process import ProcessError, run
 from isthmus.clients.slurm.commands import SlurmError, jobs_on_nodes
+from isthmus.clients.wireguard.device import WireGuardError
 from isthmus.model.network import Driver
 from isthmus.model.node_network import SharedPod
 from isthmus.network import settings as network_settings
@@ -45,6 +48,7 @@ from isthmus.network.api.server import Server, UsersServer
 from isthmus.network.dns.jobnames import renamed
 from isthmus.network.dns.names import NodeNames
 from isthmus.network.drivers.node import SHARED_ERRORS, Network, NodeContext, connect
+from isthmus.network.encryption import wires
 from isthmus.network.gateways.active import CALL_S, PAUSES_S, Gateway, Seat
 from isthmus.network.gateways.outside import OutsideAddresses
 from isthmus.network.logins.pods import LoginPods
@@ -103,6 +107,8 @@ class Daemon:
             loops |= {"silence": self._silence} if self._settings.releases else {}
         if self._gateway:
             loops |= self._gateway.loops()
+        if deps.wiring:
+            loops |= {"keys": deps.wiring.listen, "wires": deps.wiring.follow}
         if deps.logins:
             loops["logins"] = deps.logins.follow
         for driver, network in deps.networks.items():
@@ -238,14 +244,17 @@ def start(settings: Settings) -> Daemon:
     """Join the pod networks: read all of etcd, and publish this node."""
     store = Store(Etcd(settings.etcd), Keys(settings.cluster), settings.ranges)
     kernel = Kernel()
-    member = settings.member(kernel.underlay(settings.address).mtu)
+    carried = kernel.underlay(settings.address).mtu
+    wiring = wires.connect(settings.wires, settings.node, settings.address, carried, store.wires)
+    member = settings.member(carried)
     store.announce(member)
     if not settings.lease_ttl_s:
         store.heartbeats.withdraw(settings.node)
     view = View(store.load())
     names = NodeNames(settings.dns, reload_dns, settings.resolver)
     shared = tuple(each.network for each in settings.shared.values())
-    rules = read_rules(settings.ranges.pods, settings.rules, shared, settings.logins, settings.gateways)
+    wire_port = settings.wires.port if settings.wires else 0
+    rules = read_rules(settings.ranges.pods, settings.rules, shared, settings.logins, settings.gateways, wire_port)
     networks: dict[Driver, Network] = {}
     pods = partial(_shared_pods, networks)
     outside = _outside(settings)
@@ -261,7 +270,7 @@ def start(settings: Settings) -> Daemon:
     if settings.logins and settings.logins.is_here:
         logins = LoginPods(settings.node, settings.logins, store, view, networks[Driver.PRIVATE], services)
     deps = Dependencies(
-        settings.node, store, view, converger, networks, rules, settings.dns.domain, services, plugin, logins
+        settings.node, store, view, converger, networks, rules, settings.dns.domain, services, plugin, logins, wiring
     )
     return Daemon(settings, store, deps, _gateway(settings, deps, outside))
 
@@ -300,7 +309,7 @@ def main() -> int:
     except SettingsError as error:
         print(error, file=sys.stderr)
         return 2
-    except (EtcdError, StoredError, StoreError, NetlinkError, NftError, CniError, OSError) as error:
+    except (EtcdError, StoredError, StoreError, NetlinkError, WireGuardError, NftError, CniError, OSError) as error:
         _log.error("%s", error)
     return 1
 

@@ -26,8 +26,8 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "isth
 ORDER = ["cache", "mirror", "upstream", "build"]
 PASSWORDS = {"root": "roots", "networkd": "networkds", "flannel": "flannels"}
 PREFIX, FLANNEL_PREFIX = "/isthmus/test/network/", "/isthmus/test/flannel/"
-HEARTBEATS_PREFIX = "/isthmus/test/heartbeats/"
-GRANTS = {"networkd": (PREFIX, HEARTBEATS_PREFIX), "flannel": (FLANNEL_PREFIX,)}
+HEARTBEATS_PREFIX, WIREGUARD_PREFIX = "/isthmus/test/heartbeats/", "/isthmus/test/wireguard/"
+GRANTS = {"networkd": (PREFIX, HEARTBEATS_PREFIX, WIREGUARD_PREFIX), "flannel": (FLANNEL_PREFIX,)}
 # For benchmarks, where tests would rather not wait: it syncs its disk and is silent as long as the role's etcd.
 AS_DEPLOYED = ("--unsafe-no-fsync=false", "--watch-progress-notify-interval=10s")
 

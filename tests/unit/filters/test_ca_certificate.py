@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from isthmus.filters.trust.ca import ca_certificate_fits
+from isthmus.filters.trust.ca import ca_certificate_fits, ca_request_is_as_wanted
 
 CA, OTHER_CA, KEY, OTHER_KEY = (ec.generate_private_key(ec.SECP256R1()) for _ in range(4))
 ISSUER = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "CA")])
@@ -98,3 +98,37 @@ def test_certificate_for_something_else_is_made_again(differs):
 
 def test_without_a_ca_nothing_fits():
     assert not ca_certificate_fits(state(), "", WANTED, 30)
+
+
+def request(names=("ctl",), usages=(ExtendedKeyUsageOID.SERVER_AUTH,), subject=SUBJECT, more=()):
+    name = x509.Name([x509.NameAttribute(oid, value) for oid, value in subject])
+    others = [*map(x509.DNSName, names), x509.IPAddress(ip_address("192.0.2.10")), *more]
+    usage = x509.KeyUsage(True, False, False, False, False, False, False, False, False)
+    builder = x509.CertificateSigningRequestBuilder().subject_name(name)
+    for extension in (usage, x509.ExtendedKeyUsage(usages), x509.SubjectAlternativeName(others)):
+        builder = builder.add_extension(extension, critical=False)
+    return builder.sign(KEY, SHA256()).public_bytes(Encoding.PEM).decode()
+
+
+def test_request_for_what_the_role_gives_is_signed():
+    assert ca_request_is_as_wanted(request(), WANTED)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"names": ("ctl", "member.etcd.isthmus")},
+        {"names": ("c2",)},
+        {"names": ()},
+        {"more": [x509.IPAddress(ip_address("192.0.2.11"))]},
+        {"more": [x509.UniformResourceIdentifier("https://ctl")]},
+        {"usages": (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)},
+        {"subject": [*SUBJECT, (x509.NameOID.COMMON_NAME, "root")]},
+    ],
+)
+def test_request_of_a_host_that_would_be_another_is_not_signed(changed):
+    assert not ca_request_is_as_wanted(request(**changed), WANTED)
+
+
+def test_what_is_no_request_is_not_signed():
+    assert not ca_request_is_as_wanted("x", WANTED)

@@ -24,6 +24,6 @@ def test_lists_are_those_of_the_chosen_drivers():
 
 
 def test_ranges_of_pods_are_every_drivers():
-    assert network_pod_ranges(DEFAULTS, {}) == ["10.64.0.0/11", "10.128.0.0/12"]
+    assert network_pod_ranges(DEFAULTS, {}) == ["10.64.0.0/11", "10.128.0.0/12", "10.160.0.0/12"]
     chosen = {"network_flannel_range": "10.200.0.0/16", "network_drivers": ["private"]}
-    assert network_pod_ranges(DEFAULTS, chosen) == ["10.64.0.0/11", "10.200.0.0/16"]
+    assert network_pod_ranges(DEFAULTS, chosen) == ["10.64.0.0/11", "10.200.0.0/16", "10.160.0.0/12"]

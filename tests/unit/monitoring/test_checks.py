@@ -125,6 +125,14 @@ def test_cleaning_that_failed_is_a_warning(monkeypatch, said, problems):
     assert named("cleaning").warns
 
 
+@pytest.mark.parametrize("errors", [{}, {"encryption": "no encrypted way to c2"}])
+def test_node_that_others_are_not_reached_from_is_a_problem(monkeypatch, tmp_path, errors):
+    monkeypatch.setattr(checks, "NETWORK", tmp_path)
+    monkeypatch.setattr(checks, "ask", lambda *_: {"errors": errors})
+    assert checks.problems_of(named("encryption")) == list(errors.values())
+    assert not named("encryption").drains
+
+
 @pytest.mark.parametrize(("state", "problems"), [(Plugin.MISSING, 1), (Plugin.LOADED, 0), (Plugin.NO_SLURMD, 0)])
 def test_slurmd_without_the_plugin_is_a_problem(monkeypatch, tmp_path, state, problems):
     monkeypatch.setattr(checks, "NETWORK", tmp_path)

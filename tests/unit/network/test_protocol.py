@@ -22,6 +22,7 @@ from isthmus.network.api.messages import (
     LoginPrepare,
     Metrics,
     NodeForget,
+    Rekey,
     Reserve,
     Status,
     Trace,
@@ -53,6 +54,7 @@ REQUESTS = [
     Trace("a", "b"),
     Metrics(),
     NodeForget("c1"),
+    Rekey(),
     LoginPrepare(1001, 4711),
     LoginEnter(1001, 2**22),
 ]
@@ -198,6 +200,7 @@ def test_job_name_of_any_bytes_is_read():
         (Trace("a", "b"), 0, None, None),
         (Trace("a", "b"), 1001, None, 1001),
         (NodeForget("c1"), 0, None, None),
+        (Rekey(), 0, None, None),
         (Metrics(), 0, None, None),
     ],
 )
@@ -211,6 +214,7 @@ def test_right_is_for_root_and_for_oneself(request_, peer, owner, acts_for):
         (PREPARE, 1001, None, ErrorCode.FORBIDDEN),
         (JobRelease(7), 1001, 1001, ErrorCode.FORBIDDEN),
         (NodeForget("c1"), 1001, None, ErrorCode.FORBIDDEN),
+        (Rekey(), 1001, None, ErrorCode.FORBIDDEN),
         (Metrics(), 1001, None, ErrorCode.FORBIDDEN),
         (LoginPrepare(1001, 7), 1001, None, ErrorCode.FORBIDDEN),
         (LoginEnter(1001, 7), 1001, None, ErrorCode.FORBIDDEN),

@@ -152,3 +152,21 @@ def test_text_touches_no_table_but_ours():
         for family in ("inet", "bridge")
         for verb, end in (("", ""), ("delete ", ""), ("", " {"))
     }
+
+
+ENCRYPTED = replace(SETTINGS, wire_port=51820)
+
+
+def test_vxlan_goes_by_wireguard_or_not_at_all_where_nodes_encrypt():
+    output, arriving, forward = (chain(ENCRYPTED, name) for name in ("output", "input", "forward"))
+    assert 'udp dport 4789 oifname != "iw0" drop' in output
+    assert output.index('oifname "iw0" udp dport != 4789 drop') < output.index('oifname "il*" goto to_pods')
+    first = arriving.index('udp dport 4789 iifname != "iw0" drop')
+    assert first < arriving.index('iifname "lo" accept')
+    assert "udp dport 51820 ip saddr != @peers drop" in arriving
+    assert {'iifname "iw0" drop', 'oifname "iw0" drop'} <= {*forward}
+    assert "udp dport 51820 ip saddr @peers notrack" in chain(ENCRYPTED, "before")
+
+
+def test_nothing_names_the_device_where_nodes_do_not_encrypt():
+    assert "iw0" not in base(SETTINGS)

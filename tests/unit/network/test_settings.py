@@ -7,7 +7,9 @@ import pytest
 
 from isthmus.filters.network.gateways import network_gateways
 from isthmus.model.network import Driver, Node, Transport
+from isthmus.model.networks.wireguard import Program
 from isthmus.network.drivers.flannel.rules import Backend, Flannel
+from isthmus.network.encryption.settings import Wires
 from isthmus.network.gateways.settings import Gateways, Ingress, Outside
 from isthmus.network.logins.numbers import Logins
 from isthmus.network.settings import SettingsError, read
@@ -62,9 +64,22 @@ def test_login_pods_are_read(settings):
     assert found == Logins(20000, 20999, 100, (22,), 0, 5.0, 64, is_here=True)
 
 
+def test_encryption_is_read_and_takes_room_from_every_packet(settings):
+    assert settings().wires is None
+    assert settings(encryption={}).wires is None
+    asked = {"kind": "wireguard", "program": "wireguard-go", "port": 5, "key_days": 2}
+    assert settings(encryption={**asked, "kind": "none"}).wires is None
+    found = settings(encryption=asked)
+    assert found.wires == Wires(5, Program.WIREGUARD_GO, 172_800)
+    assert (settings().member(1500).mtu, found.member(1500).mtu) == (1500, 1440)
+    assert settings(encryption=asked, mtu=1300).member(1500).mtu == 1350
+
+
 @pytest.mark.parametrize(
     ("changes", "reported"),
     [
+        ({"encryption": {"kind": "ipsec"}}, "'ipsec' is not a valid Encryption"),
+        ({"encryption": {"kind": "wireguard"}}, "'port' is missing"),
         ({"schema": 2}, "schema 2, this version reads 1"),
         ({"flannel": {"range": "10.128.0.0/12"}}, "'backend' is missing"),
         ({"flannel": {**REPORTED["flannel"], "backend": "udp"}}, "'udp' is not a valid Backend"),

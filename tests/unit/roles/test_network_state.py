@@ -17,7 +17,7 @@ def look(monkeypatch, tmp_path):
     module = ansible_modules.load("roles/network/library/network_state.py")
     monkeypatch.setattr(module, "RESOLV_CONF", tmp_path / "resolv.conf")
     monkeypatch.setattr(module, "FORWARD", tmp_path / "ip_forward")
-    places = {name: str(tmp_path / name) for name in ("slurm", "prefix", "openmpi", "sysctl", "pam")}
+    places = {name: str(tmp_path / name) for name in ("slurm", "prefix", "openmpi", "sysctl", "pam", "wireguard")}
     asked = places | {"user": "nobody-has-this-name", "folders": [], "drivers": {"one": str(tmp_path / "one.service")}}
     return lambda **other: ansible_modules.run(module, **asked | other)
 
@@ -82,3 +82,11 @@ def test_name_of_the_file_server_that_nobody_knows_ends_the_task(look):
     assert reported["failed"]
     assert "base_home_nfs_source" in reported["msg"]
     assert "127.0.0.1" in look(server="127.0.0.1")["servers"]
+
+
+def test_wireguard_is_tried_only_where_it_is_asked_for(look, tmp_path):
+    (tmp_path / "wireguard").touch()
+    assert look()["wireguard"] == {"unit": True}
+    asked = look(asks_wireguard=True)["wireguard"]
+    assert set(asked) == {"unit", "kernel", "error", "tun"}
+    assert asked["kernel"] is not bool(asked["error"])

@@ -21,6 +21,7 @@ from isthmus.network.api.messages import (
     List,
     Metrics,
     NodeForget,
+    Rekey,
     Request,
     Reserve,
     Status,
@@ -66,6 +67,7 @@ def register(subparsers: Any) -> None:
         exposed.add_argument("--proto", dest="protocol", type=Transport, choices=[*Transport], default=Transport.TCP)
     forget = _verb(verbs, "forget", "remove a node that left the cluster from the pod networks (root only)", NodeForget)
     forget.add_argument("node", help="its name, as Slurm had it")
+    _verb(verbs, "rekey", "give this node another key for the encryption between nodes (root only)", Rekey)
     _verb(verbs, "metrics", "metrics of this host's daemon, for Prometheus (root only)", Metrics)
     traced = _verb(verbs, "trace", "why does A reach B, or not: each rule on the way", Trace)
     traced.add_argument("source", metavar="FROM", help=FROM)

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
 
-from isthmus.clients.netlink.wire import GONE, HEADER, Request, listing
+from isthmus.clients.netlink.wire import GONE, HEADER, THERE, Request, listing
 from isthmus.model.node_network import VXLAN_PORT
 
 # linux/rtnetlink.h, linux/if_link.h
@@ -61,6 +61,12 @@ def veth(name: str, hardware: str, mtu: int, master: int, peer: Attributes) -> R
     """Make a pair of interfaces: one on a bridge, the other as `peer` says."""
     more: Attributes = [("IFLA_ADDRESS", hardware), ("IFLA_MTU", mtu), ("IFLA_MASTER", master)]
     return _new_link(name, "veth", [("VETH_INFO_PEER", {"attrs": peer})], more)
+
+
+def wireguard(name: str) -> Request:
+    """Make a WireGuard device; one that is there stays."""
+    made = _new_link(name, "wireguard", [], [])
+    return Request(made.type, made.body, made.what, made.flags, THERE)
 
 
 def change_link(name: str, attributes: Mapping[str, Any], up: bool = False) -> Request:
@@ -118,7 +124,7 @@ def read_link(body: bytes) -> Link:
 
 
 def _new_link(name: str, kind: str, data: Attributes, more: Attributes) -> Request:
-    info: Attributes = [("IFLA_INFO_KIND", kind), ("IFLA_INFO_DATA", {"attrs": data})]
+    info: Attributes = [("IFLA_INFO_KIND", kind), *([("IFLA_INFO_DATA", {"attrs": data})] if data else [])]
     body = _link_body([("IFLA_IFNAME", name), *more, ("IFLA_LINKINFO", {"attrs": info})])
     return Request(RTM_NEWLINK, body, f"make {kind} {name}", CREATE | EXCLUSIVE)
 

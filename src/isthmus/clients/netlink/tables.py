@@ -22,7 +22,7 @@ RTM_NEWNEIGH, RTM_DELNEIGH, RTM_GETNEIGH = 28, 29, 30
 REPLACE, EXCLUSIVE, CREATE, APPEND = 0x100, 0x200, 0x400, 0x800
 AF_BRIDGE, AF_INET = 7, 2
 MAIN_TABLE, PROTOCOL_STATIC, UNICAST = 254, 4, 1
-SCOPE_GLOBAL, SCOPE_LINK = 0, 253
+SCOPE_GLOBAL, SCOPE_LINK, SCOPE_HOST = 0, 253, 254
 NTF_SELF, NTF_MASTER = 2, 4
 _NOARP, _PERMANENT = 0x40, 0x80
 _IFA_ADDRESS, _IFA_LOCAL = 1, 2
@@ -42,13 +42,11 @@ class Route:
     gateway: IPv4Address | None
 
 
-def add_address(address: IPv4Address, index: int, what: str) -> Request:
+def add_address(address: IPv4Address, index: int, what: str, scope: int = SCOPE_GLOBAL) -> Request:
     """Give a link an address without a network: which addresses are on the link is said by routes."""
     packed = address.packed
     body = (
-        _ADDRESS.pack(AF_INET, 32, 0, SCOPE_GLOBAL, index)
-        + _attribute(_IFA_LOCAL, packed)
-        + _attribute(_IFA_ADDRESS, packed)
+        _ADDRESS.pack(AF_INET, 32, 0, scope, index) + _attribute(_IFA_LOCAL, packed) + _attribute(_IFA_ADDRESS, packed)
     )
     return Request(RTM_NEWADDR, body, f"give {what} the address {address}", CREATE | EXCLUSIVE, THERE)
 

@@ -13,6 +13,7 @@ from isthmus.filters.errors import InputError
 from isthmus.filters.suggest import unknown
 from isthmus.filters.validate.layers.network import MTU_MIN
 from isthmus.model.network import Driver
+from isthmus.model.networks.wireguard import OVERHEAD
 from isthmus.model.node_network import LEG, VXLAN_OVERHEAD
 
 # In the output of `isthmus network status`: slurmd has the plugin, or there is no slurmd.
@@ -23,7 +24,9 @@ INIT = "/usr/lib/isthmus/isthmus_init"
 _KEY_DIGITS = 16
 
 
-def network_host_problems(facts: Mapping[str, Any], address: str, pod_range: str, mtu: int) -> list[str]:
+def network_host_problems(
+    facts: Mapping[str, Any], address: str, pod_range: str, mtu: int, encrypts: bool = False
+) -> list[str]:
     """Return why a host cannot be a member of pod networks.
 
     Args:
@@ -31,6 +34,7 @@ def network_host_problems(facts: Mapping[str, Any], address: str, pod_range: str
         address: the host's on the cluster's network.
         pod_range: all addresses of pods, CIDR.
         mtu: desired for pods, 0 for what the host carries.
+        encrypts: whether packets between hosts are encrypted, and longer.
     """
     pods = IPv4Network(pod_range)
     found = host_interfaces(facts)
@@ -44,7 +48,7 @@ def network_host_problems(facts: Mapping[str, Any], address: str, pod_range: str
     if not carrying:
         problems.append(f"no interface has {address}; set base_address to the host's address on the cluster's network")
     for each in carrying:
-        room = int(each["mtu"]) - VXLAN_OVERHEAD
+        room = int(each["mtu"]) - VXLAN_OVERHEAD - (OVERHEAD if encrypts else 0)
         if room < max(mtu, MTU_MIN):
             problems.append(
                 f"{each['device']} carries {each['mtu']} bytes, {room} for a pod, and"

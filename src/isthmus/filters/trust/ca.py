@@ -11,7 +11,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cryptography import x509
-from cryptography.x509 import Certificate, load_pem_x509_certificate, load_pem_x509_certificates
+from cryptography.x509 import (
+    Certificate,
+    CertificateSigningRequest,
+    load_pem_x509_certificate,
+    load_pem_x509_certificates,
+    load_pem_x509_csr,
+)
 from cryptography.x509.oid import NameOID
 
 from isthmus.filters.errors import InputError
@@ -78,7 +84,22 @@ def ca_certificate_fits(state: Mapping[str, Any], authorities: str, wanted: Mapp
     )
 
 
-def _described(certificate: Certificate) -> dict[str, object]:
+def ca_request_is_as_wanted(request: str, wanted: Mapping[str, Any]) -> bool:
+    """Return whether a host asks for the certificate that its role gives it, and for no other name or use.
+
+    Requests are made on the hosts: one that somebody else has taken over could ask to be another.
+
+    Args:
+        request: PEM.
+        wanted: as for `ca_certificate_fits`.
+    """
+    try:
+        return _described(load_pem_x509_csr(request.encode())) == _desired(wanted)
+    except ValueError:
+        return False
+
+
+def _described(certificate: Certificate | CertificateSigningRequest) -> dict[str, object]:
     extensions = {extension.oid: extension.value for extension in certificate.extensions}
     alternative = extensions.get(x509.SubjectAlternativeName.oid, [])
     return {

@@ -194,6 +194,11 @@ class NodeForget:
 
 
 @dataclass(frozen=True, slots=True)
+class Rekey:
+    """Give this node another key for the encryption between nodes."""
+
+
+@dataclass(frozen=True, slots=True)
 class LoginPrepare:
     """Make a user's login pod on this node, if there is none; `pid` is the peer's."""
 
@@ -225,6 +230,7 @@ Request = (
     | Trace
     | Metrics
     | NodeForget
+    | Rekey
     | LoginPrepare
     | LoginEnter
 )
@@ -245,6 +251,7 @@ OPS: Mapping[str, type[Request]] = {
     "trace": Trace,
     "metrics": Metrics,
     "node_forget": NodeForget,
+    "rekey": Rekey,
     "login_prepare": LoginPrepare,
     "login_enter": LoginEnter,
 }

@@ -11,11 +11,12 @@ import logging
 import pwd
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
+from ipaddress import IPv4Address
 from threading import Lock, Thread
 from typing import Any
 
@@ -30,6 +31,7 @@ from isthmus.network.api.figures import Preparations, cluster_figures
 from isthmus.network.api.messages import ErrorCode, JobState
 from isthmus.network.api.protocol import RequestError
 from isthmus.network.drivers.node import ECHO_S, Network
+from isthmus.network.encryption.follow import Wiring
 from isthmus.network.gateways import exposing
 from isthmus.network.logins.pods import LoginPods
 from isthmus.network.node import rules
@@ -43,6 +45,8 @@ from isthmus.network.state.keys import StoredError
 from isthmus.network.state.store import Store, StoreError
 from isthmus.network.state.view import View
 
+# How long a job waits for its nodes' keys, which come with nodes that have just begun to encrypt.
+KEYS_S = 5.0
 # How long a node waits for a job's first node to take the addresses.
 FIRST_NODE_S = 1.0
 # Failures are repeated to later requests for the job; so many are kept.
@@ -68,6 +72,7 @@ class Dependencies:
         services: of pods.
         plugin: looks whether slurmd has ours.
         logins: login pods; None on a host without.
+        wiring: the encryption between nodes; None for a cluster without.
     """
 
     node: str
@@ -80,6 +85,7 @@ class Dependencies:
     services: PodServices
     plugin: Watcher
     logins: LoginPods | None = None
+    wiring: Wiring | None = None
 
 
 class Operations:
@@ -160,6 +166,8 @@ class Operations:
                 return self._list(uid)
             case messages.NodeForget(node):
                 return self._forget(node)
+            case messages.Rekey():
+                return self._rekey()
             case messages.Trace():
                 return self._trace(request, uid)
             case messages.Metrics():
@@ -264,8 +272,25 @@ class Operations:
             raise RequestError(ErrorCode.INVALID, f"this cluster has no pod network {request.driver}; use {there}")
         if self._deps.node not in request.nodes:
             raise RequestError(ErrorCode.INVALID, f"node {self._deps.node} is none of the job's")
+        self._wait_for_keys(request, deadline)
         self._take(request, deadline)
         return self._made(request.job, request.driver)
+
+    def _wait_for_keys(self, request: messages.JobPrepare, deadline: float) -> None:
+        """Refuse a job to whose other nodes nothing could be sent: its ranks would wait for one another for ever."""
+        wiring = self._deps.wiring
+        if wiring is None or request.driver is not Driver.PRIVATE:
+            return
+        left_s = min(KEYS_S, deadline - time.monotonic() - ECHO_S)
+        if why := wiring.wait_for(_addresses(self._deps.view.state(), request.nodes), max(0, left_s)):
+            raise RequestError(ErrorCode.FAILED, why)
+
+    def _rekey(self) -> Mapping[str, Any]:
+        if self._deps.wiring is None:
+            why = "packets between this cluster's nodes are not encrypted; set network_encryption: wireguard"
+            raise RequestError(ErrorCode.INVALID, why)
+        self._deps.wiring.rekey()
+        return {"state": "the key is being changed; `isthmus network status` shows the new one"}
 
     def _take(self, request: messages.JobPrepare, deadline: float) -> None:
         deps = self._deps
@@ -370,6 +395,7 @@ class Operations:
         outcome = self._deps.converger.last
         mine = [leg for leg in outcome.plan.legs.values() if uid in (None, leg.uid)]
         tracked = conntrack.table()
+        wiring = self._deps.wiring
         return {
             "node": self._deps.node,
             "revision": self._deps.view.snapshot.state.revision,
@@ -380,6 +406,7 @@ class Operations:
             **({} if tracked is None else {"connections": str(tracked)}),
             "errors": {**self._errors(), **_full(tracked)} if uid is None else {},
             **({"figures": self._figures()} if uid is None else {}),
+            **({"encryption": wiring.status(self._members())} if wiring and uid is None else {}),
         }
 
     def _leading(self) -> Mapping[str, str]:
@@ -398,7 +425,16 @@ class Operations:
     def _errors(self) -> dict[str, str]:
         problem = self._deps.store.problem
         is_taken = {name: why for each in self._deps.networks.values() for name, why in each.errors().items()}
-        return {**({"etcd": problem} if problem else {}), **is_taken}
+        unencrypted = self._deps.wiring.wait_for(self._members(), 0) if self._deps.wiring else ""
+        return {
+            **({"etcd": problem} if problem else {}),
+            **({"encryption": unencrypted} if unencrypted else {}),
+            **is_taken,
+        }
+
+    def _members(self) -> Mapping[str, IPv4Address]:
+        state = self._deps.view.snapshot.state
+        return _addresses(state, state.nodes)
 
     def _list(self, uid: int | None) -> Mapping[str, Any]:
         state = self._deps.view.snapshot.state
@@ -456,6 +492,11 @@ def _is_after(revision: int) -> Callable[[State], bool]:
 def _why(job: int, errors: Mapping[str, str]) -> str:
     reasons = "; ".join(f"{subject}: {reason}" for subject, reason in errors.items())
     return f"the network of job {job} could not be made here: {reasons or 'nobody knows it'}"
+
+
+def _addresses(state: State, nodes: Iterable[str]) -> Mapping[str, IPv4Address]:
+    """Return the addresses of those nodes that are members."""
+    return {node: state.nodes[node].address for node in nodes if node in state.nodes}
 
 
 def _nodes(job: Job | None) -> tuple[str, ...]:

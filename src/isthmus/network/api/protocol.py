@@ -41,6 +41,7 @@ from isthmus.network.api.messages import (
     LoginPrepare,
     Metrics,
     NodeForget,
+    Rekey,
     Request,
     Reserve,
     Status,
@@ -128,6 +129,8 @@ def authorise(request: Request, peer: int, owner: int | None = None) -> int | No
             raise RequestError(ErrorCode.FORBIDDEN, "only root prepares and releases jobs; Slurm's plugin asks for it")
         case NodeForget() if peer != 0:
             raise RequestError(ErrorCode.FORBIDDEN, "only root takes a node out of the pod networks")
+        case Rekey() if peer != 0:
+            raise RequestError(ErrorCode.FORBIDDEN, "only root gives a node another key")
         case Metrics() if peer != 0:
             raise RequestError(ErrorCode.FORBIDDEN, "only root reads the daemon's metrics")
         case LoginPrepare() | LoginEnter() if peer != 0:
@@ -292,6 +295,7 @@ _READERS: Mapping[type[Request], Callable[[Fields], Request]] = {
     Trace: _trace,
     Metrics: lambda body: Metrics(),
     NodeForget: lambda body: NodeForget(body.text("node", bounds.NODE_NAME_MAX, bounds.is_node_name)),
+    Rekey: lambda body: Rekey(),
     LoginPrepare: lambda body: LoginPrepare(_uid_of(body), _pid(body)),
     LoginEnter: lambda body: LoginEnter(_uid_of(body), _pid(body)),
 }

@@ -25,16 +25,19 @@ class SharedNetwork(Protocol):
 
     @property
     def bridge(self) -> str:
-        """The interface by which its pods reach the node."""
+        """The interface by which its pods reach the node; all that begin with the rest where it ends with *."""
 
     def user_set(self, uid: int) -> str:
         """Return the name of the set with the addresses of a user's pods here."""
 
+    def sets(self) -> dict[str, str]:
+        """Return the sets of its own, besides those of users, as nft declares them."""
+
     def own_legs(self, pods: Mapping[int, SharedPod]) -> frozenset[str]:
         """Return the elements of the set `legs` for the bridge, where there are pods."""
 
-    def elements(self, pods: Mapping[int, SharedPod], uids: Iterable[int]) -> dict[str, frozenset[str]]:
-        """Return what each set of its own should hold."""
+    def elements(self, pods: Mapping[int, SharedPod], uids: Iterable[int], state: State) -> dict[str, frozenset[str]]:
+        """Return what each set of its own should hold: by its pods here, and by those that other nodes made known."""
 
     def chains(self, private: IPv4Network, outside: list[str]) -> dict[str, list[str]]:
         """Return its chains of the table `inet`, whose names say what they refuse (`node.refused`).

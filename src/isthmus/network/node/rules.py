@@ -45,7 +45,7 @@ from isthmus.network.gateways import rules as gateway_rules
 from isthmus.network.gateways.settings import Gateways
 from isthmus.network.logins import rules as login_rules
 from isthmus.network.logins.numbers import Logins
-from isthmus.network.node import refused, rules_bounds
+from isthmus.network.node import encrypted, refused, rules_bounds
 from isthmus.network.node.nat import PORTED, PRIVILEGED, masquerade
 from isthmus.network.node.rules_bounds import Bounds
 
@@ -131,6 +131,7 @@ class Settings:
         bounds: of each account's connections on a node.
         logins: of login pods; None for a cluster without.
         gateways: of gateways; None for a cluster without.
+        wire_port: of WireGuard, where nodes encrypt what pods send to one another; 0 where they do not.
     """
 
     pods: IPv4Network
@@ -154,6 +155,7 @@ class Settings:
     bounds: Bounds = field(default_factory=Bounds)
     logins: Logins | None = None
     gateways: Gateways | None = None
+    wire_port: int = 0
 
 
 def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
@@ -174,6 +176,7 @@ def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
         **(gateway_rules.sets(settings.gateways) if settings.gateways else {}),
         **{_user_set(uid): "type ifname" for uid in _named_uids(settings)},
         **{each.user_set(uid): "type ipv4_addr" for each in settings.shared for uid in _named_uids(settings)},
+        **_merged(each.sets() for each in settings.shared),
     }
     bridge_sets = {
         "pods": "type ifname . ether_addr . ipv4_addr",
@@ -220,7 +223,7 @@ def elements(plan: NodePlan, state: State, node: str, settings: Settings) -> dic
         "pairs": frozenset(f"{leg.name} . {leg.name}" for leg in legs),
         "pods": frozenset(f"{pod.veth} . {mac(pod.address)} . {pod.address}" for pod in plan.pods.values()),
         **{_user_set(uid): frozenset(leg.name for leg in legs if leg.uid == uid) for uid in _named_uids(settings)},
-        **_merged(each.elements(_pods_of(each, plan), _named_uids(settings)) for each in settings.shared),
+        **_merged(each.elements(_pods_of(each, plan), _named_uids(settings), state) for each in settings.shared),
         **(login_rules.elements(state, node, settings.logins) if settings.logins else {}),
         **(gateway_rules.elements(plan, state, node, settings.gateways) if settings.gateways else {}),
     }
@@ -260,21 +263,14 @@ def _port_rules(packets: str) -> list[str]:
 def _chains(settings: Settings) -> dict[str, list[str]]:
     pods = settings.pods
     return {
-        "output": _output(pods),
+        "output": _output(settings),
         "to_pods": _to_pods(settings),
-        # A VXLAN packet is one of thousands of flows of its own, and each packet in it is tracked anyway.
-        "before": [
-            "type filter hook prerouting priority raw; policy accept",
-            f"udp dport {VXLAN_PORT} ip saddr @peers notrack",
-        ],
-        "before_output": [
-            "type filter hook output priority raw; policy accept",
-            f"udp dport {VXLAN_PORT} ip daddr @peers notrack",
-        ],
+        **_untracked(settings),
         "input": [
             "type filter hook input priority filter; policy accept",
             f"udp dport {VXLAN_PORT} ip saddr != @peers drop",
             *(gateway_rules.entering(settings.gateways) if settings.gateways else []),
+            *(encrypted.arriving(settings.wire_port) if settings.wire_port else []),
             'iifname "lo" accept',
             f'iifname "{LEG}*" goto from_leg',
             *_from_ports(),
@@ -319,11 +315,24 @@ def _postrouting(settings: Settings) -> list[str]:
     ]
 
 
+def _untracked(settings: Settings) -> dict[str, list[str]]:
+    """A packet of a tunnel is one of thousands of flows of its own, and each packet in it is tracked anyway."""
+    ports = [VXLAN_PORT, *([settings.wire_port] if settings.wire_port else [])]
+    return {
+        name: [
+            f"type filter hook {hook} priority raw; policy accept",
+            *(f"udp dport {port} ip {way} @peers notrack" for port in ports),
+        ]
+        for name, hook, way in (("before", "prerouting", "saddr"), ("before_output", "output", "daddr"))
+    }
+
+
 def _forward(settings: Settings) -> list[str]:
     pods = settings.pods
     return [
         "type filter hook forward priority filter; policy accept",
         "iifname . oifname @pairs accept",
+        *(encrypted.forward() if settings.wire_port else []),
         f'iifname "{LEG}*" goto from_pods',
         *_from_ports(),
         f"udp dport {VXLAN_PORT} ip daddr @peers drop",
@@ -336,13 +345,15 @@ def _forward(settings: Settings) -> list[str]:
     ]
 
 
-def _output(pods: IPv4Network) -> list[str]:
+def _output(settings: Settings) -> list[str]:
+    pods = settings.pods
     mark = f"meta mark set meta mark | {MARK:#x}"
     return [
         "type filter hook output priority filter; policy accept",
         f'oifname "{LEG}*" {mark}',
         f'meta oifkind "vxlan" {mark}',
         f"udp dport {{ {', '.join(map(str, tunnel_ports()))} }} meta mark & {MARK:#x} == 0 meta skuid != 0 drop",
+        *(encrypted.output() if settings.wire_port else []),
         *(f'oifname "{prefix}*" goto to_pods' for prefix in (LEG, VXLAN, VETH)),
         f"ip daddr {pods} goto to_pods",
         _said(f"ip daddr {HOST_ADDRESS} tcp dport {FIGURES_PORT} meta skuid != 0 {_REFUSE}", _FIGURES),

@@ -21,6 +21,7 @@ from isthmus.clients.etcd.store import Delete, Etcd, Outcome, Put, Space
 from isthmus.model.network import Attachment, Exposure, Job, Lease, Node, Ranges
 from isthmus.network.bounds import LOGIN_FIRST
 from isthmus.network.drivers.registry import definition
+from isthmus.network.encryption.records import Records
 from isthmus.network.gateways import exposing
 from isthmus.network.state import ipam
 from isthmus.network.state import snapshot as snapshots
@@ -116,6 +117,7 @@ class Store:
         self._feed: Feed | None = None
         self._space = ""
         self.heartbeats = Heartbeats(etcd, keys.cluster)
+        self.wires = Records(etcd, keys.cluster)
 
     def load(self) -> Snapshot:
         """Read everything, at one revision."""
@@ -310,6 +312,7 @@ class Store:
         forgotten = self._commit(work, known)
         self._end_ties(node)
         self.heartbeats.withdraw(node)
+        self.wires.withdraw(node)
         return forgotten
 
     def end_silent(self, node: str) -> int:

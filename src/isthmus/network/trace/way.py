@@ -18,6 +18,7 @@ from functools import cached_property
 from ipaddress import IPv4Address
 
 from isthmus.model.network import State
+from isthmus.model.networks.wireguard import DEVICE
 from isthmus.model.node_network import FLOOD, VXLAN_PORT, Forward, Leg, NodePlan, mac
 from isthmus.network.drivers.private import plan
 from isthmus.network.gateways.choice import way_out
@@ -254,8 +255,9 @@ class _Way:
         yield Step(node, "forwarding", *((Verdict.MISSING, f"no {entry}") if lacking else (Verdict.PASSES, entry)))
         outer = Probe(rules.Protocol.UDP, VXLAN_PORT).packet(leg.underlay, peer)
         # Marked by the inner packet's way out, or without a socket, as what a bridge forwards.
-        yield from self._hook(node, "output", outer | _sent(UPLINK, uid) | {MARK: rules.MARK}, about="VXLAN")
-        yield from self._hook(hop.node, "input", outer | {"iifname": UPLINK}, about="VXLAN")
+        way = DEVICE if self.settings.wire_port else UPLINK
+        yield from self._hook(node, "output", outer | _sent(way, uid) | {MARK: rules.MARK}, about="VXLAN")
+        yield from self._hook(hop.node, "input", outer | {"iifname": way}, about="VXLAN")
 
     def _arrives(self, target: Point, seen_as: IPv4Address) -> Iterator[Step]:
         """Come to a node from its uplink."""

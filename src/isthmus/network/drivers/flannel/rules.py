@@ -16,7 +16,7 @@ from ipaddress import IPv4Network
 from typing import ClassVar
 
 from isthmus.model.flannel import BRIDGE, PORT, VXLAN
-from isthmus.model.network import Driver
+from isthmus.model.network import Driver, State
 from isthmus.model.node_network import LEG, SharedPod
 from isthmus.network.node.nat import masquerade
 
@@ -50,7 +50,11 @@ class Flannel:
         """See SharedNetwork."""
         return frozenset(f"{self.bridge} . {pod.gateway}" for pod in pods.values())
 
-    def elements(self, pods: Mapping[int, SharedPod], uids: Iterable[int]) -> dict[str, frozenset[str]]:
+    def sets(self) -> dict[str, str]:
+        """See SharedNetwork."""
+        return {}
+
+    def elements(self, pods: Mapping[int, SharedPod], uids: Iterable[int], state: State) -> dict[str, frozenset[str]]:
         """See SharedNetwork."""
         return {
             self.user_set(uid): frozenset(str(pod.address) for pod in pods.values() if pod.uid == uid) for uid in uids

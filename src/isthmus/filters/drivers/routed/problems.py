@@ -1,0 +1,81 @@
+"""Problems of the routed network: its range overlaps another, is too small, or hosts do not share a segment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from ipaddress import IPv4Address, IPv4Network
+from typing import Any
+
+from isthmus.filters.drivers.registry import declared, of_site
+from isthmus.filters.network.layer import host_interfaces, interface_overlap
+from isthmus.filters.validate.site import Site
+from isthmus.model.networks.routed import SUBNET_BITS, VETH, Plan
+
+RANGE = "network_routed_range"
+
+
+def problems(site: Site) -> Iterator[str]:
+    """Yield what is wrong with the range."""
+    given = declared(site, RANGE)
+    pods = _network(given)
+    if pods is None:
+        yield site.problem(f"{RANGE} {given} is no IPv4 network", "write it as 10.160.0.0/12", RANGE)
+        return
+    ranges = ["network_pod_range", *(name for one in of_site(site).values() for name in one.ranges if name != RANGE)]
+    named = [(name, declared(site, name)) for name in ranges]
+    named += [(host, site.read(host, "base_address")) for host in site.hosts]
+    for what, other in named:
+        network = _network(other)
+        if network and network.overlaps(pods):
+            yield site.problem(
+                f"{RANGE} {pods} overlaps {what} ({other})", "choose a range that nothing else of the site uses", RANGE
+            )
+
+
+def network_routed_segment(facts: Mapping[str, Any], address: str) -> str:
+    """Return the network that a host's own address is in, CIDR; that of the address alone where nobody knows."""
+    for each in host_interfaces(facts):
+        ipv4 = each.get("ipv4") or {}
+        if ipv4.get("address") == address:
+            return str(IPv4Network(f"{address}/{ipv4.get('prefix', 32)}", strict=False))
+    return f"{address}/32"
+
+
+def network_routed_problems(facts: Mapping[str, Any], address: str, pods: str, members: Iterable[str]) -> list[str]:
+    """Return why a host cannot have the routed network.
+
+    Args:
+        facts: Ansible's, of its interfaces.
+        address: the host's on the cluster's network.
+        pods: the range of the whole network, CIDR.
+        members: addresses of all hosts of the network.
+    """
+    segment, wanted = IPv4Network(network_routed_segment(facts, address)), IPv4Network(pods)
+    found = [
+        interface_overlap(each, wanted, RANGE)
+        for each in host_interfaces(facts)
+        if not str(each.get("device", "")).startswith(VETH)
+    ]
+    found += [
+        f"{member} is not on the segment {segment} of {address}; routed needs all hosts on one: take it out of"
+        " network_drivers, private goes anywhere"
+        for member in members
+        if IPv4Address(member) not in segment
+    ]
+    if Plan(wanted, segment).prefix > 32 - SUBNET_BITS:
+        longest = segment.prefixlen - SUBNET_BITS
+        found.append(f"{RANGE} {pods} is too small for the segment {segment}; use a prefix of at most /{longest}")
+    return [problem for problem in found if problem]
+
+
+def _network(given: object) -> IPv4Network | None:
+    try:
+        return IPv4Network(str(given))
+    except ValueError:
+        return None
+
+
+FILTERS: dict[str, Callable[..., object]] = {
+    "network_routed_problems": network_routed_problems,
+    "network_routed_segment": network_routed_segment,
+}

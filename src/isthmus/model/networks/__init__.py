@@ -1,0 +1,1 @@
+"""Networks between nodes: names and ports that the deployer and the nodes both know."""
