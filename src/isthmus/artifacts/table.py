@@ -16,7 +16,7 @@ from isthmus.model.programs import Arch, Build, Program, Upstream, Way
 SCHEMA = 1
 SHA256 = re.compile(r"[0-9a-f]{64}")
 MODULES = Path("build", "go")
-VERSION = re.compile(r"\d+\.\d+\.\d+")
+VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
 
 
 def load(path: Path) -> dict[str, Program]:
