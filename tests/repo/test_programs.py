@@ -4,7 +4,8 @@ import re
 
 from tests.repo import tree
 
-ROW = re.compile(r"^\| ([a-z-]+) \| (.+) \| (always|on request) \| (the official release, else built|built) in .+ \|$")
+FROM = "the official release, else built|built|the official release"
+ROW = re.compile(rf"^\| ([a-z-]+) \| (.+) \| (always|on request) \| ({FROM}) .+ \|$")
 
 
 def promised():
@@ -13,10 +14,16 @@ def promised():
         name: (
             ", ".join(release["programs"]),
             "on request" if release.get("on_request") else "always",
-            "the official release, else built" if "upstream" in release else "built",
+            ", else ".join(origins(release)),
         )
         for name, release in tree.load(tree.ROOT / "artifacts.yml")["releases"].items()
     }
+
+
+def origins(release):
+    """The words for where its programs are from."""
+    built = any("package" in program for program in release["programs"].values())
+    return ["the official release"] * ("upstream" in release) + ["built"] * built
 
 
 def test_table_has_every_program_and_how_it_is_obtained():

@@ -17,7 +17,7 @@ SCHEMA = 1
 SHA256 = re.compile(r"[0-9a-f]{64}")
 MODULES = Path("build", "go")
 # A Go module without releases has versions of its commits (go.dev/ref/mod, "Pseudo-versions").
-VERSION = re.compile(r"\d+\.\d+\.\d+(-\d{14}-[0-9a-f]{12})?")
+VERSION = re.compile(r"\d+\.\d+(\.\d+(-\d{14}-[0-9a-f]{12})?)?")
 
 
 def load(path: Path) -> dict[str, Program]:

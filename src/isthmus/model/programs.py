@@ -37,7 +37,7 @@ class Upstream:
     Attributes:
         url: where it lies; `{program}`, `{version}` and `{arch}` stand for themselves.
         sha256: hex digest per machine, confirmed in public; a machine without one has no upstream way.
-        member: path of the program when the file is a tar archive.
+        member: path of the program when the file is a tar archive; None where the file is what is wanted.
     """
 
     url: str
