@@ -11,7 +11,7 @@ from pathlib import Path
 from isthmus.clients.etcd.store import Etcd
 from isthmus.model.network import Ranges
 from isthmus.network.gateways.active import CALL_S, PAUSES_S, Gateway, Seat, is_news
-from isthmus.network.state.codec import encode, key_of
+from isthmus.network.state.codec import Value, encode, key_of
 from isthmus.network.state.keys import Keys
 from isthmus.network.state.store import Store
 from isthmus.network.state.view import View
@@ -83,7 +83,8 @@ class Daemons:
         with running(folder) as cluster, ExitStack() as stack:
             gated = GatedNetworks.of(stack, [exposure(WEB)])
             etcd, known = Etcd(cluster.access()), gated.world.state
-            for value in (*known.nodes.values(), *known.users.values(), *known.jobs.values(), *known.exposed.values()):
+            values: list[Value] = [*known.nodes.values(), *known.users.values(), *known.jobs.values()]
+            for value in [*values, *known.exposed.values()]:
                 etcd.put(KEYS.path(key_of(value)), encode(value))
             daemons = cls(cluster, gated, {name: Daemon(gated, cluster, name) for name in MEMBERS})
             try:

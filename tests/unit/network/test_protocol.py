@@ -292,13 +292,3 @@ def test_other_long_requests_are_refused_by_their_beginning(beginning):
     with pytest.raises(RequestError) as caught:
         protocol.long_job(beginning)
     assert caught.value.code == ErrorCode.MALFORMED
-
-
-def test_right_to_bring_services_is_judged_before_their_rows():
-    def permit(job):
-        raise RequestError(ErrorCode.FORBIDDEN, f"{job}")
-
-    with pytest.raises(RequestError) as caught:
-        parse_request(SERVICES.replace(b"10.64.0.3", b"nonsense"), permit)
-    assert (caught.value.code, str(caught.value)) == (ErrorCode.FORBIDDEN, "7")
-    assert parse_request(protocol.encode_request(JobGet(7)), permit) == JobGet(7)

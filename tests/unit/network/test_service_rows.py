@@ -6,8 +6,8 @@ import pytest
 
 from isthmus.model.services import AFFINITY_MAX_S, ENDPOINTS_MAX, ENDPOINTS_OF_ONE_MAX, SERVICES_MAX, rows
 from isthmus.network.api.fields import BoundError, FieldError
-from isthmus.network.api.messages import JobServices
-from isthmus.network.api.protocol import LINE_MAX, encode_request, parse_request
+from isthmus.network.api.messages import ErrorCode, JobGet, JobServices
+from isthmus.network.api.protocol import LINE_MAX, RequestError, encode_request, parse_request
 from isthmus.network.services.rows import outside, read
 from tests.support.pods.services import answering, place
 
@@ -102,3 +102,13 @@ def test_places_outside_the_range_are_reported():
     found = outside(TABLE, [IPv4Network("10.96.0.0/29"), IPv4Network("10.97.0.0/16")])
     assert found == [*TABLE]
     assert outside(TABLE, [IPv4Network("10.97.0.0/16"), IPv4Network("10.96.0.0/16")]) == []
+
+
+def test_right_to_bring_services_is_judged_before_their_rows():
+    def permit(job):
+        raise RequestError(ErrorCode.FORBIDDEN, f"{job}")
+
+    with pytest.raises(RequestError) as caught:
+        parse_request(encode_request(JobServices(7, TABLE)).replace(b"10.64.0.3", b"nonsense"), permit)
+    assert (caught.value.code, str(caught.value)) == (ErrorCode.FORBIDDEN, "7")
+    assert parse_request(encode_request(JobGet(7)), permit) == JobGet(7)

@@ -17,7 +17,7 @@ from isthmus.model.node_network import LEG
 
 INGRESS, OUTSIDE = "network_ingress", "network_outside_addresses"
 EVERYBODY = "*"
-# Of one entry: a pool for which there are more is a network that is routed to the cluster.
+# Of one entry: a pool for which there are more is a network whose route leads to the cluster.
 ADDRESSES_MAX = 256
 _PORTS = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 _TO = "write web.alice:443, alice:8000-8100, alice, or *:443"
