@@ -16,6 +16,9 @@ from tests.bench.results import save
 
 STEP = Path(__file__).with_name("pods_resident_step.py")
 FOLDER = "isthmus-bench"
+# Where a node gets some ninety jobs at once, slurmd 24.11 may wait for prologs that have ended: slurmstepds of other
+# jobs, forked meanwhile, have inherited a prolog's output, and keep it open until those jobs end.
+AT_ONCE = 40
 DEPLOYMENT = """
 apiVersion: apps/v1
 kind: Deployment
@@ -45,8 +48,10 @@ def measure(cluster: testbed.TestBed, count: int, rounds: int) -> dict[str, Any]
         cluster.run("isthmus up --json")
     try:
         with console.status(f"{count} pods"):
-            cluster.run(f"{KUBECTL} apply -f -", stdin=DEPLOYMENT.format(count=count, image=image))
-            cluster.run(f"{KUBECTL} rollout status deployment/resident --timeout=30m")
+            cluster.run(f"{KUBECTL} apply -f -", stdin=DEPLOYMENT.format(count=0, image=image))
+            for replicas in (*range(AT_ONCE, count, AT_ONCE), count):
+                cluster.run(f"{KUBECTL} scale deployment/resident --replicas={replicas}")
+                cluster.run(f"{KUBECTL} rollout status deployment/resident --timeout=5m")
         command = f"{IN_JOB} /opt/isthmus/bin/python {FOLDER}/step.py {Ports().channel} {count}"
         reported = []
         for number in range(rounds):
