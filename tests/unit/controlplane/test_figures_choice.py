@@ -22,7 +22,7 @@ SITES = {asks: Settings(Path("/opt/image"), driver=Driver.NONE, figures=asks) fo
 def test_kubelet_is_started_with_what_both_want(monkeypatch, tmp_path, site, user, said):
     monkeypatch.setattr(main.sockets, "address_of", lambda _: "192.0.2.1")
     made = main._site(SITES[site], UserOptions(figures=user), tmp_path)
-    setup = SimpleNamespace(home=SimpleNamespace(cluster=Layout(tmp_path)), site=made)
+    setup = SimpleNamespace(home=SimpleNamespace(cluster=Layout(tmp_path)), site=made, trial=None)
     assert run._kubelet(setup).environment["ISTHMUS_FIGURES"] == said
 
 
