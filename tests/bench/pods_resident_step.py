@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 ESTABLISHED = "01"
@@ -15,10 +16,12 @@ LIMIT_S = 120.0
 def kubelet() -> int:
     """Return the process of this user's kubelet; 0 while there is none."""
     for folder in Path("/proc").iterdir():
-        if folder.name.isdigit() and folder.stat().st_uid == os.getuid():
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-            if words[1:3] == [b"-m", KUBELET]:
-                return int(folder.name)
+        # Others end while this looks at them.
+        with suppress(OSError):
+            if folder.name.isdigit() and folder.stat().st_uid == os.getuid():
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+                if words[1:4] == [b"-I", b"-m", KUBELET]:
+                    return int(folder.name)
     return 0
 
 
@@ -38,6 +41,8 @@ def main() -> None:
     """Print one JSON object."""
     port, count = map(int, sys.argv[1:])
     before = kubelet()
+    if not before:
+        raise SystemExit("no kubelet runs here")
     reported = {
         "connected": connections(port),
         "peak_mib": memory_mib(before, "VmHWM"),
