@@ -28,7 +28,7 @@ def label(text: str) -> str:
 
 
 def is_reservation(text: str) -> bool:
-    """Return whether a text can name a reservation."""
+    """Return whether a text can name a reservation: a DNS label (RFC 1035, 2.3.4) that begins with a letter."""
     return len(text) <= LABEL_MAX and _RESERVATION.fullmatch(text) is not None
 
 
@@ -57,7 +57,7 @@ class Driver(StrEnum):
 
 
 class Transport(StrEnum):
-    """What has ports."""
+    """What a gateway can lead in to a pod's port; that of a Service (model/services.py) may be SCTP as well."""
 
     TCP = "tcp"
     UDP = "udp"

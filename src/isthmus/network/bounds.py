@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from isthmus.model.network import LABEL_MAX, is_reservation
+from isthmus.model.network import LABEL_MAX
 
 # uid_t without its last value, which means "nobody in particular" to the kernel (chown(2)).
 UID_MAX = 2**32 - 2
@@ -32,11 +32,6 @@ _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 def is_node_name(text: str) -> bool:
     """Return whether a text can be a node's name, or a cluster's: letters, digits, `.`, `_`, `-`, no path in a key."""
     return len(text) <= NODE_NAME_MAX and _NODE.fullmatch(text) is not None
-
-
-def is_reservation_name(text: str) -> bool:
-    """Return whether a text can name a reservation."""
-    return is_reservation(text)
 
 
 def is_user_name(text: str) -> bool:

@@ -21,7 +21,7 @@ from dataclasses import fields
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from isthmus.model.network import Driver, Transport
+from isthmus.model.network import Driver, Transport, is_reservation
 from isthmus.model.services import rows
 from isthmus.network import bounds
 from isthmus.network.api.fields import BoundError, FieldError, Fields, parse, shown
@@ -261,7 +261,7 @@ def _uid(body: Fields) -> int | None:
 
 
 def _reservation(body: Fields, name: str) -> str:
-    return body.text(name, bounds.RESERVATION_MAX, bounds.is_reservation_name)
+    return body.text(name, bounds.RESERVATION_MAX, is_reservation)
 
 
 def _exposed(body: Fields) -> tuple[str, int, Transport, int | None]:

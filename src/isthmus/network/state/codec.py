@@ -14,7 +14,19 @@ from ipaddress import IPv4Address, IPv4Network
 from itertools import pairwise
 from typing import Any
 
-from isthmus.model.network import Active, Attachment, Driver, Exposure, Heard, Job, Lease, Node, Ranges, User
+from isthmus.model.network import (
+    Active,
+    Attachment,
+    Driver,
+    Exposure,
+    Heard,
+    Job,
+    Lease,
+    Node,
+    Ranges,
+    User,
+    is_reservation,
+)
 from isthmus.network import bounds
 from isthmus.network.api.fields import FieldError, Fields, address, network, parse, shown
 from isthmus.network.drivers.registry import definition
@@ -169,7 +181,7 @@ def _read(key: Key, fields: Fields) -> Value:
             return Heard(key.node)
         case ExposedKey(at, protocol, port):
             uid = fields.integer("uid", 0, bounds.UID_MAX)
-            name = fields.text("reservation", bounds.RESERVATION_MAX, bounds.is_reservation_name)
+            name = fields.text("reservation", bounds.RESERVATION_MAX, is_reservation)
             return Exposure(at, protocol, port, uid, name)
         case RangesKey():
             return _guard(fields)
@@ -219,7 +231,7 @@ def _job(number: int, fields: Fields) -> Job:
         driver,
         nodes,
         tuple(addresses),
-        fields.text("reservation", bounds.RESERVATION_MAX, lambda text: not text or bounds.is_reservation_name(text)),
+        fields.text("reservation", bounds.RESERVATION_MAX, lambda text: not text or is_reservation(text)),
     )
 
 
@@ -239,7 +251,7 @@ def _guard(fields: Fields) -> Guard:
 
 
 def _reserved(values: Mapping[str, Any]) -> dict[str, IPv4Address]:
-    wrong = next((name for name in values if not bounds.is_reservation_name(name)), None)
+    wrong = next((name for name in values if not is_reservation(name)), None)
     if wrong is not None:
         raise FieldError(f"reserved cannot hold {shown(wrong)}")
     return {name: address("reserved", text) for name, text in values.items()}
