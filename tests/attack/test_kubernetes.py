@@ -48,6 +48,15 @@ FILES = {
     "batch script": "find $(scontrol show config | awk '/^SlurmdSpoolDir/{print $3}')"
     " -path '*/job*' -type f ! -user $USER -readable | grep .",
 }
+# A folder for data on a node's disk, made as a start with `--data node` makes it; printed.
+FOLDER = """
+from pathlib import Path
+from isthmus.controlplane.data import node_disk
+from isthmus.controlplane.layout import Layout
+disk = node_disk.of(Layout(Path.home() / ".isthmus/cluster"), Path("/var/tmp"))
+disk.etcd.mkdir(exist_ok=True)
+print(disk.folder)
+"""
 # What the victim himself is asked first: a way that fails for its owner too would show nothing.
 OWN = ("kubeconfig", "folder on the node", "environment", "root", "signal")
 
@@ -141,10 +150,14 @@ def looks(victims_cluster, pods, nodes, login, attacker, victim):
     home = login.output(f"getent passwd {victim} | cut -d: -f6")
     ways = {name: command.replace("VICTIM", home).replace("VUSER", victim) for name, command in FILES.items()}
     place = nodes[victims_cluster.job()["node"]]
-    # Their owner sees them.
-    own = tried(place, victim, {name: ways[name] for name in OWN})
-    assert all(one.worked for one in own.values()), own
-    return {node.name: tried(node, attacker, ways) for node in (login, place)}
+    folder = place.run_as(victim, f"/opt/isthmus/bin/python3 -I -c {shlex.quote(FOLDER)}").strip()
+    try:
+        # Their owner sees them.
+        own = tried(place, victim, {name: ways[name] for name in OWN})
+        assert all(one.worked for one in own.values()), own
+        return {node.name: tried(node, attacker, ways) for node in (login, place)}
+    finally:
+        place.run_as(victim, f"rm -r {folder}")
 
 
 @pytest.mark.attack("kube")

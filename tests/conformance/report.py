@@ -28,8 +28,8 @@ def page(rows: Sequence[Row], kubernetes: str) -> str:
     """
     said = (
         f"This page has the results of Kubernetes' own conformance cases, version {kubernetes}, run by"
-        " `make conformance` as an ordinary\nuser in the Kubernetes of `isthmus up`, several at a time. It is generated"
-        f" from results/conformance.json; runs of {_span(rows)}.\nHow: [Tests](../explanation/testing.md#conformance)."
+        " `make conformance` as an ordinary\nuser in the Kubernetes of `isthmus up`, several at a time. It is made of"
+        f" conformance.json beside it; runs of\n{_span(rows)}. How: [Tests](../explanation/testing.md#conformance)."
     )
     return _page("Conformance", said, rows)
 

@@ -1,5 +1,7 @@
 """The results as a document that grows: a run replaces what it ran and keeps the rest of the same Kubernetes.
 
+Runs write to results/, which is this machine's; what is published in docs/results has its rows from many runs.
+
 {schema: 1, date, machine, cases: [{name, file, outcome, seconds, reason, date}]}, and what was tested with its version.
 """
 
@@ -12,10 +14,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from isthmus.support import durable
 from tests.bench.results import RESULTS, SCHEMA, save
 from tests.conformance.cases import Case
 from tests.conformance.junit import Outcome, Verdict
 
+PUBLISHED = RESULTS.parent / "docs/results"
 # What was tested -> the document's name.
 NAMES = {"kubernetes": "conformance", "mpi_operator": "conformance-mpi"}
 
@@ -65,6 +69,20 @@ def keep(rows: Sequence[Row], version: str, subject: str = "kubernetes") -> Path
     """Write the results; return their path."""
     figures: dict[str, Any] = {subject: version, "cases": [asdict(one) for one in rows]}
     return save(NAMES[subject], **figures)
+
+
+def publish(
+    version: str, subject: str = "kubernetes", folder: Path = RESULTS, published: Path = PUBLISHED
+) -> list[Row]:
+    """Add this machine's rows to the published ones of the same version; return all, or none where none are here."""
+    new = kept(version, folder, subject)
+    if not new:
+        return []
+    rows = merged(kept(version, published, subject), new)
+    document = json.loads((folder / f"{NAMES[subject]}.json").read_text(encoding="utf-8"))
+    document["cases"] = [asdict(one) for one in rows]
+    durable.write(published / f"{NAMES[subject]}.json", json.dumps(document, indent=1) + "\n", 0o644)
+    return rows
 
 
 def keep_log(case: Case, found: Verdict, text: str, name: str, folder: Path = RESULTS) -> None:
