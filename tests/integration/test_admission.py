@@ -15,6 +15,15 @@ SERVICE = {"apiVersion": "v1", "kind": "Service", "spec": {"selector": {"app": "
 PORTS = [{"name": f"p{number}", "port": 80 + number, "targetPort": 8080} for number in range(3)]
 
 
+LABEL = {"key": "disk", "operator": "Exists"}
+FIELD = {"key": "metadata.name", "operator": "In", "values": ["slurm"]}
+
+
+def affinity(**term):
+    required = {"nodeSelectorTerms": [term]}
+    return {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
+
+
 @pytest.fixture(scope="module")
 def control(tmp_path_factory):
     with control_planes.running(tmp_path_factory.mktemp("admission"), headless=True) as made:
@@ -42,6 +51,12 @@ def test_pod_is_bound_as_it_is_made(control):
         ("gated", {"schedulingGates": [{"name": "example.org/quota"}]}, None),
         ("other", {"schedulerName": "volcano"}, None),
         ("named", {"nodeName": "elsewhere"}, "elsewhere"),
+        ("selecting", {"nodeSelector": {"disk": "fast"}}, None),
+        ("choosing", affinity(matchExpressions=[LABEL]), None),
+        ("choosing-both", affinity(matchExpressions=[LABEL], matchFields=[FIELD]), None),
+        # As a DaemonSet makes it.
+        ("of-a-daemon-set", affinity(matchFields=[FIELD]), "slurm"),
+        ("empty", {"nodeSelector": {}, "affinity": {"nodeAffinity": {}}}, "slurm"),
     ],
 )
 def test_pod_that_says_otherwise_is_left_alone(control, name, spec, node):

@@ -51,8 +51,8 @@ from isthmus.kubelet.objects.claims import Claims
 from isthmus.kubelet.objects.config import Config
 from isthmus.kubelet.objects.services import Services
 from isthmus.kubelet.objects.tokens import Tokens
+from isthmus.kubelet.pods.binding import Binder
 from isthmus.kubelet.pods.decision.state import Pauses
-from isthmus.kubelet.pods.gates import Gates
 from isthmus.kubelet.pods.manager import Pods
 from isthmus.kubelet.pods.parts import Address, Parts
 from isthmus.kubelet.pods.store import PodFolder, Store
@@ -167,7 +167,7 @@ class Kubelet:
             "node": node.status,
             "claims": parts.claims.run,
             "images": self._collecting.run,
-            "gates": Gates(kube, settings.pods.node).run,
+            "binding": Binder(kube, parts.config, parts.recorder, node.read_labels).run,
             "recorder": parts.recorder.run,
             "services": parts.services.run,
         }

@@ -107,6 +107,28 @@ def test_gated_pod_is_bound_when_its_gates_are_gone(bed, api):
     assert api.now(pod)["spec"]["nodeName"] == NODE
 
 
+def test_pod_waits_for_a_label_of_the_node(bed, api):
+    pod = api.pod(nodeName=None, nodeSelector={"example.test/disk": "fast"})
+    events = wait(lambda: api.events(pod, "FailedScheduling"), bool, **SOON)
+    assert "example.test/disk In fast" in events[0]["message"]
+    status = wait(lambda: api.status(pod), lambda status: status.get("conditions"), **SOON)
+    assert (status["phase"], status["conditions"][0]["reason"]) == ("Pending", "Unschedulable")
+    # Others go on meanwhile.
+    api.wait_phase(api.pod(nodeName=None, nodeSelector={"kubernetes.io/os": "linux"}), "Running")
+    assert not api.now(pod)["spec"].get("nodeName")
+    assert not bed.slurm.of(pod["metadata"]["uid"])
+    api.patch(f"/api/v1/nodes/{NODE}", {"metadata": {"labels": {"example.test/disk": "fast"}}})
+    try:
+        api.wait_phase(pod, "Running")
+    finally:
+        api.patch(f"/api/v1/nodes/{NODE}", {"metadata": {"labels": {"example.test/disk": None}}})
+    # A label that has gone meets nothing any more.
+    late = api.pod(nodeName=None, nodeSelector={"example.test/disk": "fast"})
+    wait(lambda: api.events(late, "FailedScheduling"), bool, **SOON)
+    assert not api.now(late)["spec"].get("nodeName")
+    assert len(api.events(pod, "FailedScheduling")) == 1
+
+
 def claim(api, kind, **mode):
     """Make a class and a claim of it; return the claim."""
     name = f"class-{uuid.uuid4().hex[:6]}"

@@ -64,6 +64,12 @@ class KubeUser:
         """Return a pod's status."""
         return (self.now(pod) or {}).get("status", {})
 
+    def events(self, pod: dict[str, Any], reason: str) -> list[dict[str, Any]]:
+        """Return the events of a pod that have a reason."""
+        found = self.get("/api/v1/namespaces/default/events")["items"]
+        uid = pod["metadata"]["uid"]
+        return [one for one in found if (one["involvedObject"].get("uid"), one["reason"]) == (uid, reason)]
+
     def delete(self, pod: dict[str, Any], grace: int = 5) -> None:
         """Have a pod end."""
         path = f"{self._server.url}{_PODS}/{pod['metadata']['name']}"

@@ -116,3 +116,11 @@ def test_lease_is_renewed_and_keeps_its_version():
     again = node.lease(SETTINGS, first, at(10))
     assert again["metadata"] == first["metadata"]
     assert again["spec"]["renewTime"] == "2026-01-02T03:00:10.000000Z"
+
+
+def test_labels_of_the_node_object_count_but_those_of_features_that_are_gone():
+    known = {"example.org/disk": "fast", "feature.slurm/gone": "true", "kubernetes.io/os": "plan9"}
+    found = node.settings_with(SETTINGS, CLUSTER, HOST, known).labels
+    assert found["example.org/disk"] == "fast"
+    assert "feature.slurm/gone" not in found
+    assert found["kubernetes.io/os"] == "linux"

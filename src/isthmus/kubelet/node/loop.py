@@ -130,6 +130,16 @@ class NodeLoop:
             except KubeError as error:
                 _log.warning("the node's status is not written: %s", error)
 
+    async def read_labels(self) -> None:
+        """Read the labels of the node object, to which the user may have added some.
+
+        Raises:
+            KubeError: the API server did not answer.
+        """
+        self._node = await self._kube.get(f"/api/v1/nodes/{self._first.node}")
+        if self._slurm is not None:
+            self._know(self._slurm)
+
     def is_due(self) -> bool:
         """Return whether to query Slurm again."""
         now_s = time.monotonic()
@@ -181,7 +191,8 @@ class NodeLoop:
 
     def _know(self, slurm: SlurmCluster) -> None:
         self._slurm = slurm
-        settings = node.settings_with(self._first, slurm, self._host)
+        known = (self._node or {}).get("metadata", {}).get("labels")
+        settings = node.settings_with(self._first, slurm, self._host, known)
         if settings != self._config.settings:
             self._config.settings, self._changed_s = settings, time.monotonic()
 

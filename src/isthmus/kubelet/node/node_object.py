@@ -58,15 +58,25 @@ class Host:
     max_pods: int = 500
 
 
-def settings_with(settings: PodSettings, slurm: SlurmCluster, host: Host) -> PodSettings:
-    """Return the settings with Slurm's nodes and features and the node's labels."""
+def settings_with(
+    settings: PodSettings, slurm: SlurmCluster, host: Host, known: Mapping[str, str] | None = None
+) -> PodSettings:
+    """Return the settings with Slurm's nodes and features and the node's labels.
+
+    Args:
+        settings: of the cluster.
+        slurm: what it offers.
+        host: where the kubelet runs.
+        known: labels of the Node, the user's among them; one of a feature counts only while Slurm has the feature.
+    """
+    given = {key: value for key, value in (known or {}).items() if not key.startswith(f"{FEATURE}/")}
     reachable = _of_partitions(slurm)
     return replace(
         settings,
         features=frozenset(word for node in reachable for word in node.features),
         slurm_nodes=frozenset(node.name for node in reachable),
         qos=slurm.qos,
-        labels={**settings.labels, **labels(settings, slurm, host)},
+        labels={**settings.labels, **given, **labels(settings, slurm, host)},
     )
 
 

@@ -28,7 +28,7 @@ class EventReason(StrEnum):
     CREATED = "Created", "a container was created"
     IMAGE_NEVER_PULL = "ErrImageNeverPull", "the image is not in the cache, and `imagePullPolicy` is `Never`"
     FAILED = "Failed", "a container could not be started; the message has the cause"
-    SCHEDULING = "FailedScheduling", "what the pod and those that start together with it wait for"
+    SCHEDULING = "FailedScheduling", "what the pod waits for: a node with its labels, or those that start with it"
     PLAN = "FailedPlan", "the plan of the pod's containers could not be computed; it is tried again"
     POST_START = "FailedPostStartHook", "the `postStart` hook of a container failed, and the container was ended"
     IMAGE_NAME = "InspectFailed", "the name of an image is none"
