@@ -27,6 +27,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
+from ipaddress import IPv4Address
 from pathlib import Path
 
 from isthmus.clients.job_feed import connect
@@ -192,7 +193,9 @@ class Kubelet:
             config=Config(kube, settings.pods, Tokens(kube)),
             claims=Claims(kube, settings.pods.node, settings.folder / "volumes", local),
             recorder=recorder,
-            services=Services(kube, recorder, enabled=settings.pods.driver is Driver.PRIVATE),
+            services=Services(
+                kube, recorder, enabled=settings.pods.driver is Driver.PRIVATE, node=IPv4Address(settings.address)
+            ),
             authority=Authority(settings.cluster / "pki"),
             address=address,
             gangs=Gangs(kube, self._rooms, self._pauses.gang),

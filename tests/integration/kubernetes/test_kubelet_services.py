@@ -5,7 +5,7 @@ import pytest
 from isthmus.kubelet.objects.services import HEADLESS
 from isthmus.model.network import Driver
 from tests.support.pods import services
-from tests.support.servers.api_server import ADVERTISED
+from tests.support.servers.api_server import ADVERTISED, NODE
 from tests.support.servers.api_user import SOON, KubeUser
 from tests.support.servers.kubelet_bed import Bed
 from tests.support.wait import wait
@@ -78,6 +78,14 @@ def test_changes_reach_a_pod_that_runs(bed, api, pod):
     api.remove(f"{SERVICES}/web")
     wait(lambda: place not in supervisor.services, **SOON)
     assert API in supervisor.services
+
+
+def test_node_port_answers_at_the_nodes_address(bed, api, pod):
+    made = make_service(api, "outward", type="NodePort")
+    make_slice(api, "outward", "10.64.0.7")
+    address = next(one["address"] for one in api.get(f"/api/v1/nodes/{NODE}")["status"]["addresses"])
+    place = f"{address} tcp {made['spec']['ports'][0]['nodePort']}"
+    wait(lambda: bed.supervisor(pod).services.get(place), lambda row: row == [0, ["10.64.0.7:8080"]], **SOON)
 
 
 def test_many_changes_at_once_are_few_messages(bed, api, pod):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
+from ipaddress import IPv4Address
 from typing import Any
 
 from isthmus.clients.kube.api import Kube, Object
@@ -51,10 +52,11 @@ class Services:
         kube: the API server.
         recorder: of events.
         enabled: whether pods have rules for Services.
+        node: the node's address, at which node ports answer; None where they do not.
     """
 
-    def __init__(self, kube: Kube, recorder: Recorder, *, enabled: bool) -> None:
-        self._kube, self._recorder, self._enabled = kube, recorder, enabled
+    def __init__(self, kube: Kube, recorder: Recorder, *, enabled: bool, node: IPv4Address | None = None) -> None:
+        self._kube, self._recorder, self._enabled, self._node = kube, recorder, enabled, node
         self._services: dict[str, Object] = {}
         self._slices: dict[str, Object] = {}
         self._listed: set[str] = set()
@@ -125,7 +127,7 @@ class Services:
             self._changed.clear()
             if self._listed < {SERVICES, SLICES}:
                 continue
-            table, short = bounded(servicetable.table(self._services.values(), self._slices.values()))
+            table, short = bounded(servicetable.table(self._services.values(), self._slices.values(), self._node))
             if short != self._short:
                 left = ", ".join(map(str, short)) or "none"
                 _log.warning("too many Services or endpoints; pods lack some of %s", left)
