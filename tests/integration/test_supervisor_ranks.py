@@ -1,5 +1,9 @@
 """What the ranks of an MPI container have of their pod, on real Apptainer."""
 
+import json
+import time
+
+from isthmus.supervisor.runtime.rank_container import HELD
 from tests.support.fakes.kubelet import wait_for_log
 from tests.support.pods.plans import container, mount, plan, volume
 
@@ -48,7 +52,7 @@ def test_ranks_have_the_home_where_the_pod_says_so(pod):
 
 
 def test_ranks_of_a_node_meet_in_shared_memory_and_in_the_folder_of_pmix(pod):
-    folder = "/tmp/spmix_appdir_1000_77."
+    folder = "/tmp/spmix_appdir_1000_77.0"
     pod.host.run("mkdir", "-p", folder, user="alice")
     for place in (folder, "/dev/shm"):
         pod.host.run("touch", f"{place}/isthmus-test", user="alice")
@@ -87,6 +91,93 @@ def test_ranks_of_the_first_node_see_the_pods_own_volumes(pod):
     assert lines(pod) == ["secret", "touch: /keys/x: Read-only file system", "1000", "1000"]
     # Root of the pod is the user.
     assert lines(pod, "side") == ["new", "part", "0"]
+
+
+def several(pod, script, *flags, volumes=(), **rest):
+    """Run ranks; return the report of their container, and what they wrote."""
+    main = container("main", script, mpi=True, mpi_flags=["--mpi=pmix", *flags], **rest)
+    reported = pod.run(plan(main, volumes=[*volumes])).ended()["containers"]["main"]
+    return reported, lines(pod)
+
+
+def left(pod):
+    """Return the processes that keep containers of ranks."""
+    return [line for line in pod.host.run("ps", "-eo", "args").splitlines() if line.startswith(HELD)]
+
+
+def test_ranks_of_a_node_share_a_container(pod):
+    """Each may read the memory of the others, and has its own variables."""
+    script = f"""
+        echo $$$$ >/box/new$SLURM_PROCID; mv /box/new$SLURM_PROCID /box/$SLURM_PROCID
+        until [ -e /box/0 ] && [ -e /box/1 ]; do sleep 0.05; done
+        other=$(cat /box/$((1 - SLURM_PROCID)))
+        tr '\\0' '\\n' </proc/$other/environ | grep SLURM_PROCID
+        echo of $SLURM_PROCID $(readlink /proc/self/ns/user) $(readlink /proc/self/ns/mnt) $(id -u) $(pwd) $WORD
+        {LOOK}
+        touch /box/done$SLURM_PROCID; until [ -e /box/done0 ] && [ -e /box/done1 ]; do sleep 0.05; done
+    """
+    env = [{"name": "WORD", "value": "w"}]
+    reported, found = several(pod, script, "--ntasks=2", volumes=boxes(), mounts=SHARED, env=env, cwd="/tmp")
+    assert reported["exit_code"] == 0, found
+    own = sorted(line.split()[1:] for line in found if line.startswith("of "))
+    assert [row[0] for row in own] == ["0", "1"]
+    assert own[0][1:] == own[1][1:]
+    assert own[0][3:] == ["1000", "/tmp", "w"]
+    assert sorted(line for line in found if line.startswith("SLURM_PROCID")) == ["SLURM_PROCID=0", "SLURM_PROCID=1"]
+    for line in ("CapPrm:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1"):
+        assert found.count(line) == 2
+    assert found.count("touch: /x: Read-only file system") == 2
+    assert not left(pod)
+
+
+def test_ranks_of_other_nodes_share_one_of_their_own(pod):
+    script = "ls /box /etc/passwd 2>&1; echo of $SLURM_PROCID $(readlink /proc/self/ns/mnt) $(id -u); sleep 1"
+    mounts = [mount("box", "/box")]
+    reported, found = several(pod, script, "--nodes=2", "--ntasks=4", volumes=boxes(), mounts=mounts)
+    assert reported["exit_code"] == 0, found
+    own = {int(line.split()[1]): line.split()[2:] for line in found if line.startswith("of ")}
+    assert (own[0], own[2]) == (own[1], own[3])
+    assert own[0] != own[2]
+    assert own[2][1] == "1000"
+    assert found.count("ls: /box: No such file or directory") == 2
+    assert not left(pod)
+
+
+def test_rank_that_fails_among_others(pod):
+    reported, _ = several(pod, "[ $SLURM_PROCID = 0 ] || exit 3", "--ntasks=2")
+    assert (reported["exit_code"], reported["reason"]) == (3, "Error")
+    assert not left(pod)
+
+
+def test_program_of_several_ranks_that_is_not_there(pod):
+    main = container("main", "", mpi=True, mpi_flags=["--mpi=pmix", "--ntasks=2"])
+    reported = pod.run(plan({**main, "argv": ["no-such-program"]})).ended()["containers"]["main"]
+    assert reported["exit_code"] == 255
+    assert sum("no-such-program" in line for line in lines(pod, stream="stderr")) >= 2
+
+
+def test_container_that_cannot_be_opened_is_said_to_every_rank(pod):
+    held = ["apptainer", "--quiet", "exec", "/no/such.squashfs", HELD]
+    document = json.dumps({"argv": ["true"], "held": held, "program": ["true"], "folder": ""})
+    command = "SLURM_STEP_TASKS_PER_NODE=2 python3 -I -m isthmus.supervisor.runtime.rank '' \"$0\" 2>&1"
+    script = f"a() {{ {command}; echo $?; }}; a & a & wait"
+    said = pod.host.run("sh", "-c", script, document, user="alice").splitlines()
+    assert said.count("1") == 2
+    reasons = [line for line in said if line.startswith("the rank cannot join its pod: ")]
+    assert len(reasons) == 2
+    assert all("/no/such.squashfs" in line for line in reasons)
+
+
+def test_several_ranks_are_told_to_end(pod):
+    script = "trap 'echo ending; exit 9' TERM; echo be'gun'; while :; do sleep 0.1; done"
+    main = container("main", script, mpi=True, mpi_flags=["--mpi=pmix", "--ntasks=2"])
+    kubelet = pod.run(plan(main))
+    wait_for_log(kubelet, "main", b"begun\n")
+    time.sleep(0.5)
+    kubelet.send({"type": "stop", "grace_s": 20})
+    assert kubelet.ended()["containers"]["main"]["exit_code"] == 9
+    assert lines(pod).count("ending") == 2
+    assert not left(pod)
 
 
 WRAP = """\

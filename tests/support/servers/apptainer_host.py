@@ -60,7 +60,8 @@ mksquashfs . "$0" -all-root -noappend -quiet -no-progress
 """
 # Slurm's srun as far as the supervisor calls it: any other word is refused. The first step of 63 MiB is refused, as
 # by a busy Slurm; one of 62 MiB is long in ending, as real ones are. A step of a job that was submitted with
-# --export=NIL, as pods' are, has only Slurm's own variables unless it asks for all.
+# --export=NIL, as pods' are, has only Slurm's own variables unless it asks for all. Of tasks on two nodes the second
+# half believe that they are on c9.
 _SRUN = """\
 #!/bin/sh
 case $* in
@@ -73,6 +74,8 @@ for word; do
     --export=ALL) given=env; shift ;;
     --quiet | --overlap | --nodes=1 | --ntasks=1 | --nodelist=c1 | --job-name=* | --mem=6[234] | --mpi=pmix) shift ;;
     --cpu-bind=none | --input=none | --gres=none) shift ;;
+    --ntasks=[24]) tasks=${word#*=}; shift ;;
+    --nodes=2) nodes=2; shift ;;
     -*) echo "srun: unrecognized option '$word'" >&2; exit 1 ;;
     *) break ;;
     esac
@@ -81,9 +84,18 @@ echo "step: $*" >&2
 # Of a signal every process of the step hears.
 case $words in *--mpi=pmix*)
     trap 'trap "" TERM; kill -TERM 0' TERM
-    $given SLURM_PROCID=0 "$@" <&0 & pid=$!
-    while wait $pid; code=$?; kill -0 $pid 2>/dev/null; do :; done
-    exit $code ;;
+    each=$((${tasks:-1} / ${nodes:-1})) task=0 node=$SLURMD_NODENAME worst=0
+    while [ $task -lt ${tasks:-1} ]; do
+        [ $task -lt $each ] || node=c9
+        own="SLURM_PROCID=$task SLURM_STEP_ID=0 SLURM_STEP_TASKS_PER_NODE=$each(x${nodes:-1}) SLURMD_NODENAME=$node"
+        $given $own "$@" <&0 & pids="$pids $!"
+        task=$((task + 1))
+    done
+    for pid in $pids; do
+        while wait $pid; code=$?; kill -0 $pid 2>/dev/null; do :; done
+        [ $code = 0 ] || worst=$code
+    done
+    exit $worst ;;
 esac
 [ -n "$lasts" ] || exec $given SLURM_PROCID=0 "$@"
 $given SLURM_PROCID=0 "$@"

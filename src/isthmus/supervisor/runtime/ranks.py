@@ -1,8 +1,9 @@
 """An MPI program of a container, over all nodes of the job.
 
-It is one process per task: srun starts Apptainer on each node, and the ranks have the user's own id, no capability, and
-Slurm's and PMIx's variables. They see the image, which they cannot write, a /tmp of their own, the node's /dev/shm, by
-which ranks of a node meet, and what the pod mounts; the home only if the pod's annotation says so.
+It is one process per task. srun starts `rank` on each node, or Apptainer where each node has one rank; ranks of a node
+share a container (`rank_container`). They have the user's own id, no capability, and Slurm's and PMIx's variables. They
+see the image, which they cannot write, a /tmp, the node's /dev/shm, by which ranks of a node meet, and what the pod
+mounts; the home only if the pod's annotation says so.
 
 On the first node, where the pod is, ranks see all of its volumes: each joins the pod's namespaces first (`rank`, which
 asks here by a socket of the host). On other nodes there are those of kind `host` and `image` alone; nobody could
@@ -31,7 +32,7 @@ from typing import Any
 
 from isthmus.podproto.plan import Container, Volume
 from isthmus.supervisor.report import Exit
-from isthmus.supervisor.runtime import inside, namespaces
+from isthmus.supervisor.runtime import inside, namespaces, rank_container
 from isthmus.supervisor.runtime.processes import Place, Process, Program, StartError
 from isthmus.supervisor.runtime.sandbox import Pod, bind, gpus, ranks_folder
 from isthmus.supervisor.volumes import registry
@@ -43,7 +44,10 @@ _SHARED = {"/dev/shm": "/proc/self/root/dev/shm", "/dev/infiniband": "/dev/infin
 _BEGIN = (
     "d=${SLURM_PMIX_TMPDIR:-/tmp}/spmix_appdir_$(id -u)_$SLURM_JOB_ID.$SLURM_STEP_ID;"
     ' [ ! -d "$d" ] || export APPTAINER_BIND="$d";'
-    ' [ "$SLURMD_NODENAME" != "$1" ] || exec "$2" -I -m "$3" "$4"; shift 4; exec "$@"'
+    ' [ "$SLURMD_NODENAME" != "$1" ] || exec "$2" -I -m "$3" "$4";'
+    # Slurm's counts of tasks, such as 2(x3),1: one rank on each node needs no Python.
+    ' case "$SLURM_STEP_TASKS_PER_NODE" in *,*) ;; "" | 1 | "1("*) shift 5; exec "$@";; esac;'
+    ' exec "$2" -I -m "$3" "" "$5"'
 )
 _JOIN = "join"
 _END_S = 5.0
@@ -54,28 +58,28 @@ _CREDENTIALS = struct.Struct("3i")
 _NUMBER = struct.Struct("<i")
 
 
-def srun_command(container: Container, join: Path, argv: list[str]) -> list[str]:
+def srun_command(container: Container, join: Path, elsewhere: Mapping[str, Any]) -> list[str]:
     """Return srun's words for a program.
 
     Args:
         container: whose it is.
         join: the socket by which ranks of the first node ask.
-        argv: what a rank of another node executes.
+        elsewhere: what ranks of other nodes do, as `rank` has it.
     """
     # The job was submitted with --export=NIL, which srun would take over: its tasks would have neither PATH nor env.
     srun = ["srun", "--quiet", "--overlap", "--export=ALL", *container.mpi_flags]
     srun += [f"--mem={container.memory_mib}"] if container.memory_mib is not None else []
     first = [os.environ.get("SLURMD_NODENAME", ""), sys.executable, f"{__package__}.rank", str(join)]
-    return [*srun, "sh", "-c", _BEGIN, "sh", *first, *argv]
+    return [*srun, "sh", "-c", _BEGIN, "sh", *first, json.dumps(elsewhere), *elsewhere["argv"]]
 
 
-def rank_command(container: Container, mounts: list[str], cwd: str, argv: list[str]) -> list[str]:
-    """Return what a rank executes.
+def document(container: Container, mounts: list[str], folder: str, argv: list[str]) -> dict[str, Any]:
+    """Return what ranks of a node do, as `rank` has it.
 
     Args:
-        container: whose it is.
+        container: whose they are.
         mounts: of volumes, from `bind`.
-        cwd: its folder; empty for the root.
+        folder: where the program starts; empty for the root.
         argv: the program and its words.
     """
     own = {place: source for place, source in _SHARED.items() if Path(place).exists()}
@@ -83,13 +87,19 @@ def rank_command(container: Container, mounts: list[str], cwd: str, argv: list[s
         home = pwd.getpwuid(os.getuid()).pw_dir
         own[home] = home
     mounts = [*(bind(source, place, read_only=False) for place, source in own.items()), *mounts]
-    return [
+    begin = [
         *("apptainer", "--quiet", "exec", "--contain", "--no-home"),
         *("--no-mount", "home,hostfs,bind-paths,cwd"),
         *gpus(),
         *(word for mount in mounts for word in ("--mount", mount)),
-        *("--pwd", cwd or "/", container.image, *argv),
     ]
+    hold = bind(str(inside.FOLDER / inside.HOLD), rank_container.HELD, read_only=True)
+    return {
+        "argv": [*begin, "--pwd", folder or "/", container.image, *argv],
+        "held": [*begin, "--mount", hold, container.image, rank_container.HELD],
+        "program": argv,
+        "folder": folder,
+    }
 
 
 def mounts_elsewhere(container: Container, volumes: Iterable[Volume]) -> list[str]:
@@ -141,7 +151,7 @@ class Ranks:
 
     def __init__(self, pod: Pod, container: Container) -> None:
         self._pod, self._container = pod, container
-        self._here: list[str] = []
+        self._here: dict[str, Any] = {}
         self._listening: list[socket.socket] = []
         self._serving: list[asyncio.Future[None]] = []
         self._srun: Process | None = None
@@ -177,8 +187,8 @@ class Ranks:
             StartError: there is no srun, or it mounts what ranks cannot have.
         """
         one, volumes, argv = self._container, self._pod.plan.volumes, list(program.argv)
-        self._here = rank_command(one, mounts_here(one, volumes, self._pod.folders), program.cwd, argv)
-        elsewhere = rank_command(one, mounts_elsewhere(one, volumes), program.cwd, argv)
+        self._here = document(one, mounts_here(one, volumes, self._pod.folders), program.cwd, argv)
+        elsewhere = document(one, mounts_elsewhere(one, volumes), program.cwd, argv)
         words = srun_command(one, ranks_folder(self._pod.folders).parent / _JOIN, elsewhere)
         srun = Program(words, environment(program.env, os.environ))
         self._srun = await self._pod.processes.start(srun, Place(), streams)
@@ -208,7 +218,7 @@ class Ranks:
             with connection, suppress(OSError, StartError):
                 place = namespaces.opened(self._pod.spaces.pid, ("user", "mnt", "pid"))
                 try:
-                    message = json.dumps({"argv": self._here, "kinds": [kind for _, kind in place.namespaces]}).encode()
+                    message = json.dumps(self._here | {"kinds": [kind for _, kind in place.namespaces]}).encode()
                     sent = socket.send_fds(connection, [message], place.descriptors)
                 finally:
                     place.close()

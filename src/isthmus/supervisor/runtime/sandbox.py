@@ -26,7 +26,7 @@ from typing import cast
 
 from isthmus.podproto.plan import Container, Plan, Propagation, User
 from isthmus.supervisor.containers import outputs, sharing
-from isthmus.supervisor.runtime import inside, linux, namespaces
+from isthmus.supervisor.runtime import inside, linux, namespaces, tree
 from isthmus.supervisor.runtime.namespaces import PodNamespaces
 from isthmus.supervisor.runtime.processes import (
     PATH,
@@ -359,18 +359,12 @@ async def _ready(ready_pipe: int) -> None:
         raise StartError("")
 
 
-def _find_pause(pid: int, proc: Path = Path("/proc")) -> int:
+def _find_pause(pid: int) -> int:
     """Return the process below Apptainer that is `pause`."""
-    found = [pid]
-    for each in found:
-        with suppress(OSError):
-            if (proc / str(each) / "cmdline").read_bytes().split(b"\0")[0] == PAUSE.encode():
-                return each
-            for task in os.listdir(proc / str(each) / "task"):
-                # Apptainer's threads come and go.
-                with suppress(OSError):
-                    found += map(int, (proc / str(each) / "task" / task / "children").read_text().split())
-    raise StartError("the container ended at once")
+    found = tree.running(pid, PAUSE)
+    if found is None:
+        raise StartError("the container ended at once")
+    return found
 
 
 def _plain(line: str) -> str:
