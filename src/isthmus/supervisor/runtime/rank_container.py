@@ -185,7 +185,7 @@ class _Server:
             ]
             raw = os.fsdecode(Path(f"/proc/{holder}/environ").read_bytes()).split("\0")
             inside = dict(line.split("=", 1) for line in raw if "=" in line)
-            answer = {"inside": inside, "before": self._before}
+            answer: dict[str, object] = {"inside": inside, "before": self._before}
         except (ContainerError, OSError) as error:
             answer = {"error": str(error)}
         try:
