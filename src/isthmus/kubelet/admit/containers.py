@@ -62,9 +62,8 @@ def _identity(pod: Object, container: Object, settings: PodSettings) -> Iterator
     if more:
         remedy = "remove them, or set privileged for all that the pod's own user namespace has"
         yield f"capabilities {', '.join(sorted(more))} are not offered: nobody has them on the node; {remedy}"
-    for name in ("seLinuxOptions", "windowsOptions"):
-        if own.get(name):
-            yield f"{name} is not offered: nodes know nothing of it; remove it"
+    if own.get("windowsOptions"):
+        yield "windowsOptions is not offered: nodes run Linux; remove it"
     kind = (context.get("appArmorProfile") or {}).get("type", "Unconfined")
     if kind not in _APPARMOR:
         yield f"appArmorProfile {kind} is not offered: profiles are loaded by root only; use RuntimeDefault"

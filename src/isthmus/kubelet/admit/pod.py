@@ -36,7 +36,6 @@ SPEC: dict[str, tuple[Callable[[Any], bool], str]] = {
     "os": (lambda value: (value or {}).get("name", "linux") == "linux", "nodes run Linux; remove it"),
 }
 CONTEXT: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "seLinuxOptions": (lambda value: not value, "nodes label no containers; remove it"),
     "windowsOptions": (lambda value: not value, "nodes run Linux; remove it"),
     "sysctls": (lambda value: not value, "only root sets a pod network's sysctls; remove it"),
 }
@@ -80,7 +79,10 @@ def ignored(pod: Object) -> list[str]:
     found += [text for kind, text in IGNORED.items() if (affinity.get(kind) or {}).get(needed)]
     if spec.get("topologySpreadConstraints"):
         found.append("topologySpreadConstraints is ignored: Slurm places pods; use --spread-job or --exclude")
-    if any(map(identity.is_privileged, [*(spec.get("initContainers") or ()), *spec["containers"]])):
+    containers = [*(spec.get("initContainers") or ()), *spec["containers"]]
+    if any((one.get("securityContext") or {}).get("seLinuxOptions") for one in (spec, *containers)):
+        found.append("seLinuxOptions is ignored: nodes label no containers, as hosts without SELinux do not")
+    if any(map(identity.is_privileged, containers)):
         found.append("privileged gives all capabilities in the pod's own user namespace, and none on the node")
     if names := unbounded_cpus(spec):
         found.append(
