@@ -61,7 +61,7 @@ mksquashfs . "$0" -all-root -noappend -quiet -no-progress
 # Slurm's srun as far as the supervisor calls it: any other word is refused. The first step of 63 MiB is refused, as
 # by a busy Slurm; one of 62 MiB is long in ending, as real ones are. A step of a job that was submitted with
 # --export=NIL, as pods' are, has only Slurm's own variables unless it asks for all. Of tasks on two nodes the second
-# half believe that they are on c9.
+# half take c9 for their node.
 _SRUN = """\
 #!/bin/sh
 case $* in
