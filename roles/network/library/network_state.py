@@ -93,7 +93,6 @@ def plugin_list(asked: Mapping[str, str]) -> dict[str, Any]:
         "last": [str(folder), str(plugins)],
         "way": known,
         "programs": {str(each): found for each in programs if (found := rights(each))},
-        "has_programs": bool(programs),
         # One character more than the daemon reads is enough to refuse it.
         "text": path.read_bytes()[: LIST_MAX + 1].decode(errors="replace") if is_file else None,
     }

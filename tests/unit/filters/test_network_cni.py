@@ -76,7 +76,6 @@ def found(**changes):
         "last": ["/etc/cni/net.d", "/usr/lib/cni"],
         "way": {"/": [0, DIRECTORY], "/etc/cni/net.d": [0, DIRECTORY], "/etc/cni/net.d/a.conflist": [0, FILE]},
         "programs": {f"/usr/lib/cni/{name}": [0, PROGRAM] for name in ("ptp", "host-local", "loopback")},
-        "has_programs": True,
         "text": json.dumps(LIST),
         **changes,
     }
@@ -86,10 +85,11 @@ def found(**changes):
     ("changes", "said"),
     [
         ({}, []),
-        ({"programs": {}, "has_programs": False}, []),
+        ({"programs": {}}, []),
+        ({"programs": {"/usr/lib/cni/other": [0, PROGRAM]}}, []),
         ({"text": None}, ["/etc/cni/net.d/a.conflist is not there; write the list"]),
         ({"text": "{"}, ["/etc/cni/net.d/a.conflist: it is no JSON"]),
-        ({"programs": {"/usr/lib/cni/ptp": [0, PROGRAM]}}, ["host-local is not there", "loopback is not there"]),
+        ({"programs": {"/usr/lib/cni/loopback": [0, PROGRAM]}}, ["host-local is not there", "ptp is not there"]),
         ({"way": {"/etc": [1001, DIRECTORY]}}, ["/etc belongs to uid 1001; run chown root /etc"]),
         (
             {"way": {"/etc/cni/net.d": [0, stat.S_IFDIR | 0o1777]}},
@@ -100,9 +100,16 @@ def found(**changes):
     ],
 )
 def test_host_whose_list_cannot_be_used_is_refused(changes, said):
-    reported = network_cni_problems(found(**changes))
+    reported = network_cni_problems(found(**changes), ["containernetworking-plugins"])
     assert len(reported) == len(said)
     assert all(words in problem for words, problem in zip(said, reported, strict=True))
+
+
+def test_programs_that_no_package_brings_must_be_there():
+    reported = network_cni_problems(found(programs={}), [])
+    assert [problem.split(" ")[0] for problem in reported] == [
+        f"/usr/lib/cni/{name}" for name in ("host-local", "loopback", "ptp")
+    ]
 
 
 def test_users_clusters_refuse_a_network_that_promises_too_little():

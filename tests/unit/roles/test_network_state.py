@@ -96,7 +96,7 @@ def test_list_of_plugins_is_looked_at_with_all_that_leads_to_it(look, tmp_path):
     asked = {"folder": str(tmp_path / "net.d"), "list": "a.conflist", "plugins": str(tmp_path / "bin")}
     assert look()["plugin_list"] == {}
     assert look(plugin_list=asked)["plugin_list"]["text"] is None
-    assert not look(plugin_list=asked)["plugin_list"]["has_programs"]
+    assert look(plugin_list=asked)["plugin_list"]["programs"] == {}
     program(tmp_path / "bin/bridge", "")
     (tmp_path / "net.d").mkdir(mode=0o700)
     (tmp_path / "net.d/a.conflist").write_text("{}" + " " * 70_000)

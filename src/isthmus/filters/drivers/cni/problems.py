@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
@@ -75,13 +75,14 @@ def _range(site: Site) -> Iterator[str]:
         yield site.problem(f"{GATEWAY} {gateway} is no IPv4 address", "write it as 169.254.100.1", GATEWAY)
 
 
-def network_cni_problems(found: Mapping[str, Any]) -> list[str]:
+def network_cni_problems(found: Mapping[str, Any], packages: Sequence[str]) -> list[str]:
     """Return why a host cannot have the network.
 
     Args:
         found: of the module `network_state`: `way`, path -> owner and mode of each folder that leads to the list and
             the programs, and of the list; `programs`, the same of each program; `text`, the list; `last`, the two
-            folders. Folder and programs that a package brings are not there before.
+            folders.
+        packages: bring programs, perhaps only after this.
     """
     refused = [
         cni.rights_problem(path, Rights(*rights), is_last=path in found["last"])
@@ -92,7 +93,9 @@ def network_cni_problems(found: Mapping[str, Any]) -> list[str]:
         refused.append(f"{where} is not there; write the list of CNI plugins, as a file of root's")
         return [problem for problem in refused if problem]
     about_list = [f"{where}: {problem}" for problem in cni.list_problems(found["text"])]
-    if not about_list and found["has_programs"]:
+    # Every pod needs that one, and Debian's package brings it.
+    are_there = not packages or f"{found['plugins']}/{cni.LOOPBACK}" in found["programs"]
+    if not about_list and are_there:
         named = {f"{found['plugins']}/{name}" for name in cni.programs(json.loads(found["text"]))}
         refused += [
             f"{path} is not there; install the plugin, or take it out of the list"
