@@ -12,6 +12,13 @@ import pytest
 from isthmus.clients.netlink import namespaces
 from isthmus.model.network import Attachment
 from isthmus.model.networks.cni import PLUGINS
+from isthmus.network.dns.names import NodeNames
+from isthmus.network.dns.records import DnsSettings
+from isthmus.network.drivers.attached_network import AttachedNetwork
+from isthmus.network.node.converge import Converger
+from isthmus.network.state.snapshot import Snapshot
+from isthmus.network.state.view import View
+from tests.support.fakes.kernel import FakeFollower, FakeKernel
 from tests.support.networks.cni import CniNodes, job, plugin_list
 from tests.support.networks.namespaces import needs_root
 from tests.support.networks.pod_networks import BOB
@@ -115,6 +122,19 @@ def test_half_made_pod_is_connected_again_in_its_namespace(world):
     assert world.given("n1") == {again.address}
     assert str(again.address) in world.pod("n1", 1).ip("-4 -o addr show eth0")
     assert first.uid == again.uid
+
+
+def test_steps_hear_of_the_pods_namespace_and_of_the_nodes_interface(world):
+    daemon, follower = world.daemon("n1"), FakeFollower([], "follower")
+    pod = world.run("n1", job(1), daemon=daemon).pods[1]
+    view = View(Snapshot(world.state))
+    converger = Converger("n1", FakeKernel(), follower, follower, shared=lambda: daemon.last.pods)
+    network = AttachedNetwork("n1", view, daemon, converger, NodeNames(DnsSettings("cl"), lambda: None))
+    assert network.ready(1) is None
+    converger.run(view.state)
+    said = network.ready(1)
+    assert (said["netns"], said["leg"]) == ("/run/netns/isthmus-cni-1", "cni0")
+    assert said["address"] == str(pod.address)
 
 
 def test_job_of_another_user_with_the_number_has_another_pod(world):

@@ -49,14 +49,14 @@ def test_program_that_takes_too_long_is_ended_with_what_it_started(tmp_path):
     """A child that holds the output open: the plugin that delegates is the usual one."""
     script = (
         "import os, pathlib, subprocess, sys, time\n"
-        "child = subprocess.Popen([sys.executable, '-ISc', 'import time; time.sleep(60)'])\n"
+        "child = subprocess.Popen([sys.executable, '-ISc', 'import time; time.sleep(600)'])\n"
         f"pathlib.Path({str(tmp_path / 'pid')!r}).write_text(str(child.pid))\n"
     )
     began_s = time.monotonic()
     with pytest.raises(ProcessError, match=r"stopped after 1\.5 s"):
         python(script, timeout_s=1.5)
     assert time.monotonic() - began_s < 15
-    wait(lambda: not _runs((tmp_path / "pid").read_text()))
+    wait(lambda: not _runs((tmp_path / "pid").read_text()), timeout_s=20)
 
 
 def _runs(pid):

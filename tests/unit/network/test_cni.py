@@ -12,11 +12,17 @@ from isthmus.clients.cni.lists import AdminList
 from isthmus.clients.cni.results import Expected
 from isthmus.model.network import Attachment, Driver, Job, Node, State, User
 from isthmus.model.node_network import NodePlan, SharedPod
+from isthmus.network.dns.names import NodeNames
+from isthmus.network.dns.records import DnsSettings
 from isthmus.network.drivers.cni.definition import CniSettings, read
-from isthmus.network.drivers.cni.network import CniConverger, collect
+from isthmus.network.drivers.cni.network import CniConverger, collect, connect
 from isthmus.network.drivers.cni.rules import Cni
+from isthmus.network.drivers.node import NodeContext
 from isthmus.network.node import rules
-from tests.support.fakes.kernel import FakeAttachments
+from isthmus.network.node.converge import Converger
+from isthmus.network.state.snapshot import Snapshot
+from isthmus.network.state.view import View
+from tests.support.fakes.kernel import FakeAttachments, FakeFollower, FakeKernel
 
 GIVEN = {
     "range": "10.180.0.0/16",
@@ -97,6 +103,16 @@ def test_addresses_of_other_networks_and_of_ended_jobs_are_not_compared():
     state = replace(state, jobs={7: STATE.jobs[7], 8: other})
     assert CniConverger("c1", FakeAttachments(), reported.append).run(lambda: state).errors == {}
     assert [each.job for each in reported] == [7]
+
+
+def test_job_hears_why_the_list_cannot_be_used_and_other_networks_do_not(tmp_path):
+    follower, view, names = FakeFollower([], "x"), View(Snapshot(STATE)), NodeNames(DnsSettings("cl"), lambda: None)
+    context = NodeContext("c1", None, view, Converger("c1", FakeKernel(), follower, follower), names)
+    network = connect(context, CniSettings(NETWORK, tmp_path, "a.conflist", tmp_path, None, tmp_path / "records"))
+    network.make(7)
+    assert network.errors().keys() == {"isthmus-cni-7"}
+    assert network.ready(7) is None
+    assert follower.calls == []
 
 
 def test_list_that_cannot_be_used_leaves_the_daemon_alone(tmp_path, caplog):
