@@ -115,7 +115,7 @@ def test_events_are_written_with_reasons_of_the_list():
 def test_driver_is_named_in_its_folders_and_one_line(driver):
     """The plugin's list of drivers and the choices of variables are generated from that line (test_generated)."""
     files = [*tree.files("src/isthmus/*.py"), *tree.files("src/spank/*.c"), *tree.files("src/spank/*.h")]
-    other = {tree.shown(path) for path in files if re.search(driver, path.read_text(), re.IGNORECASE)}
+    other = {tree.shown(path) for path in files if tree.driver_pattern(driver).search(path.read_text())}
     own = {path for path in other if f"/{driver}/" in path or path.endswith(f"/{driver}.py")}
     assert other - own == {"src/isthmus/model/network.py", generate.HEADER}
 
@@ -124,10 +124,12 @@ def test_driver_is_named_in_its_folders_and_one_line(driver):
 def test_role_names_a_driver_in_its_folders_alone(driver):
     """Its tasks, templates and variables are in folders of its name, modules have it in theirs."""
     files = [path for path in tree.files("roles/*.yml", "roles/*.j2", "roles/*.py") if not is_of(driver, path)]
-    found = {tree.shown(path) for path in files if re.search(driver, hand_written(path), re.IGNORECASE)}
+    found = {tree.shown(path) for path in files if tree.driver_pattern(driver).search(hand_written(path))}
     assert found == LEFT_IN_ROLES.keys()
     (arguments,) = LEFT_IN_ROLES
-    named = [line for line in hand_written(tree.ROOT / arguments).splitlines() if re.search(driver, line, re.I)]
+    named = [
+        line for line in hand_written(tree.ROOT / arguments).splitlines() if tree.driver_pattern(driver).search(line)
+    ]
     assert named
     assert [line for line in named if not line.startswith(f"      network_{driver}_")] == []
 

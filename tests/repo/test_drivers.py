@@ -1,6 +1,5 @@
 """What a network driver costs: its own folder, and one line in `isthmus.model.network.Driver`."""
 
-import re
 from importlib import import_module
 
 import pytest
@@ -30,4 +29,4 @@ def test_folders_are_drivers():
 def test_no_other_module_of_the_daemon_names_a_driver(driver):
     others = [path for path in tree.files("src/isthmus/network/*.py") if f"{FOLDER}/{driver}/" not in path.as_posix()]
     assert others
-    assert not [tree.shown(path) for path in others if re.search(driver, path.read_text(), re.IGNORECASE)]
+    assert not [tree.shown(path) for path in others if tree.driver_pattern(driver).search(path.read_text())]

@@ -56,5 +56,5 @@ def test_new_program_is_a_choice():
 
 
 def test_new_driver_is_a_choice():
-    assert "choices: [private, flannel, routed]" in generate.chosen("network", SPEC)
+    assert "choices: [private, flannel, routed, cni]" in generate.chosen("network", SPEC)
     assert generate.chosen("base", SPEC) == SPEC

@@ -55,6 +55,7 @@ SCENARIOS = {"default", "alternative", "existing", "adopted", "parallelcluster",
 DOCS = {
     "apptainer-unpack",
     "artifacts",
+    "cni",
     "encryption",
     "flannel",
     "growing",

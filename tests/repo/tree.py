@@ -1,5 +1,6 @@
 """The tree's files, without what git ignores, and its YAML."""
 
+import re
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -45,3 +46,10 @@ class _Loader(yaml.SafeLoader):
 
 
 _Loader.add_multi_constructor("!", lambda loader, suffix, node: str(node.value))
+
+
+def driver_pattern(driver: str) -> re.Pattern[str]:
+    """Return what names a network driver; one has the name of the plugins' interface, which others use as well."""
+    if driver == "cni":
+        return re.compile(r"""Driver\.CNI\b|drivers\.cni\b|["']cni["']|(?<!_)network_cni_(?!lists\b|places\b)""")
+    return re.compile(driver, re.IGNORECASE)

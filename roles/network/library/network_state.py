@@ -17,6 +17,7 @@ from ansible.module_utils.basic import AnsibleModule
 TUN = Path("/dev/net/tun")
 RESOLV_CONF = Path("/etc/resolv.conf")
 FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
+LIST_MAX = 65536
 FOLDER = {
     "path": {"type": "path", "required": True},
     "group": {"type": "str", "required": True},
@@ -34,6 +35,7 @@ ARGUMENTS = {
     "pam": {"type": "path", "required": True},
     "wireguard": {"type": "path", "required": True},
     "asks_wireguard": {"type": "bool", "default": False},
+    "plugin_list": {"type": "dict", "default": {}},
     "folders": {"type": "list", "elements": "dict", "options": FOLDER, "required": True},
 }
 
@@ -64,6 +66,36 @@ def folder_is_right(wanted: Mapping[str, str]) -> bool:
         return False
     rights = found.st_uid, found.st_gid, found.st_mode & 0o7777
     return stat.S_ISDIR(found.st_mode) and rights == (0, group.gr_gid, int(wanted["mode"], 8))
+
+
+def rights(path: Path) -> list[int] | None:
+    """Whose a path is and its mode, not of what a link leads to; None for none."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return [found.st_uid, found.st_mode]
+
+
+def plugin_list(asked: Mapping[str, str]) -> dict[str, Any]:
+    """What leads to an admin's list of network plugins and to their programs, whose it is, and the list itself."""
+    if not asked:
+        return {}
+    folder, plugins = Path(asked["folder"]), Path(asked["plugins"])
+    path = folder / asked["list"]
+    way = [*reversed(folder.parents), folder, path, *reversed(plugins.parents), plugins]
+    known = {str(each): found for each in way if (found := rights(each))}
+    programs = sorted(plugins.iterdir()) if plugins.is_dir() else []
+    is_file = str(path) in known and stat.S_ISREG(known[str(path)][1])
+    return {
+        "list": str(path),
+        "plugins": str(plugins),
+        "last": [str(folder), str(plugins)],
+        "way": known,
+        "programs": {str(each): found for each in programs if (found := rights(each))},
+        # One character more than the daemon reads is enough to refuse it.
+        "text": path.read_bytes()[: LIST_MAX + 1].decode(errors="replace") if is_file else None,
+    }
 
 
 def folders_are_right(folders: Iterable[Mapping[str, str]]) -> bool:
@@ -134,6 +166,7 @@ class Asker:
             "has_user": is_known(asked["user"]),
             "pam": text(Path(asked["pam"])),
             "wireguard": self.wireguard(Path(asked["wireguard"]), asked["asks_wireguard"]),
+            "plugin_list": plugin_list(asked["plugin_list"]),
             "folders": folders_are_right(asked["folders"]),
         }
 

@@ -8,7 +8,7 @@ has one more address of the user's, the leg's: the host's own interface in that 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network
@@ -32,6 +32,16 @@ def is_reservation(text: str) -> bool:
     return len(text) <= LABEL_MAX and _RESERVATION.fullmatch(text) is not None
 
 
+class Promise(StrEnum):
+    """What pods have in a network, whatever the site is; docs/admins/cni.md has the table."""
+
+    ISOLATION = "users are kept apart"
+    FIXED_ADDRESSES = "addresses are kept by name"
+    SERVICES = "Services have addresses"
+    NAMES = "pods have names"
+    BETWEEN_NODES = "pods of different nodes reach one another"
+
+
 class Driver(StrEnum):
     """How a job's pods are connected; the values of `--pod-network`. A new driver is one line here, and its folders.
 
@@ -39,21 +49,36 @@ class Driver(StrEnum):
 
     Attributes:
         usage: for `srun --help`.
+        promises: what layers above may count on.
     """
 
     usage: str
+    promises: frozenset[Promise]
 
-    def __new__(cls, name: str, usage: str = "") -> Self:
+    def __new__(cls, name: str, usage: str = "", *promises: Promise) -> Self:
         """Make a driver."""
         made = str.__new__(cls, name)
         made._value_ = name
         made.usage = usage
+        made.promises = frozenset(promises)
         return made
 
-    PRIVATE = "private", "in a network that only its user reaches"
-    FLANNEL = "flannel", "in one for all"
-    ROUTED = "routed", "in one without a tunnel where users are apart"
+    PRIVATE = "private", "in a network that only its user reaches", *Promise
+    FLANNEL = "flannel", "in one for all", Promise.NAMES, Promise.BETWEEN_NODES
+    ROUTED = (
+        "routed",
+        "in one without a tunnel where users are apart",
+        Promise.ISOLATION,
+        Promise.NAMES,
+        Promise.BETWEEN_NODES,
+    )
+    # Nobody here knows what connects the nodes, or who shares a bridge.
+    CNI = "cni", "in one of the site's own CNI plugins", Promise.NAMES
     NONE = "none", "not at all"
+
+    def lacks(self, needed: Iterable[Promise]) -> list[Promise]:
+        """Return what it does not promise of what a layer needs; `none` is no pod network, and lacks nothing."""
+        return [] if self is Driver.NONE else [promise for promise in needed if promise not in self.promises]
 
 
 class Transport(StrEnum):

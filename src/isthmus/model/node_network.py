@@ -120,6 +120,8 @@ class SharedPod:
         uid: whose job.
         address: the pod's, of the node's subnet.
         gateway: the bridge's: default route, DNS, and where PMIx listens.
+        end: the interface that its packets arrive by, where the driver cannot derive it.
+        leg: the interface that has `gateway`, where the driver cannot derive it.
     """
 
     driver: Driver
@@ -127,6 +129,8 @@ class SharedPod:
     uid: int
     address: IPv4Address
     gateway: IPv4Address
+    end: str = ""
+    leg: str = ""
 
     @property
     def namespace(self) -> str:

@@ -11,7 +11,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from threading import Thread
 
-from isthmus.clients.cni.attachments import Attachments
+from isthmus.clients.cni.attachments import Attachments, Ours
 from isthmus.clients.cni.plugins import Plugins, parse_list
 from isthmus.clients.etcd.store import Etcd
 from isthmus.filters.drivers.flannel.files import network_flannel_config, network_flannel_list
@@ -96,7 +96,10 @@ class FlannelNodes:
         own = self.folder / name
         reported = network_flannel_list(str(own / "cni"), str(own / "subnet.env"))
         return Attachments(
-            Driver.FLANNEL, parse_list(json.dumps(reported), name), Plugins(self.folder / "plugins"), own / "records"
+            Driver.FLANNEL,
+            Ours(parse_list(json.dumps(reported), name)),
+            Plugins(self.folder / "plugins"),
+            own / "records",
         )
 
     def pod(self, name: str, job: int) -> Namespace:

@@ -8,7 +8,7 @@ from tests.support.wait import wait
 # What a task sees of the network it is in, in one line.
 SEES = "ls /sys/class/net | xargs"
 POD = "eth0 lo"
-CHOOSE = "there is no such network; choose private, flannel, routed or none"
+CHOOSE = "there is no such network; choose private, flannel, routed, cni or none"
 
 
 @pytest.fixture(scope="module", autouse=True)

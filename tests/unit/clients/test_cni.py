@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Interface
 
 import pytest
@@ -160,3 +161,17 @@ def test_list_is_read_and_written_alike():
 def test_list_that_is_none_is_refused(text):
     with pytest.raises(ListError, match="/etc/x is no list of CNI plugins"):
         parse_list(text, "/etc/x")
+
+
+def test_plugins_collect_what_no_attachment_has_where_they_know_how(folder):
+    network = NetworkList("net", "1.1.0", NETWORK.plugins)
+    folder.plugins.collect(network, [POD])
+    assert folder.order() == ["GC first", "GC second"]
+    assert folder.calls()[0]["given"]["cni.dev/valid-attachments"] == [{"containerID": "pod-7", "ifname": "eth0"}]
+    assert folder.calls()[0]["env"].keys() == {"CNI_COMMAND", "CNI_PATH", "CNI_ARGS"}
+
+
+@pytest.mark.parametrize("changes", [{"version": "1.0.0"}, {"disable_gc": True}])
+def test_plugins_that_know_no_gc_are_not_asked(folder, changes):
+    folder.plugins.collect(replace(NetworkList("net", "1.1.0", NETWORK.plugins), **changes), [POD])
+    assert not (folder.path / "calls").exists()

@@ -90,3 +90,20 @@ def test_wireguard_is_tried_only_where_it_is_asked_for(look, tmp_path):
     asked = look(asks_wireguard=True)["wireguard"]
     assert set(asked) == {"unit", "kernel", "error", "tun"}
     assert asked["kernel"] is not bool(asked["error"])
+
+
+def test_list_of_plugins_is_looked_at_with_all_that_leads_to_it(look, tmp_path):
+    asked = {"folder": str(tmp_path / "net.d"), "list": "a.conflist", "plugins": str(tmp_path / "bin")}
+    assert look()["plugin_list"] == {}
+    assert look(plugin_list=asked)["plugin_list"]["text"] is None
+    assert look(plugin_list=asked)["plugin_list"]["programs"] == {}
+    program(tmp_path / "bin/bridge", "")
+    (tmp_path / "net.d").mkdir(mode=0o700)
+    (tmp_path / "net.d/a.conflist").write_text("{}" + " " * 70_000)
+    reported = look(plugin_list=asked)["plugin_list"]
+    assert reported["text"] == "{}" + " " * 65_535
+    assert {"/", str(tmp_path), f"{tmp_path}/net.d", f"{tmp_path}/net.d/a.conflist"} <= reported["way"].keys()
+    assert reported["programs"] == {f"{tmp_path}/bin/bridge": [os.getuid(), 0o100755]}
+    (tmp_path / "net.d/a.conflist").unlink()
+    (tmp_path / "net.d/a.conflist").symlink_to(tmp_path / "bin/bridge")
+    assert look(plugin_list=asked)["plugin_list"]["text"] is None

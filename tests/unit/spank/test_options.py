@@ -16,7 +16,7 @@ def test_network_that_exists_is_taken(plugin, program, value):
 def test_network_that_does_not_exist_is_refused(plugin, program, value):
     result = plugin.run(program, HOST_OPTION=value)
     assert "option=-1" in result.reported
-    choose = "there is no such network; choose private, flannel, routed or none"
+    choose = "there is no such network; choose private, flannel, routed, cni or none"
     assert result.errors == [f"isthmus: --pod-network={value}: {choose}"]
 
 

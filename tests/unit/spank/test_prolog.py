@@ -98,7 +98,7 @@ def test_dead_daemon_is_noted_and_fails_no_node(plugin):
 def test_unknown_network_is_noted_without_a_call(plugin, daemon):
     fake = daemon()
     plugin.run("prolog", HOST_OPTION="bridge", **JOB)
-    assert plugin.record("7.error") == "there is no network bridge; choose private, flannel, routed or none"
+    assert plugin.record("7.error") == "there is no network bridge; choose private, flannel, routed, cni or none"
     assert (plugin.record("7.driver"), fake.calls) == ("private", 0)
 
 

@@ -1,8 +1,8 @@
 import pytest
 
 WRONG = {
-    "default=": "not one of private, flannel, routed or none",
-    "default=bridge": "not one of private, flannel, routed or none",
+    "default=": "not one of private, flannel, routed, cni or none",
+    "default=bridge": "not one of private, flannel, routed, cni or none",
     "socket=relative": "not an absolute path",
     f"socket=/{'x' * 107}": "not an absolute path of at most 107",
     "timeout_s=0": "not a whole number from 1 to 600",

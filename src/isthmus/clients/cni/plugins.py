@@ -11,19 +11,21 @@ By hand, as the specification's library is one of Go and Python has none.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Interface
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from isthmus.clients.process import ProcessError, run
+from isthmus.clients.process import Finished, ProcessError, run
 
 # A plugin takes some ms; it may wait for another's lock, or for xtables'.
 TIMEOUT_S = 30.0
 # SPEC.md, "Error": "Try again later".
 _TRY_AGAIN = 11
+# SPEC.md, "GC".
+_GC_SINCE = (1, 1, 0)
 
 
 class Verb(StrEnum):
@@ -32,6 +34,7 @@ class Verb(StrEnum):
     ADD = "ADD"
     CHECK = "CHECK"
     DEL = "DEL"
+    GC = "GC"
 
 
 class CniError(Exception):
@@ -73,12 +76,14 @@ class NetworkList:
         version: of the specification, as all plugins are spoken to.
         plugins: their configurations.
         disable_check: whether no plugin may be called with CHECK.
+        disable_gc: the same for GC.
     """
 
     name: str
     version: str
     plugins: tuple[Mapping[str, Any], ...]
     disable_check: bool = False
+    disable_gc: bool = False
 
     def written(self) -> dict[str, Any]:
         """Return it as a file has it."""
@@ -86,6 +91,7 @@ class NetworkList:
             "cniVersion": self.version,
             "name": self.name,
             "disableCheck": self.disable_check,
+            "disableGC": self.disable_gc,
             "plugins": [dict(plugin) for plugin in self.plugins],
         }
 
@@ -140,11 +146,19 @@ def parse_list(text: str, where: str) -> NetworkList:
         plugins = tuple(document["plugins"])
         if not plugins or not all(isinstance(plugin["type"], str) for plugin in plugins):
             raise ValueError("plugins are none, or one has no type")
-        return NetworkList(
-            str(document["name"]), str(document["cniVersion"]), plugins, bool(document.get("disableCheck", False))
-        )
+        disabled = (bool(document.get(key, False)) for key in ("disableCheck", "disableGC"))
+        return NetworkList(str(document["name"]), str(document["cniVersion"]), plugins, *disabled)
     except (KeyError, TypeError, ValueError) as error:
         raise ListError(f"{where} is no list of CNI plugins: {error}; run playbooks/network.yml") from error
+
+
+class Runner(Protocol):
+    """Runs a program to its end, as `process.run` does."""
+
+    def __call__(
+        self, argv: list[str | Path], *, timeout_s: float, environment: Mapping[str, str], input_text: str
+    ) -> Finished:
+        """Run it."""
 
 
 class Plugins:
@@ -153,11 +167,13 @@ class Plugins:
     Args:
         folder: their programs, each of the name of its type.
         timeout_s: of each call.
+        runner: how they are run.
     """
 
-    def __init__(self, folder: Path, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, folder: Path, timeout_s: float = TIMEOUT_S, runner: Runner = run) -> None:
         self._folder = folder
         self._timeout_s = timeout_s
+        self._run = runner
 
     def add(self, network: NetworkList, to: Attachment) -> Result:
         """Add a network; what a failure leaves half made is taken away again.
@@ -201,6 +217,19 @@ class Plugins:
         for plugin in reversed(network.plugins):
             self._call(Verb.DEL, network, plugin, to, result.raw if result else {})
 
+    def collect(self, network: NetworkList, valid: Iterable[Attachment]) -> None:
+        """Have plugins give back what belongs to no attachment that is there; those before CNI 1.1 know no such call.
+
+        Raises:
+            CniError: a plugin refused.
+        """
+        if network.disable_gc or tuple(map(int, network.version.split("."))) < _GC_SINCE:
+            return
+        known = [{"containerID": each.container, "ifname": each.interface} for each in valid]
+        for plugin in network.plugins:
+            given = {**plugin, "cni.dev/valid-attachments": known}
+            self._call(Verb.GC, network, given, Attachment("", "", ""), {})
+
     def _answer(
         self, verb: Verb, network: NetworkList, plugin: Mapping[str, Any], to: Attachment, before: Mapping[str, Any]
     ) -> Mapping[str, Any]:
@@ -219,7 +248,7 @@ class Plugins:
         if before:
             given["prevResult"] = before
         try:
-            return run(
+            return self._run(
                 [self._folder / plugin["type"]],
                 timeout_s=self._timeout_s,
                 environment=dict(self._environment(verb, to)),
@@ -230,9 +259,10 @@ class Plugins:
 
     def _environment(self, verb: Verb, to: Attachment) -> Iterator[tuple[str, str]]:
         yield "CNI_COMMAND", verb
-        yield "CNI_CONTAINERID", to.container
-        yield "CNI_NETNS", to.namespace
-        yield "CNI_IFNAME", to.interface
+        if verb is not Verb.GC:
+            yield "CNI_CONTAINERID", to.container
+            yield "CNI_NETNS", to.namespace
+            yield "CNI_IFNAME", to.interface
         yield "CNI_PATH", str(self._folder)
         # Else one that the daemon was started with would be the plugin's.
         yield "CNI_ARGS", ""

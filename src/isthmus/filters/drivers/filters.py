@@ -34,7 +34,9 @@ def network_pod_ranges(defaults: Mapping[str, Any], variables: Mapping[str, Any]
         variables: of a host.
     """
     names = (POD_RANGE, *(name for one in definitions().values() for name in one.ranges))
-    return [str(variables[name] if name in variables else defaults[name]) for name in names]
+    given = (variables[name] if name in variables else defaults[name] for name in names)
+    # A driver whose range is the site's own has none before the site says it.
+    return [str(each) for each in given if each]
 
 
 FILTERS: dict[str, Callable[..., object]] = {

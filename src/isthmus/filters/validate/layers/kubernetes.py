@@ -13,6 +13,7 @@ from isthmus.filters.errors import InputError
 from isthmus.filters.slurm.time_limits import time_minutes
 from isthmus.filters.suggest import unknown
 from isthmus.filters.validate.site import Site
+from isthmus.model.network import Driver, Promise
 
 RANGE = "kubernetes_service_range"
 PARTITION = "kubernetes_partition"
@@ -35,10 +36,14 @@ HANDOVER_MIN = 60
 # A snapshot is the whole database.
 SNAPSHOT_MIN = 5
 _HOMES = PurePosixPath("/home")
+DRIVER = "kubernetes_driver"
+# Services can do without addresses (headless), pods and their control plane not without one another.
+_NEEDED = (Promise.NAMES, Promise.BETWEEN_NODES)
 
 
 def kubernetes_problems(site: Site) -> Iterator[str]:
     """Yield what is wrong with the variables of users' clusters."""
+    yield from _driver(site)
     yield from _range(site)
     yield from _partition(site)
     yield from _data_dir(site)
@@ -54,6 +59,19 @@ def kubernetes_problems(site: Site) -> Iterator[str]:
         value = site.shared(variable)
         if isinstance(value, int) and value < least:
             yield site.problem(f"{variable} {value} is below {least}", f"{why}; raise it", variable)
+
+
+def _driver(site: Site) -> Iterator[str]:
+    given = site.shared(DRIVER)
+    if given not in set(Driver):
+        return
+    if lacking := Driver(given).lacks(_NEEDED):
+        able = [str(driver) for driver in Driver if not driver.lacks(_NEEDED)]
+        yield site.problem(
+            f"{DRIVER} {given} does not promise what users' clusters need: {', '.join(lacking)}",
+            f"use {Driver.PRIVATE}, or another of {', '.join(able)}; jobs may still ask for {given}",
+            DRIVER,
+        )
 
 
 def _versions(site: Site) -> Iterator[str]:

@@ -1,0 +1,1 @@
+"""A network of the site's own CNI plugins, by an administrator's list."""
