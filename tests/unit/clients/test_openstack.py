@@ -49,10 +49,10 @@ def test_server_is_read_with_its_fault_and_whose_it_is():
 
 def test_fault_that_a_list_lacks_is_asked_for():
     """As nova answers for a server that no hypervisor took."""
-    alone = SimpleNamespace(**SERVER | {"fault": {"message": "No valid host was found."}})
+    alone = SimpleNamespace(**SERVER | {"fault": {"message": "No valid host was found. "}})
     cloud = SimpleNamespace(compute=SimpleNamespace(get_server={"s1": alone}.__getitem__))
     listed = look.read_server(SimpleNamespace(**SERVER | {"fault": None}), {})
-    assert change.Changes(cloud, "").fault(listed) == "No valid host was found."
+    assert change.Changes(cloud, "").fault(listed) == "No valid host was found"
 
 
 @pytest.mark.parametrize(

@@ -69,10 +69,10 @@ class Changes:
         nova keeps those that no hypervisor took in a cell of their own, and lists them without their fault: such a
         server is asked for alone.
         """
-        if server.settings.get("fault"):
-            return str(server.settings["fault"])
-        with calls(f"asking for server {server.name}"):
-            return str(read_server(self._cloud.compute.get_server(server.id), {}).settings["fault"])
+        if not server.settings.get("fault"):
+            with calls(f"asking for server {server.name}"):
+                server = read_server(self._cloud.compute.get_server(server.id), {})
+        return str(server.settings["fault"]).strip(" .")
 
     def ports(self, wanted: Sequence[Wanted], ids: Names) -> list[Made]:
         """Make ports, all in one call."""
