@@ -11,7 +11,7 @@ import pytest
 
 from tests.bench import results
 from tests.support.clusters.cluster import BIN, ROOT
-from tests.support.clusters.openstack_site import NAME, Project, Site
+from tests.support.clusters.openstack_site import NAME, Project, Site, qcow2
 from tests.support.servers import openstack as box
 from tests.support.wait import wait
 
@@ -91,6 +91,14 @@ def test_wrong_clouds_yaml_is_refused_and_no_password_is_shown(site, written, me
         site.box.clouds.write_text(clouds)
     assert message in refused.output
     assert clouds.split("password: ")[1].split(",")[0] not in refused.output
+
+
+def test_application_credential_is_taken_until_it_is_gone(site, project):
+    site.write(2)
+    with site.application_credential(project) as credential:
+        assert f"create server {NAME}-c2" in site.succeed("credential", "--check").output
+        project.user.identity.delete_application_credential(project.user.current_user_id, credential)
+        assert "does not accept the credentials" in site.create("credential_gone").output
 
 
 def test_quota_that_is_too_small_is_refused(site, project):
@@ -202,6 +210,17 @@ def test_more_nodes_are_made_and_leave_the_others_alone(made, site, project):
     assert {name: server.id for name, server in project.servers().items()} == before
 
 
+def test_failed_server_is_named_with_what_is_there_and_replaced_by_the_next_run(made, site, project):
+    site.write(COUNT + 1)
+    with project.without_hypervisors():
+        failed = site.create("failed")
+    assert f"servers failed: {NAME}-c{COUNT + 1}: No valid host was found" in failed.output
+    assert f"key pair 1, network 1, port {COUNT + 3}, router 1, " in failed.output
+    replaced = site.succeed("replaced", provider_nodes=[f"c{COUNT + 1}"])
+    assert f"replace server {NAME}-c{COUNT + 1}" in replaced.output
+    remove(site, "replaced_remove", f"c{COUNT + 1}")
+
+
 def test_image_is_uploaded_once_and_kept_while_a_server_uses_it(made, site, project, tmp_path):
     """A changed disk is another image; the former one goes with the last server that was made of it."""
     for content in (1, 2):
@@ -215,12 +234,6 @@ def test_image_is_uploaded_once_and_kept_while_a_server_uses_it(made, site, proj
     site.write(COUNT, image_file=str(disk))
     site.succeed("image_prune")
     assert len(project.listing()["images"]) == 1
-
-
-def qcow2(content):
-    """A disk of one empty MiB, as qemu-img writes its header; another content, another checksum."""
-    head = b"QFI\xfb" + (3).to_bytes(4, "big") + bytes(12) + (16).to_bytes(4, "big") + (2**20).to_bytes(8, "big")
-    return (head + bytes(72)).ljust(104, b"\0") + bytes(65536 * 4) + bytes([content])
 
 
 def test_strangers_name_is_refused_and_stays(made, site, project):

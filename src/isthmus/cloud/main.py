@@ -10,7 +10,9 @@ concurrently. The record is written between kinds, so that the next run continue
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,6 +59,18 @@ def run(arguments: Mapping[str, Any], progress: Progress, *, dry: bool = False) 
         return {"failed": True, "msg": str(error)}
 
 
+@contextmanager
+def _naming_what_is_there(recorded: Recorded) -> Iterator[None]:
+    """Add to an error what this cluster has in the cloud by now, as servers and addresses cost money."""
+    try:
+        yield
+    except CloudError as error:
+        made = dict(recorded.current.made) if recorded.current else {}
+        counts = Counter(str(kind) for kind, _ in made)
+        there = ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items())) or "nothing"
+        raise CloudError(str(error), f"this cluster has in the cloud: {there} (names: {recorded.path})") from error
+
+
 def _present(arguments: Mapping[str, Any], progress: Progress, dry: bool) -> dict[str, Any]:
     settings = read(arguments)
     only = [settings.name(node) for node in arguments["only"]] or None
@@ -69,7 +83,8 @@ def _present(arguments: Mapping[str, Any], progress: Progress, dry: bool) -> dic
         refuse(settings, cloud.offer, chosen.steps)
         if not dry:
             recorded.save(replace(record, project=cloud.offer.project))
-            Work(Changes(connection, mark), recorded, progress, settings.timeout_s).make(chosen)
+            with _naming_what_is_there(recorded):
+                Work(Changes(connection, mark), recorded, progress, settings.timeout_s).make(chosen)
         return _result(settings, chosen, recorded, cloud)
 
 
@@ -132,7 +147,8 @@ def _absent(arguments: Mapping[str, Any], progress: Progress, dry: bool) -> dict
         steps = removal(cloud, record, mark, named, keep_volumes=bool(arguments["home_keep"]))
         if not dry:
             recorded.save(record)
-            Work(Changes(connection, ""), recorded, progress, int(arguments["timeout_s"])).remove(steps)
+            with _naming_what_is_there(recorded):
+                Work(Changes(connection, ""), recorded, progress, int(arguments["timeout_s"])).remove(steps)
         return {"changed": bool(steps), "plan": [str(step) for step in steps], "notes": []}
 
 

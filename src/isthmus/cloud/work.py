@@ -147,8 +147,14 @@ class Work:
             there = self._changes.servers(names)
             waiting = [name for name in names if name not in there or there[name].status not in ("ACTIVE", "ERROR")]
             if not waiting or time.monotonic() > until:
-                return {name: _fault(one) for name, one in there.items() if one.status == "ERROR"}, waiting
+                return {name: self._fault(one) for name, one in there.items() if one.status == "ERROR"}, waiting
             time.sleep(self._look_s)
+
+    def _fault(self, server: Found) -> str:
+        try:
+            return self._changes.fault(server) or "the cloud gives no reason"
+        except CloudError as error:
+            return str(error).partition("; ")[0]
 
     def _clear(self, found: Sequence[Found]) -> None:
         """Delete resources of one kind; servers are gone when this returns."""
@@ -194,10 +200,6 @@ def at_once(call: Callable[[T], object], items: Iterable[T]) -> tuple[list[Made]
             else:
                 done += [result] if isinstance(result, Made) else []
     return done, failed
-
-
-def _fault(server: Found) -> str:
-    return str(server.settings.get("fault") or "the cloud gives no reason")
 
 
 def _sum(failed: Sequence[tuple[object, CloudError]]) -> str:

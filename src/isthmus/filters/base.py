@@ -55,6 +55,17 @@ def base_addresses(names: Iterable[str], hostvars: Mapping[str, Mapping[str, Any
     return [{"name": name, "address": str(hostvars[name]["base_address"])} for name in names]
 
 
+def base_home_is_here(source: str, names: Iterable[str]) -> bool:
+    """Return whether a host's own /home is what `server:/path` exports, so that it must not mount it over itself.
+
+    Args:
+        source: of /home by NFS.
+        names: the host's, and its addresses.
+    """
+    server, _, path = source.partition(":/")
+    return path.strip("/") == "home" and server.strip("[]") in names
+
+
 def base_users_in_state(users: Iterable[Mapping[str, Any]], state: str) -> list[Mapping[str, Any]]:
     """Return the entries of base_users with a state, `present` or `absent`; an entry without one is `present`."""
     return [user for user in users if user.get("state", "present") == state]
@@ -147,6 +158,7 @@ def _checked_address(host: Mapping[str, str]) -> IPv4Address | IPv6Address:
 
 FILTERS: dict[str, Callable[..., object]] = {
     "base_addresses": base_addresses,
+    "base_home_is_here": base_home_is_here,
     "base_hosts_file": base_hosts_file,
     "base_password_hash": base_password_hash,
     "base_login_rules": base_login_rules,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,22 @@ class Site:
         assert done.rc == 0, f"see results/logs/openstack_{log}.log"
         return done
 
+    @contextmanager
+    def application_credential(self, project: Project) -> Iterator[Any]:
+        """Have an application credential in clouds.yaml, in place of the password; yield it."""
+        kept = self.box.clouds.read_text()
+        clouds = yaml.safe_load(kept)
+        identity = project.user.identity
+        made = identity.create_application_credential(project.user.current_user_id, "deployer")
+        login = {"application_credential_id": made.id, "application_credential_secret": made.secret}
+        box = clouds["clouds"]["box"]
+        box |= {"auth_type": "v3applicationcredential", "auth": {"auth_url": box["auth"]["auth_url"], **login}}
+        try:
+            self.box.clouds.write_text(yaml.safe_dump(clouds))
+            yield made
+        finally:
+            self.box.clouds.write_text(kept)
+
     def inventory(self) -> dict[str, Any]:
         """Return what ansible-inventory says."""
         command = [BIN / "ansible-inventory", "-i", self.folder, "--list"]
@@ -131,6 +148,25 @@ class Project:
         """A port by its name."""
         return next(iter(self.user.network.ports(name=name)))
 
+    @contextmanager
+    def without_hypervisors(self) -> Iterator[None]:
+        """Have nova find no place for a server."""
+        compute = self.admin.compute
+        there = [one for one in compute.services() if one.binary == "nova-compute"]
+        for one in there:
+            compute.disable_service(one)
+        try:
+            yield
+        finally:
+            for one in there:
+                compute.enable_service(one)
+
     def quota(self, **limits: int) -> None:
         """Set the project's limits of nova."""
         self.admin.compute.update_quota_set(self.id, **limits)
+
+
+def qcow2(content: int) -> bytes:
+    """Return a disk of one empty MiB, as qemu-img writes its header; another content, another checksum."""
+    head = b"QFI\xfb" + (3).to_bytes(4, "big") + bytes(12) + (16).to_bytes(4, "big") + (2**20).to_bytes(8, "big")
+    return (head + bytes(72)).ljust(104, b"\0") + bytes(65536 * 4) + bytes([content])

@@ -26,7 +26,7 @@ from isthmus.filters.local.podman import local_engine
 FILES = Path(__file__).parents[1] / "files/openstack_box"
 NAME = "isthmus-openstack"
 SUBNET, ADDRESS, REGION = "10.230.78.0/24", "10.230.78.10", "RegionOne"
-BOOT_S, UP = 180, ("running", "degraded")
+BOOT_S, UP = 900, ("running", "degraded")
 REPOSITORY = "localhost/isthmus-openstack"
 PACKAGES = [
     *("ca-certificates", "dbus", "iproute2", "procps", "python3-openstacksdk", "systemd", "systemd-sysv"),

@@ -6,7 +6,7 @@ import pytest
 from keystoneauth1 import exceptions as keystone
 from openstack.exceptions import HttpException
 
-from isthmus.clients.openstack import change, look
+from isthmus.clients.openstack import change, connection, look
 from isthmus.clients.openstack.connection import CloudError, calls, connect
 from isthmus.model.cloud import Kind
 
@@ -24,18 +24,20 @@ def test_rule_that_was_made_is_read_as_it_was_wanted(rule):
     assert look._rule(change._rule(rule, IDS), {"g1": "hpc-nodes"}) == rule
 
 
+SERVER = {
+    "id": "s1",
+    "name": "hpc-c1",
+    "status": "ERROR",
+    "metadata": {"isthmus": "isthmus.hpc.0a"},
+    "flavor": SimpleNamespace(original_name="small", name=None),
+    "image": SimpleNamespace(id="i1"),
+    "addresses": {"hpc-net": [{"addr": "10.20.0.21"}]},
+    "fault": {"message": "No valid host"},
+}
+
+
 def test_server_is_read_with_its_fault_and_whose_it_is():
-    server = SimpleNamespace(
-        id="s1",
-        name="hpc-c1",
-        status="ERROR",
-        metadata={"isthmus": "isthmus.hpc.0a"},
-        flavor=SimpleNamespace(original_name="small", name=None),
-        image=SimpleNamespace(id="i1"),
-        addresses={"hpc-net": [{"addr": "10.20.0.21"}]},
-        fault={"message": "No valid host"},
-    )
-    found = look.read_server(server, {"i1": "debian-13"})
+    found = look.read_server(SimpleNamespace(**SERVER), {"i1": "debian-13"})
     assert (found.mark, found.status) == ("isthmus.hpc.0a", "ERROR")
     assert found.settings == {
         "flavor": "small",
@@ -43,6 +45,14 @@ def test_server_is_read_with_its_fault_and_whose_it_is():
         "addresses": ["10.20.0.21"],
         "fault": "No valid host",
     }
+
+
+def test_fault_that_a_list_lacks_is_asked_for():
+    """As nova answers for a server that no hypervisor took."""
+    alone = SimpleNamespace(**SERVER | {"fault": {"message": "No valid host was found. "}})
+    cloud = SimpleNamespace(compute=SimpleNamespace(get_server={"s1": alone}.__getitem__))
+    listed = look.read_server(SimpleNamespace(**SERVER | {"fault": None}), {})
+    assert change.Changes(cloud, "").fault(listed) == "No valid host was found"
 
 
 @pytest.mark.parametrize(
@@ -64,6 +74,20 @@ def test_disk_that_an_image_needs(image, gib):
 )
 def test_error_of_a_call_says_what_was_tried(error, message):
     with pytest.raises(CloudError, match=message), calls("making c1"):
+        raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (keystone.Unauthorized("no"), "does not accept the credentials: no"),
+        (keystone.NotFound("Could not find Application Credential: 8e."), "does not accept the credentials: Could"),
+        (keystone.NotFound("Not Found"), "cannot be asked: Not Found"),
+        (keystone.ConnectFailure("no route"), "cannot be asked: no route"),
+    ],
+)
+def test_error_of_a_login_says_whether_the_credentials_are_wrong(error, message):
+    with pytest.raises(CloudError, match=message), connection._as_cloud_errors("mine"):
         raise error
 
 

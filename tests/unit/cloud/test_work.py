@@ -5,19 +5,20 @@ from collections.abc import Iterable
 import pytest
 
 from isthmus.clients.openstack.connection import CloudError
+from isthmus.cloud import main
 from isthmus.cloud.desired import desired
 from isthmus.cloud.ownership import Record
 from isthmus.cloud.plan import plan, removal
 from isthmus.cloud.recorded import Recorded
 from isthmus.cloud.work import Work
 from isthmus.model.cloud import Found, Kind, Made, Step, Verb, Wanted
-from tests.unit.cloud.given import MARK, cloud, found, settings
+from tests.unit.cloud.given import MARK, VARIABLES, cloud, found, settings
 
 WANTED = desired(settings(spread=["ctl", "c1"]))
 
 
 class FakeChanges:
-    """A cloud in which each call succeeds, but for names that it is given; it knows no call beside these four."""
+    """A cloud in which each call succeeds, but for names that it is given; it knows no call beside these five."""
 
     def __init__(self, refuses: Iterable[str] = (), fails: Iterable[str] = ()) -> None:
         self.refuses, self.fails = set(refuses), set(fails)
@@ -46,12 +47,15 @@ class FakeChanges:
         self.there.pop((gone.kind, gone.name), None)
 
     def servers(self, names: Iterable[str]) -> dict[str, Found]:
-        fault = {"fault": "No valid host was found"}
         return {
-            name: Found(Kind.SERVER, name, name, status=status, settings=fault)
+            name: Found(Kind.SERVER, name, name, status=status)
             for (kind, name), status in self.there.items()
             if kind is Kind.SERVER and name in names
         }
+
+    def fault(self, server: Found) -> str:
+        assert server.status == "ERROR"
+        return "No valid host was found"
 
 
 @pytest.fixture
@@ -98,6 +102,26 @@ def test_unmarked_resources_are_named_before_they_are_made(recorded):
 def test_failed_server_is_reported_with_its_reason(recorded):
     with pytest.raises(CloudError, match="hpc-c2: No valid host was found; the next run replaces them"):
         make(FakeChanges(fails=["hpc-c2"]), recorded)
+
+
+def test_failed_run_says_what_the_cluster_has_in_the_cloud(tmp_path, monkeypatch):
+    monkeypatch.setattr(main, "connect", lambda *names: None)
+    monkeypatch.setattr(main, "look", lambda connection: cloud())
+    monkeypatch.setattr(main, "Changes", lambda connection, mark: FakeChanges(refuses=["hpc-c1"]))
+    path = tmp_path / "record.json"
+    given = VARIABLES | {"record": str(path), "cloud": "", "region": "", "identity": "", "home_keep": False}
+    result = main.run({"state": "present", "settings": given}, lambda line: None)
+    assert "create server hpc-c1 failed; run it again; it continues; this cluster has in the cloud: " in result["msg"]
+    assert f"port 4, router 1, security group 2, server 3, subnet 1 (names: {path})" in result["msg"]
+
+
+def test_failed_server_whose_reason_cannot_be_had_is_reported_all_the_same(recorded):
+    class Silent(FakeChanges):
+        def fault(self, server):
+            raise CloudError(f"asking for server {server.name} failed: 503", "run it again")
+
+    with pytest.raises(CloudError, match="servers failed: hpc-c2: asking for server hpc-c2 failed: 503; the next run"):
+        make(Silent(fails=["hpc-c2"]), recorded)
 
 
 def test_server_that_never_runs_ends_the_run(recorded):

@@ -6,6 +6,7 @@ import pytest
 from passlib.hash import sha512_crypt
 
 from isthmus.filters.base import (
+    base_home_is_here,
     base_hosts_file,
     base_login_rules,
     base_password_hash,
@@ -135,3 +136,19 @@ def test_account_has_what_base_users_leaves_open():
     (full,) = base_user_accounts([reported], "members")
     assert (full["groups"], full["password"], full["comment"]) == (["members", "adm"], "$6$x", "Bob")
     assert base_user_groups([reported]) == [{"name": "bob", "gid": 2002}]
+
+
+@pytest.mark.parametrize(
+    ("source", "names", "here"),
+    [
+        ("ctl:/home", ["ctl", "10.0.0.2"], True),
+        ("10.0.0.2:/home/", ["ctl", "10.0.0.2"], True),
+        ("[fd00::1]:/home", ["ctl", "fd00::1"], True),
+        ("ctl:/home", ["ctl2", "10.0.0.3"], False),
+        ("ctl:/export/home", ["ctl", "10.0.0.2"], False),
+        ("/home", ["ctl", ""], False),
+        ("", ["", ""], False),
+    ],
+)
+def test_host_that_exports_its_home_does_not_mount_it_over_itself(source: str, names: list[str], here: bool) -> None:
+    assert base_home_is_here(source, names) is here

@@ -63,6 +63,17 @@ class Changes:
             found = self._cloud.compute.servers(details=True, limit=1000)
             return {one.name: read_server(one, {}) for one in found if one.name in wanted}
 
+    def fault(self, server: Found) -> str:
+        """Return why a server failed, or "".
+
+        nova keeps those that no hypervisor took in a cell of their own, and lists them without their fault: such a
+        server is asked for alone.
+        """
+        if not server.settings.get("fault"):
+            with calls(f"asking for server {server.name}"):
+                server = read_server(self._cloud.compute.get_server(server.id), {})
+        return str(server.settings["fault"]).strip(" .")
+
     def ports(self, wanted: Sequence[Wanted], ids: Names) -> list[Made]:
         """Make ports, all in one call."""
         with calls(f"making {len(wanted)} ports"):

@@ -61,15 +61,22 @@ def _refuse_region(connection: Connection, cloud: str) -> None:
 def _as_cloud_errors(cloud: str) -> Iterator[None]:
     try:
         yield
-    except (keystone.Unauthorized, keystone.MissingRequiredOptions) as error:
-        raise CloudError(
-            f"cloud {cloud!r} does not accept the credentials: {_line(error)}",
-            "they are wrong or have expired: create a new application credential and write it to clouds.yaml",
-        ) from error
     except (keystone.ClientException, SDKException) as error:
+        if _is_of_the_credentials(error):
+            raise CloudError(
+                f"cloud {cloud!r} does not accept the credentials: {_line(error)}",
+                "they are wrong or have expired: create a new application credential and write it to clouds.yaml",
+            ) from error
         raise CloudError(
             f"cloud {cloud!r} cannot be asked: {_line(error)}", "is auth_url right, and reachable?"
         ) from error
+
+
+def _is_of_the_credentials(error: Exception) -> bool:
+    # keystone answers 404 for an application credential that was deleted, as it does for a wrong path of auth_url.
+    if isinstance(error, keystone.NotFound):
+        return "application credential" in str(error).lower()
+    return isinstance(error, keystone.Unauthorized | keystone.MissingRequiredOptions)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ PORTS = {
 FLAVORS = {"hpc.small": (1, 1024, 4), "hpc.login": (2, 2048, 10), "hpc.compute": (4, 8192, 20)}
 EXTERNAL = {"provider_network_type": "flat", "provider_physical_network": "physnet1", "is_router_external": True}
 POOL = {"start": "203.0.113.100", "end": "203.0.113.200"}
-WAIT_S = 180
+WAIT_S = 900
 
 
 def until(what, ask):

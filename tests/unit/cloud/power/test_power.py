@@ -101,7 +101,8 @@ class FakeTokens:
 @pytest.fixture
 def bed(tmp_path, monkeypatch):
     cloud, slurm, tokens, lines = FakeCloud(), FakeSlurm(), FakeTokens(), []
-    changes = SimpleNamespace(apply=cloud.apply, delete=cloud.delete, servers=cloud.servers_of)
+    calls = {"apply": cloud.apply, "delete": cloud.delete, "servers": cloud.servers_of}
+    changes = SimpleNamespace(**calls, fault=lambda server: server.settings["fault"])
     monkeypatch.setattr(module, "connect", lambda name, region: None)
     monkeypatch.setattr(module, "look_at_servers", cloud.look)
     monkeypatch.setattr(module, "Changes", lambda connection, mark: changes)
