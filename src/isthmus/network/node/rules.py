@@ -244,13 +244,15 @@ def _bridge_chains(settings: Settings) -> dict[str, list[str]]:
     if not settings.gateways:
         return {"prerouting": _port_rules("accept")}
     inside = [[settings.pods], settings.barred, settings.hosts]
-    return {"prerouting": _port_rules("goto from_bridged_pods"), **gateway_rules.bridged(inside)}
+    ports = _port_rules("goto from_bridged_pods", gateway_rules.crossing(settings.pods))
+    return {"prerouting": ports, **gateway_rules.bridged(inside)}
 
 
-def _port_rules(packets: str) -> list[str]:
-    """Return the rules for frames of pods; `packets` is what happens to a pod's own IPv4."""
+def _port_rules(packets: str, crossing: Iterable[str] = ()) -> list[str]:
+    """Return the rules for frames; `packets` is what happens to a pod's own IPv4, `crossing` comes first."""
     return [
         "type filter hook prerouting priority filter; policy accept",
+        *crossing,
         f'iifname != "{VETH}*" accept',
         "ether type 8021q drop",
         "ether type ip6 drop",
@@ -296,6 +298,7 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
         "forward": _forward(settings),
         "from_pods": _from_pods(settings),
         "postrouting": _postrouting(settings),
+        "from_untranslated_pods": _untranslated(settings),
         **_merged(_shared_chains(each, settings) for each in settings.shared),
         **(login_rules.chains(settings.logins, settings.admins) if settings.logins else {}),
         **(gateway_rules.chains(settings.gateways) if settings.gateways else {}),
@@ -303,8 +306,7 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
 
 
 def _postrouting(settings: Settings) -> list[str]:
-    pods = settings.pods
-    leaving = f'ip saddr {pods} ip daddr != {pods} oifname != "{LEG}*" oifname != "lo"'
+    leaving = _leaving(settings)
     outside = f"{leaving} ip daddr != @peers"
     if settings.hosts:
         outside += f" ip daddr != {{ {', '.join(map(str, settings.hosts))} }}"
@@ -312,6 +314,19 @@ def _postrouting(settings: Settings) -> list[str]:
         "type nat hook postrouting priority srcnat; policy accept",
         *(gateway_rules.translated(settings.gateways, outside) if settings.gateways else []),
         *masquerade(leaving),
+    ]
+
+
+def _leaving(settings: Settings) -> str:
+    pods = settings.pods
+    return f'ip saddr {pods} ip daddr != {pods} oifname != "{LEG}*" oifname != "lo"'
+
+
+def _untranslated(settings: Settings) -> list[str]:
+    """Only connections are translated: a packet that is of none, a late answer say, must not leave as it is."""
+    return [
+        "type filter hook postrouting priority srcnat + 1; policy accept",
+        _said(f"{_leaving(settings)} drop", "nothing leaves with a pod's own address"),
     ]
 
 
