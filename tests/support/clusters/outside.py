@@ -9,7 +9,7 @@ import itertools
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -99,7 +99,10 @@ def serving(address: str) -> Iterator[Outside]:
         udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         outside = Outside(address, tcp.getsockname()[1])
         udp.bind((address, outside.port))
-        work = [(outside._serve_tcp, tcp), (outside._serve_udp, udp)]
+        work: list[tuple[Callable[[socket.socket], None], socket.socket]] = [
+            (outside._serve_tcp, tcp),
+            (outside._serve_udp, udp),
+        ]
         with suppress(PermissionError):
             packets = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(_ETH_P_IP))
             packets.settimeout(_LOOK_S)

@@ -131,7 +131,7 @@ class Settings:
         bounds: of each account's connections on a node.
         logins: of login pods; None for a cluster without.
         gateways: of gateways; None for a cluster without.
-        wire_port: of WireGuard, where nodes encrypt what pods send to one another; 0 where they do not.
+        wireguard_port: of WireGuard, where nodes encrypt what pods send to one another; 0 where they do not.
     """
 
     pods: IPv4Network
@@ -155,7 +155,7 @@ class Settings:
     bounds: Bounds = field(default_factory=Bounds)
     logins: Logins | None = None
     gateways: Gateways | None = None
-    wire_port: int = 0
+    wireguard_port: int = 0
 
 
 def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
@@ -272,7 +272,7 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
             "type filter hook input priority filter; policy accept",
             f"udp dport {VXLAN_PORT} ip saddr != @peers drop",
             *(gateway_rules.entering(settings.gateways) if settings.gateways else []),
-            *(encrypted.arriving(settings.wire_port) if settings.wire_port else []),
+            *(encrypted.arriving(settings.wireguard_port) if settings.wireguard_port else []),
             'iifname "lo" accept',
             f'iifname "{LEG}*" goto from_leg',
             *_from_ports(),
@@ -332,7 +332,7 @@ def _untranslated(settings: Settings) -> list[str]:
 
 def _untracked(settings: Settings) -> dict[str, list[str]]:
     """A packet of a tunnel is one of thousands of flows of its own, and each packet in it is tracked anyway."""
-    ports = [VXLAN_PORT, *([settings.wire_port] if settings.wire_port else [])]
+    ports = [VXLAN_PORT, *([settings.wireguard_port] if settings.wireguard_port else [])]
     return {
         name: [
             f"type filter hook {hook} priority raw; policy accept",
@@ -347,7 +347,7 @@ def _forward(settings: Settings) -> list[str]:
     return [
         "type filter hook forward priority filter; policy accept",
         "iifname . oifname @pairs accept",
-        *(encrypted.forward() if settings.wire_port else []),
+        *(encrypted.forward() if settings.wireguard_port else []),
         f'iifname "{LEG}*" goto from_pods',
         *_from_ports(),
         f"udp dport {VXLAN_PORT} ip daddr @peers drop",
@@ -368,7 +368,7 @@ def _output(settings: Settings) -> list[str]:
         f'oifname "{LEG}*" {mark}',
         f'meta oifkind "vxlan" {mark}',
         f"udp dport {{ {', '.join(map(str, tunnel_ports()))} }} meta mark & {MARK:#x} == 0 meta skuid != 0 drop",
-        *(encrypted.output() if settings.wire_port else []),
+        *(encrypted.output() if settings.wireguard_port else []),
         *(f'oifname "{prefix}*" goto to_pods' for prefix in (LEG, VXLAN, VETH)),
         f"ip daddr {pods} goto to_pods",
         _said(f"ip daddr {HOST_ADDRESS} tcp dport {FIGURES_PORT} meta skuid != 0 {_REFUSE}", _FIGURES),
