@@ -1,4 +1,4 @@
-"""A host outside of the cluster: this one, with a server that tells whom it is asked by, and remembers it.
+"""A host outside of the cluster: this one, with a server that says who calls it, and remembers the callers.
 
 As root it sees each packet to its port, also of connections that never come about.
 """

@@ -134,8 +134,8 @@ def exposed(login, user):
 def test_port_is_reached_from_outside_between_expose_and_withdraw(behind, permitted, here, login, user):
     address, port = permitted
     assert here.asks(address, port, 1) == ""
-    told = login.run_as(user, f"isthmus network expose {NAME} {port}")
-    assert f"{address}:{port}" in told
+    printed = login.run_as(user, f"isthmus network expose {NAME} {port}")
+    assert f"{address}:{port}" in printed
     answer = wait(lambda: here.asks(address, port, 1), timeout_s=20)
     assert answer.split()[1] == here.address, "the server sees who asks"
     assert here.asks(address, port + 1, 1) == "", "no other port of the pod"
