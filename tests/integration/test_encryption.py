@@ -95,13 +95,15 @@ def test_nothing_is_sent_to_a_node_without_a_key_nor_taken_from_it(world, tap):
     assert world.refused("n2", "n1")
     # n2 sends as before; n1 drops it, and answers nobody.
     assert {*tap.hear().sources(VXLAN_PORT)} == {world.net.nodes.address("n2")}
-    assert "n2: it has published no key" in world.wires["n1"].wiring.wait_for({"n2": world.net.nodes.address("n2")}, 0)
+    assert "n2: it has published no key" in world.wires["n1"].encryptor.wait_for(
+        {"n2": world.net.nodes.address("n2")}, 0
+    )
     world.net.filter("n2", ENCRYPTED)
-    world.wires["n2"].place.do(world.wires["n2"].wiring.shut)
+    world.wires["n2"].place.do(world.wires["n2"].encryptor.shut)
     world.start("n2")
     world.follow("n1")
     assert world.reaches("n1", "n2")
-    assert world.wires["n1"].wiring.wait_for({"n2": world.net.nodes.address("n2")}, 0) == ""
+    assert world.wires["n1"].encryptor.wait_for({"n2": world.net.nodes.address("n2")}, 0) == ""
 
 
 def test_program_that_dies_opens_nothing_and_gets_another_key(world, tap):
@@ -191,7 +193,7 @@ def test_another_key_interrupts_a_connection_for_a_moment(encrypted):
         with accepted:
             accepted.settimeout(20)
             had = encrypted.wires["n1"].records.read().revision
-            encrypted.wires["n1"].wiring.rekey()
+            encrypted.wires["n1"].encryptor.rekey()
             begun_s = time.monotonic()
             changing = Thread(target=encrypted.follow, args=("n1",))
             changing.start()
@@ -224,8 +226,8 @@ def test_site_that_encrypts_no_more_is_as_before(world, tap):
 
 def test_threads_follow_what_others_publish(encrypted):
     """As in the daemon: nobody calls `follow` here."""
-    wirings = [encrypted.wires[name].wiring for name in ("n1", "n2")]
-    threads = [Thread(target=loop) for wiring in wirings for loop in (wiring.listen, wiring.follow)]
+    encryptors = [encrypted.wires[name].encryptor for name in ("n1", "n2")]
+    threads = [Thread(target=loop) for encryptor in encryptors for loop in (encryptor.listen, encryptor.follow)]
     for thread in threads:
         thread.start()
     records, pair = encrypted.wires["n1"].records, new_pair()
@@ -236,7 +238,7 @@ def test_threads_follow_what_others_publish(encrypted):
         records.withdraw("n9")
         wait(lambda: pair.public not in encrypted.wires["n2"].tunnel.read().peers, timeout_s=10, interval_s=0.1)
     finally:
-        for wiring in wirings:
-            wiring.close()
+        for encryptor in encryptors:
+            encryptor.close()
         for thread in threads:
             thread.join()

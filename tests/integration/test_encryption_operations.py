@@ -9,9 +9,9 @@ from isthmus.clients.wireguard.keys import new_pair
 from isthmus.model.networks.wireguard import Peer
 from isthmus.network.api.messages import Rekey, Status
 from isthmus.network.api.operations import Operations
-from isthmus.network.encryption.follow import Own, Wiring
+from isthmus.network.encryption.follow import Encryptor, Own
 from isthmus.network.encryption.records import Statement, encode
-from isthmus.network.encryption.settings import Wires
+from isthmus.network.encryption.settings import EncryptionSettings
 from tests.support.fakes.wires import FakeTunnel, FakeWay
 from tests.support.networks.daemons import ALICE, code, prepare, two_hosts
 from tests.support.networks.wires import AUTHORITIES, certified
@@ -32,30 +32,32 @@ def hosts(cluster, tmp_path):
 def node(hosts):
     """c1, which encrypts; nobody else does yet."""
     host, _ = hosts
-    host.store.wires.withdraw("c2")
+    host.store.encryption.withdraw("c2")
     own = Own("c1", C1, 1440, certified("c1", C1))
     tunnel = FakeTunnel()
-    host.wiring = Wiring(own, Wires(), host.store.wires, AUTHORITIES, tunnel, FakeWay(), grace_s=0, publish_s=-1)
+    host.encryptor = Encryptor(
+        own, EncryptionSettings(), host.store.encryption, AUTHORITIES, tunnel, FakeWay(), grace_s=0, publish_s=-1
+    )
     host.tunnel = tunnel
-    host.operations = Operations(replace(host.operations._deps, wiring=host.wiring))
+    host.operations = Operations(replace(host.operations._deps, encryptor=host.encryptor))
     follow(host)
     return host
 
 
 def follow(host):
-    host.wiring.take_all(host.store.wires.read())
-    return host.wiring.run()
+    host.encryptor.take_all(host.store.encryption.read())
+    return host.encryptor.run()
 
 
 def publish(host):
     statement = Statement("c2", Peer(new_pair().public, C2), 1)
-    host.store.wires.publish("c2", encode(statement, "test", certified("c2", C2)))
+    host.store.encryption.publish("c2", encode(statement, "test", certified("c2", C2)))
     follow(host)
 
 
 def names(host):
     """Whose records there are."""
-    return {key.removeprefix(host.store.wires.prefix) for key in host.store.wires.read().entries}
+    return {key.removeprefix(host.store.encryption.prefix) for key in host.store.encryption.read().entries}
 
 
 def test_job_on_a_node_without_a_key_is_refused_and_takes_nothing(node):

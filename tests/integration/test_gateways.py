@@ -22,7 +22,7 @@ from tests.support.networks.gateways import (
     exposure,
 )
 from tests.support.networks.namespaces import TCP, UDP, needs_root
-from tests.support.networks.packets import IPV4, ethernet, udp
+from tests.support.networks.packets import IPV4, ethernet, tcp_reset, udp
 from tests.support.networks.pod_networks import ALICE, ALICES, BOB, DENIED, METADATA, OPEN, SERVED, SLURM
 from tests.support.wait import wait
 
@@ -209,6 +209,37 @@ def test_gateway_sees_that_its_link_has_no_carrier(gated):
     wait(lambda: not gated.held["g2"].is_reached())
     gated.world.nodes.switch.ip("link set g2 up")
     wait(gated.held["g2"].is_reached)
+
+
+def test_packet_of_no_connection_does_not_leave(gated, frames):
+    """Nothing translates it, so it would be seen with the pod's own address."""
+    outside = gated.place("outside")
+    with closing(outside.do(socket.socket, socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)) as listening:
+        frames(gated.world.leg("g1", ALICE), tcp_reset(own(gated), OPEN, 7005))
+        assert received(listening, 0.5) == b""
+
+
+def lead(gated, gateway):
+    """Let a gateway lead out, and wait until pods go out over it."""
+    gated.lead(gateway)
+    wait(lambda: gated.announced(gateway) and gated.pod(1).asks(OPEN, SERVED, wait_s=1) == str(ALICE_SEEN))
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_open_connections_go_on_over_the_other_gateway(gated, number):
+    """Also those of a pod on that very gateway, which saw them cross its bridge."""
+    outside, pod = gated.place("outside"), gated.pod(number)
+    try:
+        with outside.open(TCP, OPEN, 7006) as server:
+            server.listen()
+            with pod.do(socket.create_connection, (str(OPEN), 7006), 15) as connection, server.accept()[0] as far:
+                far.settimeout(15)
+                for gateway in ("g1", "g2", "g1"):
+                    lead(gated, gateway)
+                    connection.send(gateway.encode())
+                    assert far.recv(99) == gateway.encode()
+    finally:
+        lead(gated, "g1")
 
 
 def test_other_gateway_takes_addresses_ways_and_ports_over(gated):

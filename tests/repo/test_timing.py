@@ -23,6 +23,7 @@ SLEEPS = {
     "tests/integration/test_network_preparing.py": "work that is slow",
     "tests/integration/test_supervisor_channel.py": "how long the kubelet is away",
     "tests/support/fakes/slurm_programs.py": "a fake of Slurm that polls",
+    "tests/support/remote/probe.py": "the pause between two connections",
     "tests/support/remote/workflow.py": "a poll with a deadline",
     "tests/support/servers/openstack.py": "a poll with a deadline",
     "tests/support/servers/registries.py": "the period of isthmus-tokend",

@@ -8,7 +8,7 @@ release  on the controller: addresses of ended jobs are given back, and names of
 space    on the controller: whether etcd takes writes, for `status`
 leases   leases without use are dropped
 keys     where packets between nodes are encrypted: what nodes publish of their keys
-wires    the same: the device follows that
+tunnel   the same: the device follows that
 beat     etcd hears of this node
 silence  on the controller: leases and login pods of nodes that are not heard of any more are ended
 logins   login pods without sessions are removed
@@ -48,8 +48,8 @@ from isthmus.network.api.server import Server, UsersServer
 from isthmus.network.dns.jobnames import renamed
 from isthmus.network.dns.names import NodeNames
 from isthmus.network.drivers.node import SHARED_ERRORS, Network, NodeContext, connect
-from isthmus.network.encryption import wires
-from isthmus.network.gateways.active import CALL_S, PAUSES_S, Gateway, Seat
+from isthmus.network.encryption import setup as encryption
+from isthmus.network.gateways.active import CALL_S, PAUSES_S, Election, Gateway
 from isthmus.network.gateways.outside import OutsideAddresses
 from isthmus.network.logins.pods import LoginPods
 from isthmus.network.node.converge import Converger
@@ -107,8 +107,8 @@ class Daemon:
             loops |= {"silence": self._silence} if self._settings.releases else {}
         if self._gateway:
             loops |= self._gateway.loops()
-        if deps.wiring:
-            loops |= {"keys": deps.wiring.listen, "wires": deps.wiring.follow}
+        if deps.encryptor:
+            loops |= {"keys": deps.encryptor.listen, "tunnel": deps.encryptor.follow}
         if deps.logins:
             loops["logins"] = deps.logins.follow
         for driver, network in deps.networks.items():
@@ -245,7 +245,7 @@ def start(settings: Settings) -> Daemon:
     store = Store(Etcd(settings.etcd), Keys(settings.cluster), settings.ranges)
     kernel = Kernel()
     carried = kernel.underlay(settings.address).mtu
-    wiring = wires.connect(settings.wires, settings.node, settings.address, carried, store.wires)
+    encryptor = encryption.connect(settings.encryption, settings.node, settings.address, carried, store.encryption)
     member = settings.member(carried)
     store.announce(member)
     if not settings.lease_ttl_s:
@@ -253,8 +253,8 @@ def start(settings: Settings) -> Daemon:
     view = View(store.load())
     names = NodeNames(settings.dns, reload_dns, settings.resolver)
     shared = tuple(each.network for each in settings.shared.values())
-    wire_port = settings.wires.port if settings.wires else 0
-    rules = read_rules(settings.ranges.pods, settings.rules, shared, settings.logins, settings.gateways, wire_port)
+    wireguard_port = settings.encryption.port if settings.encryption else 0
+    rules = read_rules(settings.ranges.pods, settings.rules, shared, settings.logins, settings.gateways, wireguard_port)
     networks: dict[Driver, Network] = {}
     pods = partial(_shared_pods, networks)
     outside = _outside(settings)
@@ -270,7 +270,7 @@ def start(settings: Settings) -> Daemon:
     if settings.logins and settings.logins.is_here:
         logins = LoginPods(settings.node, settings.logins, store, view, networks[Driver.PRIVATE], services)
     deps = Dependencies(
-        settings.node, store, view, converger, networks, rules, settings.dns.domain, services, plugin, logins, wiring
+        settings.node, store, view, converger, networks, rules, settings.dns.domain, services, plugin, logins, encryptor
     )
     return Daemon(settings, store, deps, _gateway(settings, deps, outside))
 
@@ -285,14 +285,14 @@ def _gateway(settings: Settings, deps: Dependencies, outside: OutsideAddresses |
     if outside is None:
         return None
     # It must not wait for a member of etcd as long as others may.
-    seat = Seat(
+    election = Election(
         Etcd(replace(settings.etcd, timeout_s=CALL_S, pauses_s=PAUSES_S)), Keys(settings.cluster), settings.node
     )
 
     def is_able() -> bool:
         return not deps.converger.last.errors.keys() & SHARED_ERRORS
 
-    return Gateway(settings.node, seat, deps.store, deps.view, outside, is_able)
+    return Gateway(settings.node, election, deps.store, deps.view, outside, is_able)
 
 
 def _shared_pods(networks: Mapping[Driver, Network]) -> dict[int, SharedPod]:

@@ -19,8 +19,8 @@ from isthmus.network.dns.hostresolver import HostResolver
 from isthmus.network.dns.records import DnsSettings
 from isthmus.network.drivers.contract import SharedSettings
 from isthmus.network.drivers.registry import NAMES, definition
-from isthmus.network.encryption import settings as wires
-from isthmus.network.encryption.settings import Wires
+from isthmus.network.encryption import settings as encryption
+from isthmus.network.encryption.settings import EncryptionSettings
 from isthmus.network.gateways import settings as gateway_settings
 from isthmus.network.gateways.settings import Gateways
 from isthmus.network.logins import numbers
@@ -58,7 +58,7 @@ class Settings:
         shared: of each driver with a network that all users share, where jobs can have it.
         logins: of login pods; None for a cluster without.
         gateways: of gateways; None for a cluster without.
-        wires: of the encryption between nodes; None for a cluster without.
+        encryption: of that between nodes; None for a cluster without.
     """
 
     cluster: str
@@ -80,7 +80,7 @@ class Settings:
     shared: Mapping[Driver, SharedSettings] = field(default_factory=dict)
     logins: Logins | None = None
     gateways: Gateways | None = None
-    wires: Wires | None = None
+    encryption: EncryptionSettings | None = None
 
     @property
     def prefix(self) -> str:
@@ -93,7 +93,7 @@ class Settings:
         Args:
             carried: MTU of the interface that has the node's address.
         """
-        carried -= OVERHEAD if self.wires else 0
+        carried -= OVERHEAD if self.encryption else 0
         mtu = min(carried, self.mtu + VXLAN_OVERHEAD) if self.mtu else carried
         return Node(self.node, self.address, mtu, self.gateways is not None and self.gateways.is_here)
 
@@ -138,7 +138,7 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
         shared=shared,
         logins=_logins(raw.get("logins")),
         gateways=gateway_settings.read(raw["gateways"]) if raw.get("gateways") else None,
-        wires=wires.read(raw.get("encryption")),
+        encryption=encryption.read(raw.get("encryption")),
     )
 
 

@@ -41,6 +41,7 @@ VARIABLES = {
     "users": "base_users | default([]) | rejectattr('state', 'defined') | map(attribute='name') | list",
     "name": "cluster_name",
     "state_dir": "cluster_state_dir",
+    "network_encryption": "network_encryption | default('none')",
     "network_drivers": "network_drivers | default(['private'])",
     "apptainer_net_networks": "apptainer_net_networks | default(['bridge'])",
     "apptainer_setuid": "apptainer_setuid | default(false)",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -25,9 +25,10 @@ def settings(controller: Node) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in shown.splitlines())}
 
 
-def submit(login: Node, user: str, options: str, command: str) -> str:
-    """Submit a one-line batch job with its output in the user's home; return its id."""
-    return login.run_as(user, f"sbatch --parsable --output=.isthmus-test-%j.out {options} --wrap {json.dumps(command)}")
+def submit(login: Node, user: str, options: str, command: str, variables: str = "") -> str:
+    """Submit a one-line batch job with its output in the user's home; return its id. `variables` are sbatch's own."""
+    sbatch = f"{variables} sbatch --parsable --output=.isthmus-test-%j.out {options} --wrap {shlex.quote(command)}"
+    return login.run_as(user, sbatch.strip())
 
 
 def state(controller: Node, job: str) -> str:

@@ -16,7 +16,7 @@ from tests.support.networks.pod_networks import MEMBERS, SETTINGS, PodNetworks
 from tests.support.networks.wires import MTU, Wire
 from tests.support.servers.etcd import Cluster
 
-ENCRYPTED = replace(SETTINGS, wire_port=PORT)
+ENCRYPTED = replace(SETTINGS, wireguard_port=PORT)
 SERVED = 5000
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from isthmus.clients.etcd.store import Etcd
 from isthmus.model.network import Ranges
-from isthmus.network.gateways.active import CALL_S, PAUSES_S, Gateway, Seat, is_news
+from isthmus.network.gateways.active import CALL_S, PAUSES_S, Election, Gateway, is_news
 from isthmus.network.state.codec import Value, encode, key_of
 from isthmus.network.state.keys import Keys
 from isthmus.network.state.store import Store
@@ -34,8 +34,8 @@ class Daemon:
         self._feed = store.feed(self.view.snapshot)
         work = [self._follow]
         if name in gated.held:
-            seat = Seat(Etcd(cluster.access(timeout_s=CALL_S, pauses_s=PAUSES_S)), KEYS, name)
-            self._gateway = Gateway(name, seat, store, self.view, gated.held[name], lambda: True)
+            election = Election(Etcd(cluster.access(timeout_s=CALL_S, pauses_s=PAUSES_S)), KEYS, name)
+            self._gateway = Gateway(name, election, store, self.view, gated.held[name], lambda: True)
             work.append(self._lead)
         self._threads = [threading.Thread(target=each, daemon=True) for each in work]
         for thread in self._threads:

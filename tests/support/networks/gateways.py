@@ -1,7 +1,8 @@
 """Two gateways, a member with pods of two users, and a machine outside on the network that the gateways are in.
 
 n1       alice 1, bob 2
-g1, g2   their legs
+g1       their legs
+g2       the same, alice 3
 outside  has the way out, as in `pod_networks`, and reaches outside addresses by ARP alone
 """
 
@@ -52,7 +53,9 @@ def state(nodes: Nodes, exposed: Iterable[Exposure] = (), gateway: str = "g1") -
     users = [
         replace(each, reserved={"web": each.blocks[0][101]}) for each in (user(ALICE, *MEMBERS), user(BOB, *MEMBERS))
     ]
-    jobs = [replace(job(number, each, "n1"), reservation="web") for number, each in enumerate(users, 1)]
+    alice, bob = users
+    jobs = [replace(each, reservation="web") for each in (job(1, alice, "n1"), job(2, bob, "n1"))]
+    jobs.append(replace(job(3, alice, "g2"), addresses=(alice.blocks[0][103],)))
     return State(
         members,
         {each.uid: each for each in users},
@@ -100,8 +103,8 @@ class GatedNetworks:
         for name in MEMBERS:
             made.world.kernels[name] = nodes.kernel(name)
             stack.callback(made.world.kernels[name].close)
-            # On one of them bridged frames pass the inet hooks, too.
-            sysctl(nodes.places[name], "bridge/bridge-nf-call-iptables", "1" if name == "n1" else "0")
+            # On one of them bridged frames do not pass the inet hooks.
+            sysctl(nodes.places[name], "bridge/bridge-nf-call-iptables", "0" if name == "g1" else "1")
             sysctl(nodes.places[name], "ipv4/ip_forward", "1")
             made.world.make(name)
         made._outside()
@@ -141,8 +144,8 @@ class GatedNetworks:
         return True
 
     def pod(self, number: int) -> Namespace:
-        """Return alice's pod, 1, or bob's, 2."""
-        return self.world.pods["n1", number]
+        """Return alice's pod, 1, or bob's, 2; or alice's on a gateway, 3."""
+        return self.world.pods["g2" if number == 3 else "n1", number]
 
     def place(self, name: str) -> Namespace:
         """Return a machine."""

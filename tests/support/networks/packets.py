@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import struct
 from ipaddress import IPv4Address
 
@@ -16,11 +17,19 @@ def ethernet(target: str, sender: str, kind: int, payload: bytes) -> bytes:
 
 def udp(sender: IPv4Address, target: IPv4Address, port: int, data: bytes) -> bytes:
     """Return an IPv4 packet; its UDP part has no checksum, which IPv4 allows."""
-    datagram = struct.pack("!HHHH", port, port, 8 + len(data), 0) + data
-    head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(datagram), 0, 0, 64, 17, 0) + sender.packed + target.packed
+    return _ipv4(sender, target, socket.IPPROTO_UDP, struct.pack("!HHHH", port, port, 8 + len(data), 0) + data)
+
+
+def tcp_reset(sender: IPv4Address, target: IPv4Address, port: int) -> bytes:
+    """Return an IPv4 packet that ends a TCP connection that is none."""
+    return _ipv4(sender, target, socket.IPPROTO_TCP, struct.pack("!HHIIBBHHH", port, port, 1, 1, 5 << 4, 4, 0, 0, 0))
+
+
+def _ipv4(sender: IPv4Address, target: IPv4Address, protocol: int, data: bytes) -> bytes:
+    head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(data), 0, 0, 64, protocol, 0) + sender.packed + target.packed
     total = sum(struct.unpack("!10H", head))
     total = (total & 0xFFFF) + (total >> 16)
-    return head[:10] + struct.pack("!H", ~(total + (total >> 16)) & 0xFFFF) + head[12:] + datagram
+    return head[:10] + struct.pack("!H", ~(total + (total >> 16)) & 0xFFFF) + head[12:] + data
 
 
 def arp_reply(sender_mac: str, sender: IPv4Address, target_mac: str, target: IPv4Address) -> bytes:

@@ -15,10 +15,10 @@ from isthmus.clients.wireguard.kernel import KernelTunnel
 from isthmus.clients.wireguard.program import ProgramTunnel
 from isthmus.clients.wireguard.way import Way
 from isthmus.model.networks.wireguard import OVERHEAD, Program, identity
-from isthmus.network.encryption.follow import Own, Wiring
+from isthmus.network.encryption.follow import Encryptor, Own
 from isthmus.network.encryption.identity import Authorities, Identity
 from isthmus.network.encryption.records import Records
-from isthmus.network.encryption.settings import Wires
+from isthmus.network.encryption.settings import EncryptionSettings
 from isthmus.support import certificates
 from isthmus.support.certificates import Issuer, Subject, Usage
 from tests.support.files.certificates import authority
@@ -68,8 +68,10 @@ class Wire:
         self.tunnel: Tunnel = place.do(KernelTunnel) if is_kernel else ProgramTunnel(folder=self._folder)
         self.way = place.do(Way)
         own = Own(name, address, MTU - OVERHEAD, self.identity)
-        self.wiring = Wiring(own, Wires(), self.records, AUTHORITIES, self.tunnel, self.way, grace_s=0.3, publish_s=-1)
-        place.do(self.wiring.shut)
+        self.encryptor = Encryptor(
+            own, EncryptionSettings(), self.records, AUTHORITIES, self.tunnel, self.way, grace_s=0.3, publish_s=-1
+        )
+        place.do(self.encryptor.shut)
 
     def start(self, stack: ExitStack) -> None:
         """Run the program in the place; its socket is there under another name for each."""
@@ -99,5 +101,5 @@ class Wire:
 
     def follow(self) -> str:
         """Read all records and make a pass; return why it failed."""
-        self.wiring.take_all(self.records.read())
-        return str(self.place.do(self.wiring.run))
+        self.encryptor.take_all(self.records.read())
+        return str(self.place.do(self.encryptor.run))

@@ -37,7 +37,7 @@ def test_users_have_ids_of_their_own_the_same_everywhere(nodes, cluster, file):
 
 def test_job_keeps_images_where_its_user_does(login, controller, user):
     shown = "echo cache=$APPTAINER_CACHEDIR tmp=$APPTAINER_TMPDIR"
-    job = jobs.submit(login, user, "--export=NONE", shown.replace("$", r"\$"))
+    job = jobs.submit(login, user, "--export=NONE", shown)
     jobs.wait_for_job(controller, job, "COMPLETED")
     assert jobs.output(login, user, job) == login.run_as(user, shown)
     login.run_as(user, f"rm -f .isthmus-test-{job}.out")

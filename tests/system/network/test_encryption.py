@@ -13,7 +13,7 @@ STATUS = "isthmus network status --json"
 @pytest.fixture(scope="module", autouse=True)
 def asked_for(controller):
     """The site has it."""
-    if controller.variables.get("network_encryption", "none") == "none":
+    if controller.variables["network_encryption"] == "none":
         pytest.skip("packets between this site's nodes are not encrypted: network_encryption")
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from isthmus.clients.wireguard.keys import new_pair
 from isthmus.model.networks.wireguard import PORT, Device, Peer
-from isthmus.network.encryption.follow import Own, Wiring
+from isthmus.network.encryption.follow import Encryptor, Own
 from isthmus.network.encryption.records import Statement, encode
-from isthmus.network.encryption.settings import Wires
+from isthmus.network.encryption.settings import EncryptionSettings
 from tests.support.fakes.wires import FakeRecords, FakeTunnel, FakeWay
 from tests.support.networks.wires import AUTHORITIES, CLUSTER, certified
 
@@ -25,13 +25,13 @@ class Node:
     def __init__(self, **settings):
         self.tunnel, self.way, self.records = FakeTunnel(), FakeWay(), FakeRecords(CLUSTER)
         self.now_s = 1_000_000.0
-        self.wiring = self.restart(**settings)
+        self.encryptor = self.restart(**settings)
 
     def restart(self, identity=None, **settings):
         own = Own("c1", C1, 1440, identity or certified("c1", C1))
-        self.wiring = Wiring(
+        self.encryptor = Encryptor(
             own,
-            Wires(**settings),
+            EncryptionSettings(**settings),
             self.records,
             AUTHORITIES,
             self.tunnel,
@@ -40,11 +40,11 @@ class Node:
             publish_s=-1,
             clock=lambda: self.now_s,
         )
-        return self.wiring
+        return self.encryptor
 
     def follow(self):
-        self.wiring.take_all(self.records.read())
-        return self.wiring.run()
+        self.encryptor.take_all(self.records.read())
+        return self.encryptor.run()
 
     def other(self, node="c2", address=C2, key=None, made_s=1):
         peer = Peer(key or new_pair().public, address)
@@ -77,9 +77,9 @@ def test_private_key_is_in_no_log(node, caplog):
 
 
 def test_nothing_is_done_before_etcd_was_read_and_jobs_wait(node):
-    assert node.wiring.run() == "etcd was not read yet"
+    assert node.encryptor.run() == "etcd was not read yet"
     assert (node.tunnel.device, node.records.published) == (None, [])
-    assert node.wiring.wait_for(MEMBERS, 0) == "etcd was not read yet"
+    assert node.encryptor.wait_for(MEMBERS, 0) == "etcd was not read yet"
 
 
 def test_second_pass_changes_nothing(node):
@@ -126,7 +126,7 @@ def test_node_that_another_answers_for_is_none(node):
     node.records.write("c2", encode(Statement("c2", Peer(new_pair().public, C2), 1), CLUSTER, certified("c3", C3)))
     node.follow()
     assert (dict(node.tunnel.device.peers), node.way.seen.peers, node.way.seen.closed) == ({}, frozenset(), True)
-    why = node.wiring.wait_for(MEMBERS, 0)
+    why = node.encryptor.wait_for(MEMBERS, 0)
     assert why.startswith("no encrypted way to 1 of the nodes (c2: its certificate is another node's)")
     assert "run playbooks/network.yml" in why
 
@@ -134,13 +134,13 @@ def test_node_that_another_answers_for_is_none(node):
 def test_jobs_wait_for_nodes_without_a_key(node):
     node.follow()
     begun_s = time.monotonic()
-    assert "c2: it has published no key" in node.wiring.wait_for(MEMBERS, 0.05)
+    assert "c2: it has published no key" in node.encryptor.wait_for(MEMBERS, 0.05)
     assert time.monotonic() - begun_s >= 0.05
     node.other()
     node.follow()
-    assert node.wiring.wait_for(MEMBERS, 0) == ""
-    assert "another address" in node.wiring.wait_for({"c2": C3}, 0)
-    assert node.wiring.status(MEMBERS) | {"public_key": ""} == {
+    assert node.encryptor.wait_for(MEMBERS, 0) == ""
+    assert "another address" in node.encryptor.wait_for({"c2": C3}, 0)
+    assert node.encryptor.status(MEMBERS) | {"public_key": ""} == {
         "kind": "wireguard",
         "program": "kernel",
         "public_key": "",
@@ -153,11 +153,11 @@ def test_jobs_wait_for_nodes_without_a_key(node):
 def test_kernel_without_wireguard_is_reported_and_nothing_leaves(node):
     node.other()
     node.tunnel.why = "no such device; set it otherwise"
-    assert node.follow() == node.tunnel.why == node.wiring.wait_for({"c1": C1}, 0)
+    assert node.follow() == node.tunnel.why == node.encryptor.wait_for({"c1": C1}, 0)
     assert node.way.seen.closed
     assert node.way.seen.peers == frozenset()
     node.tunnel.why = ""
-    assert node.follow() == node.wiring.wait_for(MEMBERS, 0) == ""
+    assert node.follow() == node.encryptor.wait_for(MEMBERS, 0) == ""
 
 
 def test_device_that_ended_gets_another_key_and_its_peers(node):
@@ -175,7 +175,7 @@ def test_daemon_that_starts_again_keeps_key_and_sessions(node):
     node.other()
     node.follow()
     before = node.tunnel.device, node.stated()
-    node.restart(identity=node.wiring._own.identity)
+    node.restart(identity=node.encryptor._own.identity)
     node.follow()
     assert (node.tunnel.device, node.stated()) == before
     assert len(node.tunnel.privates) == 1
@@ -226,7 +226,7 @@ def test_key_is_changed_by_age(days, changed):
 def test_key_is_changed_on_request_once(node):
     node.other()
     node.follow()
-    node.wiring.rekey()
+    node.encryptor.rekey()
     node.follow()
     node.follow()
     assert len(node.tunnel.privates) == 2
@@ -237,7 +237,7 @@ def test_key_that_cannot_be_published_is_not_used(node):
     node.follow()
     key = node.tunnel.device.public_key
     node.records.is_down = True
-    node.wiring.rekey()
+    node.encryptor.rekey()
     assert node.follow() == "etcd is down"
     assert node.tunnel.device.public_key == key
     node.records.is_down = False
@@ -249,7 +249,7 @@ def test_clock_that_was_set_back_makes_no_record_that_looks_old(node):
     node.follow()
     before = node.stated()["made_s"]
     node.now_s -= 10_000
-    node.wiring.rekey()
+    node.encryptor.rekey()
     node.follow()
     assert node.stated()["made_s"] == before + 1
 

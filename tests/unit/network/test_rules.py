@@ -154,7 +154,7 @@ def test_text_touches_no_table_but_ours():
     }
 
 
-ENCRYPTED = replace(SETTINGS, wire_port=51820)
+ENCRYPTED = replace(SETTINGS, wireguard_port=51820)
 
 
 def test_vxlan_goes_by_wireguard_or_not_at_all_where_nodes_encrypt():

@@ -9,7 +9,7 @@ from isthmus.filters.network.gateways import network_gateways
 from isthmus.model.network import Driver, Node, Transport
 from isthmus.model.networks.wireguard import Program
 from isthmus.network.drivers.flannel.rules import Backend, Flannel
-from isthmus.network.encryption.settings import Wires
+from isthmus.network.encryption.settings import EncryptionSettings
 from isthmus.network.gateways.settings import Gateways, Ingress, Outside
 from isthmus.network.logins.numbers import Logins
 from isthmus.network.settings import SettingsError, read
@@ -65,12 +65,12 @@ def test_login_pods_are_read(settings):
 
 
 def test_encryption_is_read_and_takes_room_from_every_packet(settings):
-    assert settings().wires is None
-    assert settings(encryption={}).wires is None
+    assert settings().encryption is None
+    assert settings(encryption={}).encryption is None
     asked = {"kind": "wireguard", "program": "wireguard-go", "port": 5, "key_days": 2}
-    assert settings(encryption={**asked, "kind": "none"}).wires is None
+    assert settings(encryption={**asked, "kind": "none"}).encryption is None
     found = settings(encryption=asked)
-    assert found.wires == Wires(5, Program.WIREGUARD_GO, 172_800)
+    assert found.encryption == EncryptionSettings(5, Program.WIREGUARD_GO, 172_800)
     assert (settings().member(1500).mtu, found.member(1500).mtu) == (1500, 1440)
     assert settings(encryption=asked, mtu=1300).member(1500).mtu == 1350
 

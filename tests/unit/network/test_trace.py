@@ -225,6 +225,6 @@ def test_way_out_without_a_gateway_ends_on_the_pods_node():
 
 @pytest.mark.parametrize("port", [0, 51820])
 def test_way_to_another_node_is_that_of_vxlan_in_the_clear_or_encrypted(port):
-    steps = traced("10", "10:c2", settings=replace(SETTINGS, wire_port=port))
+    steps = traced("10", "10:c2", settings=replace(SETTINGS, wireguard_port=port))
     assert verdict(steps) is Verdict.PASSES
     assert [step.check for step in steps].count("input") == 1

@@ -31,7 +31,7 @@ from isthmus.network.api.figures import Preparations, cluster_figures
 from isthmus.network.api.messages import ErrorCode, JobState
 from isthmus.network.api.protocol import RequestError
 from isthmus.network.drivers.node import ECHO_S, Network
-from isthmus.network.encryption.follow import Wiring
+from isthmus.network.encryption.follow import Encryptor
 from isthmus.network.gateways import exposing
 from isthmus.network.logins.pods import LoginPods
 from isthmus.network.node import rules
@@ -72,7 +72,7 @@ class Dependencies:
         services: of pods.
         plugin: looks whether slurmd has ours.
         logins: login pods; None on a host without.
-        wiring: the encryption between nodes; None for a cluster without.
+        encryptor: the encryption between nodes; None for a cluster without.
     """
 
     node: str
@@ -85,7 +85,7 @@ class Dependencies:
     services: PodServices
     plugin: Watcher
     logins: LoginPods | None = None
-    wiring: Wiring | None = None
+    encryptor: Encryptor | None = None
 
 
 class Operations:
@@ -278,18 +278,18 @@ class Operations:
 
     def _wait_for_keys(self, request: messages.JobPrepare, deadline: float) -> None:
         """Refuse a job to whose other nodes nothing could be sent: its ranks would wait for one another for ever."""
-        wiring = self._deps.wiring
-        if wiring is None or request.driver is not Driver.PRIVATE:
+        encryptor = self._deps.encryptor
+        if encryptor is None or request.driver is not Driver.PRIVATE:
             return
         left_s = min(KEYS_S, deadline - time.monotonic() - ECHO_S)
-        if why := wiring.wait_for(_addresses(self._deps.view.state(), request.nodes), max(0, left_s)):
+        if why := encryptor.wait_for(_addresses(self._deps.view.state(), request.nodes), max(0, left_s)):
             raise RequestError(ErrorCode.FAILED, why)
 
     def _rekey(self) -> Mapping[str, Any]:
-        if self._deps.wiring is None:
+        if self._deps.encryptor is None:
             why = "packets between this cluster's nodes are not encrypted; set network_encryption: wireguard"
             raise RequestError(ErrorCode.INVALID, why)
-        self._deps.wiring.rekey()
+        self._deps.encryptor.rekey()
         return {"state": "the key is being changed; `isthmus network status` shows the new one"}
 
     def _take(self, request: messages.JobPrepare, deadline: float) -> None:
@@ -395,7 +395,7 @@ class Operations:
         outcome = self._deps.converger.last
         mine = [leg for leg in outcome.plan.legs.values() if uid in (None, leg.uid)]
         tracked = conntrack.table()
-        wiring = self._deps.wiring
+        encryptor = self._deps.encryptor
         return {
             "node": self._deps.node,
             "revision": self._deps.view.snapshot.state.revision,
@@ -406,7 +406,7 @@ class Operations:
             **({} if tracked is None else {"connections": str(tracked)}),
             "errors": {**self._errors(), **_full(tracked)} if uid is None else {},
             **({"figures": self._figures()} if uid is None else {}),
-            **({"encryption": wiring.status(self._members())} if wiring and uid is None else {}),
+            **({"encryption": encryptor.status(self._members())} if encryptor and uid is None else {}),
         }
 
     def _leading(self) -> Mapping[str, str]:
@@ -425,7 +425,7 @@ class Operations:
     def _errors(self) -> dict[str, str]:
         problem = self._deps.store.problem
         is_taken = {name: why for each in self._deps.networks.values() for name, why in each.errors().items()}
-        unencrypted = self._deps.wiring.wait_for(self._members(), 0) if self._deps.wiring else ""
+        unencrypted = self._deps.encryptor.wait_for(self._members(), 0) if self._deps.encryptor else ""
         return {
             **({"etcd": problem} if problem else {}),
             **({"encryption": unencrypted} if unencrypted else {}),

@@ -27,7 +27,7 @@ from isthmus.clients.wireguard.way import Way
 from isthmus.model.networks.wireguard import Device, Encryption, Peer
 from isthmus.network.encryption.identity import Authorities, Identity, IdentityError
 from isthmus.network.encryption.records import Book, Records, Statement, certificate_of, decode, encode
-from isthmus.network.encryption.settings import Wires
+from isthmus.network.encryption.settings import EncryptionSettings
 
 # How often the device is looked at although no record changed, and how long after something failed.
 LOOK_S, RETRY_S = 10.0, 2.0
@@ -62,7 +62,7 @@ class Own:
     identity: Identity = field(repr=False)
 
 
-class Wiring:
+class Encryptor:
     """Encryption on this node; `follow` and `listen` are for a thread each, the rest for any.
 
     Args:
@@ -80,7 +80,7 @@ class Wiring:
     def __init__(
         self,
         own: Own,
-        settings: Wires,
+        settings: EncryptionSettings,
         records: Records,
         authorities: Authorities,
         tunnel: Tunnel,

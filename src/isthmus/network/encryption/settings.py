@@ -16,7 +16,7 @@ _DAY_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Wires:
+class EncryptionSettings:
     """What the admin decides; the same on all nodes.
 
     Attributes:
@@ -40,7 +40,7 @@ class Wires:
         return KernelTunnel() if self.program is Program.KERNEL else ProgramTunnel()
 
 
-def read(raw: Mapping[str, Any] | None) -> Wires | None:
+def read(raw: Mapping[str, Any] | None) -> EncryptionSettings | None:
     """Read them; empty or absent where packets are not encrypted.
 
     Raises:
@@ -49,4 +49,4 @@ def read(raw: Mapping[str, Any] | None) -> Wires | None:
     """
     if not raw or Encryption(raw["kind"]) is Encryption.NONE:
         return None
-    return Wires(int(raw["port"]), Program(raw["program"]), float(raw["key_days"]) * _DAY_S)
+    return EncryptionSettings(int(raw["port"]), Program(raw["program"]), float(raw["key_days"]) * _DAY_S)

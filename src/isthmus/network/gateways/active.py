@@ -39,11 +39,11 @@ PAUSES_S = (0.1, 0.2)
 _log = logging.getLogger(__name__)
 
 
-class Seat:
-    """One gateway's part in who leads out; for one thread.
+class Election:
+    """One gateway's part in the election of the active one; for one thread.
 
     Attributes:
-        is_taken: whether it does, by etcd's last word.
+        is_leader: whether it is that, by etcd's last word.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class Seat:
         self._lease = ""
         # Who leads and is not heard of, and since when.
         self._missing, self._missing_s = "", 0.0
-        self.is_taken = False
+        self.is_leader = False
 
-    def beat(self, gateways: Collection[str]) -> None:
-        """Be heard of, and lead out if nobody does.
+    def campaign(self, gateways: Collection[str]) -> None:
+        """Be heard of, and become the active gateway if there is none.
 
         Args:
             gateways: all of them, as far as this node knows.
@@ -80,15 +80,15 @@ class Seat:
         entry = self._etcd.get(path)
         leading = decode(self._keys, path, entry.value) if entry else None
         name = leading.node if isinstance(leading, Active) else ""
-        self.is_taken = name == self._node
+        self.is_leader = name == self._node
         if self._is_free(name, gateways):
             unchanged = {path: entry.revision if entry else 0}
             if name in gateways:
                 unchanged[self._keys.path(HeardKey(name))] = 0
             put = Put(path, encode(Active(self._node)))
-            self.is_taken = self._etcd.transact(unchanged, [put]).succeeded
+            self.is_leader = self._etcd.transact(unchanged, [put]).succeeded
 
-    def leave(self) -> None:
+    def resign(self) -> None:
         """Be heard of no longer, so that another one leads out, if there is one."""
         lease, self._lease = self._lease, ""
         if lease:
@@ -123,7 +123,7 @@ class Gateway:
 
     Args:
         node: this node's name.
-        seat: its part in who leads out.
+        election: of the active one.
         store: etcd.
         view: the newest snapshot.
         outside: the outside addresses.
@@ -131,9 +131,15 @@ class Gateway:
     """
 
     def __init__(
-        self, node: str, seat: Seat, store: Store, view: View, outside: OutsideAddresses, is_able: Callable[[], bool]
+        self,
+        node: str,
+        election: Election,
+        store: Store,
+        view: View,
+        outside: OutsideAddresses,
+        is_able: Callable[[], bool],
     ) -> None:
-        self._node, self._seat, self._store, self._view = node, seat, store, view
+        self._node, self._election, self._store, self._view = node, election, store, view
         self._outside, self._is_able = outside, is_able
         self._problem = ""
         self._heard_s = time.monotonic()
@@ -173,12 +179,12 @@ class Gateway:
         except (NetlinkError, OSError) as error:
             problem = f"the outside addresses: {error}"
         if problem:
-            self._seat.leave()
+            self._election.resign()
             return f"this gateway leaves it to others to lead out: {problem}"
-        self._seat.beat(state.gateways)
+        self._election.campaign(state.gateways)
         try:
             # Not by what the watch has said so far: it may be behind.
-            if self._seat.is_taken:
+            if self._election.is_leader:
                 self._outside.resume()
         except NetlinkError as error:
             return f"the outside addresses: {error}"

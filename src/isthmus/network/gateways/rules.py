@@ -7,6 +7,10 @@ A pod's frame for the outside is turned to the user's leg on that gateway where 
 MAC the pod gave it; without such a leg it is dropped. A node that does not lead out passes nothing on either. Members
 and hosts of the cluster are not outside: pods reach them by their own node, as without gateways.
 
+Where br_netfilter is loaded a pod's own node would track what only crosses its bridge, as a connection without
+translation. When that node becomes the gateway which leads out, the entry would hold, and open connections would go on
+with the pod's own address. So these frames are not tracked, in both directions.
+
 From outside, only what was sent to an outside address and an exposed port gets in. The rules are asked for each packet,
 so a port that is withdrawn ends what is open. An outside address is nobody's otherwise: no server of the host's
 answers.
@@ -18,14 +22,14 @@ from collections.abc import Iterable
 from ipaddress import IPv4Network
 
 from isthmus.model.network import State
-from isthmus.model.node_network import LEG, NodePlan, mac
+from isthmus.model.node_network import LEG, VXLAN, NodePlan, mac
 from isthmus.network.gateways.choice import leading, way_out
 from isthmus.network.gateways.settings import Gateways, Ingress, Outside
 from isthmus.network.node.nat import PORTED
 
 Elements = dict[str, frozenset[str]]
 # Sets of the table `bridge`.
-BRIDGE_SETS = {"ways": "type ifname : ether_addr", "members": "type ipv4_addr"}
+BRIDGE_SETS = {"ways": "type ifname : ether_addr", "away": "type ifname", "members": "type ipv4_addr"}
 # From where to where, after the address was translated.
 _TARGET = "ip daddr . meta l4proto . th dport"
 _ANYWHERE = IPv4Network("0.0.0.0/0")
@@ -42,6 +46,15 @@ def sets(gateways: Gateways) -> dict[str, str]:
     }
 
 
+def crossing(pods: IPv4Network) -> list[str]:
+    """Return what is asked first of all frames, in the table `bridge`: those from a gateway to a pod are not tracked.
+
+    Args:
+        pods: the range of private networks.
+    """
+    return [f'iifname "{VXLAN}*" ip saddr != {pods} ip saddr != @members notrack']
+
+
 def bridged(inside: Iterable[Iterable[IPv4Network]]) -> dict[str, list[str]]:
     """Return the chain for frames of pods, in the table `bridge`.
 
@@ -52,6 +65,7 @@ def bridged(inside: Iterable[Iterable[IPv4Network]]) -> dict[str, list[str]]:
         "from_bridged_pods": [
             *(f"ip daddr {{ {', '.join(map(str, each))} }} accept" for each in inside if each),
             "ip daddr @members accept",
+            "iifname @away notrack",
             'ether daddr set iifname map @ways accept comment "group gateways"',
             'drop comment "group gateways: none leads out now"',
         ]
@@ -124,6 +138,7 @@ def elements(plan: NodePlan, state: State, node: str, gateways: Gateways) -> Ele
     return {
         "members": frozenset(str(each.address) for each in state.nodes.values()),
         "ways": frozenset(f"{veth} : {mac(leg)}" for veth, (_, leg) in out.items()),
+        "away": frozenset(veth for veth, (gateway, _) in out.items() if gateway != node),
         "gates": frozenset(leg.name for leg in plan.legs.values() if leads),
         "doors": frozenset(f"{door} : {target}" for door, (target, _) in open_to.items()),
         "exposed": frozenset(within for _, within in open_to.values()),

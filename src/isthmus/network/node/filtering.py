@@ -93,7 +93,7 @@ def read_rules(
     shared: tuple[SharedNetwork, ...] = (),
     logins: Logins | None = None,
     gateways: Gateways | None = None,
-    wire_port: int = 0,
+    wireguard_port: int = 0,
 ) -> rules.Settings:
     """Read the filter's part of the daemon's settings.
 
@@ -103,7 +103,7 @@ def read_rules(
         shared: the networks that all users share.
         logins: of login pods.
         gateways: of gateways.
-        wire_port: of WireGuard, where packets between nodes are encrypted.
+        wireguard_port: of WireGuard, where packets between nodes are encrypted.
 
     Raises:
         KeyError: a field is missing.
@@ -124,7 +124,7 @@ def read_rules(
         bounds=Bounds(raw["bounds"]["flows"], raw["bounds"]["rate"], raw["bounds"]["dns"]),
         logins=logins,
         gateways=gateways,
-        wire_port=wire_port,
+        wireguard_port=wireguard_port,
     )
 
 

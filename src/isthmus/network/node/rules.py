@@ -131,7 +131,7 @@ class Settings:
         bounds: of each account's connections on a node.
         logins: of login pods; None for a cluster without.
         gateways: of gateways; None for a cluster without.
-        wire_port: of WireGuard, where nodes encrypt what pods send to one another; 0 where they do not.
+        wireguard_port: of WireGuard, where nodes encrypt what pods send to one another; 0 where they do not.
     """
 
     pods: IPv4Network
@@ -155,7 +155,7 @@ class Settings:
     bounds: Bounds = field(default_factory=Bounds)
     logins: Logins | None = None
     gateways: Gateways | None = None
-    wire_port: int = 0
+    wireguard_port: int = 0
 
 
 def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
@@ -244,13 +244,15 @@ def _bridge_chains(settings: Settings) -> dict[str, list[str]]:
     if not settings.gateways:
         return {"prerouting": _port_rules("accept")}
     inside = [[settings.pods], settings.barred, settings.hosts]
-    return {"prerouting": _port_rules("goto from_bridged_pods"), **gateway_rules.bridged(inside)}
+    ports = _port_rules("goto from_bridged_pods", gateway_rules.crossing(settings.pods))
+    return {"prerouting": ports, **gateway_rules.bridged(inside)}
 
 
-def _port_rules(packets: str) -> list[str]:
-    """Return the rules for frames of pods; `packets` is what happens to a pod's own IPv4."""
+def _port_rules(packets: str, crossing: Iterable[str] = ()) -> list[str]:
+    """Return the rules for frames; `packets` is what happens to a pod's own IPv4, `crossing` comes first."""
     return [
         "type filter hook prerouting priority filter; policy accept",
+        *crossing,
         f'iifname != "{VETH}*" accept',
         "ether type 8021q drop",
         "ether type ip6 drop",
@@ -270,7 +272,7 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
             "type filter hook input priority filter; policy accept",
             f"udp dport {VXLAN_PORT} ip saddr != @peers drop",
             *(gateway_rules.entering(settings.gateways) if settings.gateways else []),
-            *(encrypted.arriving(settings.wire_port) if settings.wire_port else []),
+            *(encrypted.arriving(settings.wireguard_port) if settings.wireguard_port else []),
             'iifname "lo" accept',
             f'iifname "{LEG}*" goto from_leg',
             *_from_ports(),
@@ -296,6 +298,7 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
         "forward": _forward(settings),
         "from_pods": _from_pods(settings),
         "postrouting": _postrouting(settings),
+        "from_untranslated_pods": _untranslated(settings),
         **_merged(_shared_chains(each, settings) for each in settings.shared),
         **(login_rules.chains(settings.logins, settings.admins) if settings.logins else {}),
         **(gateway_rules.chains(settings.gateways) if settings.gateways else {}),
@@ -303,8 +306,7 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
 
 
 def _postrouting(settings: Settings) -> list[str]:
-    pods = settings.pods
-    leaving = f'ip saddr {pods} ip daddr != {pods} oifname != "{LEG}*" oifname != "lo"'
+    leaving = _leaving(settings)
     outside = f"{leaving} ip daddr != @peers"
     if settings.hosts:
         outside += f" ip daddr != {{ {', '.join(map(str, settings.hosts))} }}"
@@ -315,9 +317,22 @@ def _postrouting(settings: Settings) -> list[str]:
     ]
 
 
+def _leaving(settings: Settings) -> str:
+    pods = settings.pods
+    return f'ip saddr {pods} ip daddr != {pods} oifname != "{LEG}*" oifname != "lo"'
+
+
+def _untranslated(settings: Settings) -> list[str]:
+    """Only connections are translated: a packet that is of none, a late answer say, must not leave as it is."""
+    return [
+        "type filter hook postrouting priority srcnat + 1; policy accept",
+        _said(f"{_leaving(settings)} drop", "nothing leaves with a pod's own address"),
+    ]
+
+
 def _untracked(settings: Settings) -> dict[str, list[str]]:
     """A packet of a tunnel is one of thousands of flows of its own, and each packet in it is tracked anyway."""
-    ports = [VXLAN_PORT, *([settings.wire_port] if settings.wire_port else [])]
+    ports = [VXLAN_PORT, *([settings.wireguard_port] if settings.wireguard_port else [])]
     return {
         name: [
             f"type filter hook {hook} priority raw; policy accept",
@@ -332,7 +347,7 @@ def _forward(settings: Settings) -> list[str]:
     return [
         "type filter hook forward priority filter; policy accept",
         "iifname . oifname @pairs accept",
-        *(encrypted.forward() if settings.wire_port else []),
+        *(encrypted.forward() if settings.wireguard_port else []),
         f'iifname "{LEG}*" goto from_pods',
         *_from_ports(),
         f"udp dport {VXLAN_PORT} ip daddr @peers drop",
@@ -353,7 +368,7 @@ def _output(settings: Settings) -> list[str]:
         f'oifname "{LEG}*" {mark}',
         f'meta oifkind "vxlan" {mark}',
         f"udp dport {{ {', '.join(map(str, tunnel_ports()))} }} meta mark & {MARK:#x} == 0 meta skuid != 0 drop",
-        *(encrypted.output() if settings.wire_port else []),
+        *(encrypted.output() if settings.wireguard_port else []),
         *(f'oifname "{prefix}*" goto to_pods' for prefix in (LEG, VXLAN, VETH)),
         f"ip daddr {pods} goto to_pods",
         _said(f"ip daddr {HOST_ADDRESS} tcp dport {FIGURES_PORT} meta skuid != 0 {_REFUSE}", _FIGURES),

@@ -117,7 +117,7 @@ class Store:
         self._feed: Feed | None = None
         self._space = ""
         self.heartbeats = Heartbeats(etcd, keys.cluster)
-        self.wires = Records(etcd, keys.cluster)
+        self.encryption = Records(etcd, keys.cluster)
 
     def load(self) -> Snapshot:
         """Read everything, at one revision."""
@@ -312,7 +312,7 @@ class Store:
         forgotten = self._commit(work, known)
         self._end_ties(node)
         self.heartbeats.withdraw(node)
-        self.wires.withdraw(node)
+        self.encryption.withdraw(node)
         return forgotten
 
     def end_silent(self, node: str) -> int:

@@ -255,7 +255,7 @@ class _Way:
         yield Step(node, "forwarding", *((Verdict.MISSING, f"no {entry}") if lacking else (Verdict.PASSES, entry)))
         outer = Probe(rules.Protocol.UDP, VXLAN_PORT).packet(leg.underlay, peer)
         # Marked by the inner packet's way out, or without a socket, as what a bridge forwards.
-        way = DEVICE if self.settings.wire_port else UPLINK
+        way = DEVICE if self.settings.wireguard_port else UPLINK
         yield from self._hook(node, "output", outer | _sent(way, uid) | {MARK: rules.MARK}, about="VXLAN")
         yield from self._hook(hop.node, "input", outer | {"iifname": way}, about="VXLAN")
 

@@ -8,13 +8,15 @@ from ipaddress import IPv4Address
 from isthmus.clients.wireguard.device import WireGuardError
 from isthmus.clients.wireguard.way import Way
 from isthmus.model.networks.wireguard import OVERHEAD
-from isthmus.network.encryption.follow import Own, Wiring
+from isthmus.network.encryption.follow import Encryptor, Own
 from isthmus.network.encryption.identity import Authorities, Identity
 from isthmus.network.encryption.records import Records
-from isthmus.network.encryption.settings import Wires
+from isthmus.network.encryption.settings import EncryptionSettings
 
 
-def connect(settings: Wires | None, node: str, address: IPv4Address, carried: int, records: Records) -> Wiring | None:
+def connect(
+    settings: EncryptionSettings | None, node: str, address: IPv4Address, carried: int, records: Records
+) -> Encryptor | None:
     """Return what encrypts packets to other nodes; without settings all of it is removed here.
 
     Nothing leaves in the clear any more, or again, when this returns or raises.
@@ -43,4 +45,4 @@ def connect(settings: Wires | None, node: str, address: IPv4Address, carried: in
     except (OSError, ValueError, TypeError) as error:
         raise WireGuardError(f"this node cannot say who it is: {error}; run playbooks/network.yml") from error
     own = Own(node, address, carried - OVERHEAD, identity)
-    return Wiring(own, settings, records, authorities, settings.tunnel(), Way())
+    return Encryptor(own, settings, records, authorities, settings.tunnel(), Way())

@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from isthmus.model.network import Exposure, Node, Transport
-from isthmus.network.gateways.active import Seat, lacking
+from isthmus.network.gateways.active import Election, lacking
 from isthmus.network.gateways.exposing import EXPOSED_MAX, ExposeError
 from isthmus.network.state.ipam import NotReservedError, Request
 from isthmus.network.state.keys import Keys
@@ -21,85 +21,85 @@ BOTH = ("g1", "g2")
 
 
 @pytest.fixture
-def seats(etcd):
-    return [Seat(etcd, Keys("test"), name, TTL_S, grace_s=0.2) for name in BOTH]
+def elections(etcd):
+    return [Election(etcd, Keys("test"), name, TTL_S, grace_s=0.2) for name in BOTH]
 
 
 def leading(store):
     return store.load().state.gateway
 
 
-def test_first_to_come_leads_and_keeps_it(seats, store):
-    first, second = seats
+def test_first_to_come_leads_and_keeps_it(elections, store):
+    first, second = elections
     for _ in range(3):
-        first.beat(BOTH)
-        second.beat(BOTH)
-        assert (leading(store), first.is_taken, second.is_taken) == ("g1", True, False)
+        first.campaign(BOTH)
+        second.campaign(BOTH)
+        assert (leading(store), first.is_leader, second.is_leader) == ("g1", True, False)
     assert set(store.load().state.heard) == {"g1", "g2"}
 
 
-def test_who_is_not_heard_of_is_followed_and_takes_nothing_back(seats, store):
-    first, second = seats
-    first.beat(BOTH)
-    second.beat(BOTH)
+def test_who_is_not_heard_of_is_followed_and_takes_nothing_back(elections, store):
+    first, second = elections
+    first.campaign(BOTH)
+    second.campaign(BOTH)
 
     def is_followed():
-        second.beat(BOTH)
-        return second.is_taken
+        second.campaign(BOTH)
+        return second.is_leader
 
     wait(is_followed, timeout_s=30)
     state = store.load().state
     assert (state.gateway, set(state.heard)) == ("g2", {"g2"})
-    first.beat(BOTH)
-    assert (leading(store), first.is_taken) == ("g2", False)
+    first.campaign(BOTH)
+    assert (leading(store), first.is_leader) == ("g2", False)
 
 
-def test_gateway_goes_on_leading_where_nobody_follows(seats, store):
+def test_gateway_goes_on_leading_where_nobody_follows(elections, store):
     """Its daemon is stopped, or etcd ends its lease without hearing of anybody."""
-    seats[0].beat(BOTH)
-    seats[0].leave()
+    elections[0].campaign(BOTH)
+    elections[0].resign()
     state = store.load().state
     assert (state.gateway, set(state.heard)) == ("g1", set())
 
 
 def test_who_leaves_is_followed_after_a_grace(etcd, store):
     now = [0.0]
-    first, second = (Seat(etcd, Keys("test"), name, 60, 0.5, lambda: now[0]) for name in BOTH)
-    first.beat(BOTH)
-    second.beat(BOTH)
-    first.leave()
-    second.beat(BOTH)
+    first, second = (Election(etcd, Keys("test"), name, 60, 0.5, lambda: now[0]) for name in BOTH)
+    first.campaign(BOTH)
+    second.campaign(BOTH)
+    first.resign()
+    second.campaign(BOTH)
     now[0] = 0.4
-    second.beat(BOTH)
+    second.campaign(BOTH)
     assert leading(store) == "g1"
     # It is heard of again, and then no more: the time begins anew.
-    first.beat(BOTH)
-    second.beat(BOTH)
-    first.leave()
+    first.campaign(BOTH)
+    second.campaign(BOTH)
+    first.resign()
     now[0] = 0.7
-    second.beat(BOTH)
+    second.campaign(BOTH)
     now[0] = 1.1
-    second.beat(BOTH)
+    second.campaign(BOTH)
     assert leading(store) == "g1"
     now[0] = 1.2
-    second.beat(BOTH)
+    second.campaign(BOTH)
     assert leading(store) == "g2"
 
 
-def test_who_is_no_gateway_any_more_is_followed_at_once(seats, store):
-    first, second = seats
-    first.beat(BOTH)
-    second.beat(["g2"])
+def test_who_is_no_gateway_any_more_is_followed_at_once(elections, store):
+    first, second = elections
+    first.campaign(BOTH)
+    second.campaign(["g2"])
     assert leading(store) == "g2"
 
 
-def test_daemon_that_begins_again_goes_on_leading(seats, store, etcd):
-    first, second = seats
-    first.beat(BOTH)
-    Seat(etcd, Keys("test"), "g1", 60).beat(BOTH)
+def test_daemon_that_begins_again_goes_on_leading(elections, store, etcd):
+    first, second = elections
+    first.campaign(BOTH)
+    Election(etcd, Keys("test"), "g1", 60).campaign(BOTH)
     # The lease of the one before ends.
-    first.leave()
-    second.beat(BOTH)
+    first.resign()
+    second.campaign(BOTH)
     assert (leading(store), "g1" in store.load().state.heard) == ("g1", True)
 
 
