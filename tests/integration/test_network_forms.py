@@ -94,6 +94,14 @@ def test_gateway_is_none_until_every_member_can_read_that_it_is_one(etcd, mixed)
     assert (state.gateways, state.gateway, set(state.heard)) == ({"g1"}, "g1", {"g1"})
 
 
+def test_where_there_is_such_a_record_already_the_rest_goes_on(etcd, mixed):
+    """A cluster of between two releases: its daemons read these, and publish nothing."""
+    etcd.transact({}, [Put(KEYS.path(key_of(GATEWAY)), encode(GATEWAY))])
+    mixed.reserve(ALICE, "alice", "web")
+    assert mixed.expose(DOOR, "alice")
+    assert not mixed.announce(GATEWAY)
+
+
 def test_node_that_was_forgotten_holds_nothing_up(mixed):
     mixed.forget(OLD.name)
     assert mixed.announce(GATEWAY)

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from itertools import chain
 
 from isthmus.clients.etcd.store import DeniedError, Etcd, Put
-from isthmus.model.network import Active, Driver, Exposure, Heard, Job, Node
+from isthmus.model.network import Active, Driver, Exposure, Heard, Job, Node, State
 from isthmus.network.drivers.registry import definition
 from isthmus.network.state.codec import Value
 
@@ -39,6 +40,12 @@ def of(value: Value) -> int:
             return definition(driver).form
         case _:
             return FIRST
+
+
+def there(state: State) -> int:
+    """Return the newest form among what etcd has: who cannot read that is held up already."""
+    values: chain[Value] = chain(state.nodes.values(), state.jobs.values(), state.exposed.values())
+    return max(map(of, values), default=FIRST)
 
 
 class Forms:

@@ -405,7 +405,8 @@ class Store:
 
     def _check_form(self, at: Snapshot, change: Change[Result]) -> None:
         newest = max(map(forms.of, change.values), default=forms.FIRST)
-        if older := self.forms.older(at.state.nodes, newest):
+        older = self.forms.older(at.state.nodes, newest)
+        if older and newest > forms.there(at.state):
             named = ", ".join(older[:5]) + (" ..." if len(older) > 5 else "")
             raise OlderMembersError(
                 f"daemons of an earlier Isthmus could not read this: {named}; run playbooks/network.yml for them, or"
