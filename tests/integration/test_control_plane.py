@@ -12,15 +12,24 @@ import requests
 
 from isthmus.clients.kube.apiserver import Access, ApiServer
 from isthmus.clients.kube.errors import KubeError
+from isthmus.controlplane import programs
 from isthmus.controlplane.layout import Layout
 from isthmus.controlplane.pki import issuing as pki
 from isthmus.controlplane.versions import record
 from isthmus.controlplane.versions.plan import UNRECORDED
+from isthmus.model import skew
 from tests.support.servers import control_planes
 from tests.support.wait import wait
 
 NAMES = pki.Names("alice", "slurm", "cluster.local", IPv4Address("10.96.0.1"), (), (IPv4Address("127.0.0.1"),))
 SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "reported"}, "stringData": {"word": "xyzzy-plugh"}}
+
+GROUP = {
+    "apiVersion": f"scheduling.k8s.io/{programs.GROUPS[skew.release(UNRECORDED.kubernetes)]}",
+    "kind": "PodGroup",
+    "metadata": {"name": "own"},
+    "spec": {"schedulingPolicy": {"gang": {"minCount": 2}}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +90,11 @@ def test_secret_is_encrypted_in_etcd(control):
     files = [path.read_bytes() for path in control.layout.etcd.rglob("*") if path.is_file()]
     assert any(b"/registry/secrets/default/reported" in content for content in files)
     assert not any(b"xyzzy-plugh" in content for content in files)
+
+
+def test_group_of_pods_that_is_deleted_is_gone(control):
+    control.kubectl("apply", "-f", "-", text=json.dumps(GROUP))
+    control.kubectl("delete", "podgroups.scheduling.k8s.io", "own", "--timeout=30s")
 
 
 @pytest.mark.parametrize("name", control_planes.NAMES)

@@ -21,8 +21,8 @@ from isthmus.model import skew
 MEMORY_SHARES = {"etcd": 13, "kube-apiserver": 42, "kube-controller-manager": 16, "coredns": 5}
 LOOPBACK = "127.0.0.1"
 ETCD_NAME = "default"
-# Groups of pods that start together: an alpha API, which each release has in another version; one the kubelet knows.
-_GROUPS = {"1.36": "v1alpha2"}
+# Groups of pods that start together: a young API, which each release has in another version; those the kubelet knows.
+GROUPS = {"1.36": "v1alpha2", "1.37": "v1beta1"}
 ANY = "0.0.0.0"  # noqa: S104 -- only where the job has a network of its own
 
 
@@ -181,6 +181,7 @@ def apiserver(site: Site) -> list[str]:
             # Webhooks and aggregated APIs in pods: with headless Services there is no other way to them.
             ("enable-aggregator-routing", "true"),
             *_groups(site.kubernetes),
+            *_groups_served(site.kubernetes),
             # Root in the pod's own user namespace, which every user may have anyway; see docs/users/pod-security.md.
             ("allow-privileged", "true"),
             ("event-ttl", "1h"),
@@ -216,6 +217,8 @@ def controller_manager(site: Site) -> list[str]:
             ("kube-api-qps", "100"),
             ("kube-api-burst", "200"),
             ("profiling", "false"),
+            # It lets go of groups that are deleted, which the API server holds until no pod needs them.
+            *_groups(site.kubernetes),
         ]
     )
 
@@ -274,9 +277,12 @@ AUDIT_POLICY = (
 
 
 def _groups(kubernetes: str) -> Sequence[tuple[str, object]]:
-    version = _GROUPS.get(skew.release(kubernetes))
-    api = f"scheduling.k8s.io/{version}=true"
-    return (("feature-gates", "GenericWorkload=true"), ("runtime-config", api)) if version else ()
+    return (("feature-gates", "GenericWorkload=true"),) if skew.release(kubernetes) in GROUPS else ()
+
+
+def _groups_served(kubernetes: str) -> Sequence[tuple[str, object]]:
+    version = GROUPS.get(skew.release(kubernetes))
+    return (("runtime-config", f"scheduling.k8s.io/{version}=true"),) if version else ()
 
 
 def _audit(seen: Layout) -> Sequence[tuple[str, object]]:

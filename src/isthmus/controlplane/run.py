@@ -16,6 +16,8 @@ from pathlib import Path
 from secrets import token_bytes
 
 from isthmus.clients import sockets
+from isthmus.clients.etcd.gateway import Access as EtcdAccess
+from isthmus.clients.etcd.gateway import EtcdError, Gateway
 from isthmus.clients.kube.apiserver import Access, ApiServer
 from isthmus.clients.kube.errors import KubeError
 from isthmus.controlplane import bootstrap, programs
@@ -26,6 +28,7 @@ from isthmus.controlplane.pki import authorities, kubeconfig
 from isthmus.controlplane.pki import issuing as pki
 from isthmus.controlplane.process_supervisor import Keeper, Program, shorten
 from isthmus.controlplane.programs import Site
+from isthmus.controlplane.versions import stored
 from isthmus.controlplane.versions.trial import Trial
 from isthmus.model import skew
 from isthmus.support import durable
@@ -36,6 +39,8 @@ SERVING = ("etcd", "kube-apiserver", "kube-controller-manager", "coredns")
 _BRIEF = SERVING[:3]
 # The step after which every program has its rights.
 OBJECTS = "objects"
+# The step after which a version that is new to the data can read them.
+READABLE = "readable"
 # The step after which nothing of this version goes back.
 STAYS = "stays"
 RENEWAL_CHECK_S = 12 * 3600.0
@@ -104,6 +109,7 @@ async def run(setup: Run, on_keeper: Callable[[Keeper], None] = lambda _: None) 
         ]
         if setup.trial is not None:
             beside.append(group.create_task(setup.trial.watch(keeper), name="trial"))
+            beside.append(group.create_task(_make_readable(setup, keeper), name="readable"))
         try:
             await keeper.run()
         finally:
@@ -168,12 +174,13 @@ def _programs(setup: Run) -> list[Program]:
             is_alive=lambda: _is_alive(api, alive or path),
         )
 
+    data = ("etcd", *((READABLE,) if setup.trial else ()))
     api_url = site.local_server
     manager_url = f"{local}:{ports.controller_manager}"
     dns_url = f"http://{programs.LOOPBACK}:{ports.dns_ready}"
     made = [
         one("etcd", programs.etcd(site), site.etcd, "/health", "apiserver-etcd-client", (), "/version"),
-        one("kube-apiserver", programs.apiserver(site), api_url, "/readyz", "admin", ("etcd",), "/livez/ping"),
+        one("kube-apiserver", programs.apiserver(site), api_url, "/readyz", "admin", data, "/livez/ping"),
         one(
             "kube-controller-manager",
             programs.controller_manager(site),
@@ -266,6 +273,30 @@ async def _serve(setup: Run, keeper: Keeper) -> None:
         }
         await _until_done(partial(durable.write, layout.state, json.dumps(document) + "\n", 0o600), layout.state)
         _log.info("ready at %s", site.server)
+
+
+async def _make_readable(setup: Run, keeper: Keeper) -> None:
+    """Rewrite what the version could not read, before its API server starts."""
+    layout, name = setup.home.cluster, "apiserver-etcd-client"
+    version = programs.GROUPS.get(skew.release(setup.site.kubernetes), "")
+    access = EtcdAccess((setup.site.etcd,), layout.certificate("etcd-ca"), layout.certificate(name), layout.key(name))
+    while await keeper.ready("etcd"):
+        try:
+            if count := await asyncio.to_thread(_rewritten, access, version):
+                _log.info("%d groups of pods are kept as Kubernetes %s has them", count, setup.site.kubernetes)
+            keeper.done(READABLE)
+            return
+        except EtcdError as error:
+            _log.warning("data of the version before could not be read yet: %s", error)
+            await asyncio.sleep(_RETRY_S)
+
+
+def _rewritten(access: EtcdAccess, version: str) -> int:
+    gateway = Gateway(access)
+    try:
+        return stored.rewrite(gateway, version)
+    finally:
+        gateway.close()
 
 
 async def _etcd_in_step(setup: Run) -> None:

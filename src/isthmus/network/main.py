@@ -39,7 +39,7 @@ from isthmus.clients.nftables import NftError
 from isthmus.clients.process import ProcessError, run
 from isthmus.clients.slurm.commands import SlurmError, jobs_on_nodes
 from isthmus.clients.wireguard.device import WireGuardError
-from isthmus.model.network import Driver
+from isthmus.model.network import Driver, Node
 from isthmus.model.node_network import SharedPod
 from isthmus.network import settings as network_settings
 from isthmus.network.api.account_sockets import AccountSockets
@@ -59,7 +59,7 @@ from isthmus.network.services.apply import PodServices
 from isthmus.network.settings import Settings, SettingsError
 from isthmus.network.state import ended, heartbeats, leases
 from isthmus.network.state.keys import Keys, StoredError
-from isthmus.network.state.store import HeardError, Store, StoreError
+from isthmus.network.state.store import HeardError, OlderMembersError, Store, StoreError
 from isthmus.network.state.view import View
 from isthmus.support.notify import notify, watchdog_interval_s
 
@@ -247,7 +247,7 @@ def start(settings: Settings) -> Daemon:
     carried = kernel.underlay(settings.address).mtu
     encryptor = encryption.connect(settings.encryption, settings.node, settings.address, carried, store.encryption)
     member = settings.member(carried)
-    store.announce(member)
+    _announce(store, member)
     if not settings.lease_ttl_s:
         store.heartbeats.withdraw(settings.node)
     view = View(store.load())
@@ -272,7 +272,16 @@ def start(settings: Settings) -> Daemon:
     deps = Dependencies(
         settings.node, store, view, converger, networks, rules, settings.dns.domain, services, plugin, logins, encryptor
     )
-    return Daemon(settings, store, deps, _gateway(settings, deps, outside))
+    return Daemon(settings, store, deps, _gateway(settings, member, deps, outside))
+
+
+def _announce(store: Store, member: Node) -> None:
+    """Make this node known; a gateway as none, as long as others could not read that it is one."""
+    try:
+        store.announce(member)
+    except OlderMembersError as error:
+        _log.warning("this node is no gateway yet: %s", error)
+        store.announce(replace(member, gateway=False))
 
 
 def _outside(settings: Settings) -> OutsideAddresses | None:
@@ -281,7 +290,7 @@ def _outside(settings: Settings) -> OutsideAddresses | None:
     return OutsideAddresses(settings.node, settings.gateways.addresses, HeldAddresses())
 
 
-def _gateway(settings: Settings, deps: Dependencies, outside: OutsideAddresses | None) -> Gateway | None:
+def _gateway(settings: Settings, member: Node, deps: Dependencies, outside: OutsideAddresses | None) -> Gateway | None:
     if outside is None:
         return None
     # It must not wait for a member of etcd as long as others may.
@@ -292,7 +301,7 @@ def _gateway(settings: Settings, deps: Dependencies, outside: OutsideAddresses |
     def is_able() -> bool:
         return not deps.converger.last.errors.keys() & SHARED_ERRORS
 
-    return Gateway(settings.node, election, deps.store, deps.view, outside, is_able)
+    return Gateway(member, election, deps.store, deps.view, outside, is_able)
 
 
 def _shared_pods(networks: Mapping[Driver, Network]) -> dict[int, SharedPod]:

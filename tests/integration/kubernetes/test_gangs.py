@@ -108,10 +108,11 @@ def test_jobs_of_a_gang_are_given_back_when_one_gets_no_node(bed, api, group):
         assert jobs(pod) == [JobState.CANCELLED, JobState.RUNNING]
 
 
-def test_gang_of_kubernetes_own_api(bed, api):
+def test_gang_of_kubernetes_own_api(bed, api, api_server):
     meta = {"name": "own"}
-    body = {"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "PodGroup", "metadata": meta}
-    own = "/apis/scheduling.k8s.io/v1alpha2/namespaces/default/podgroups"
+    version = api_server.groups
+    body = {"apiVersion": f"scheduling.k8s.io/{version}", "kind": "PodGroup", "metadata": meta}
+    own = f"/apis/scheduling.k8s.io/{version}/namespaces/default/podgroups"
     api.create(own, body | {"spec": {"schedulingPolicy": {"gang": {"minCount": 2}}}})
     first = api.pod(schedulingGroup={"podGroupName": "own"})
     says(api, first, "Waits for 1 more of the 2 pods that PodGroup own needs")

@@ -35,7 +35,8 @@ class Daemon:
         work = [self._follow]
         if name in gated.held:
             election = Election(Etcd(cluster.access(timeout_s=CALL_S, pauses_s=PAUSES_S)), KEYS, name)
-            self._gateway = Gateway(name, election, store, self.view, gated.held[name], lambda: True)
+            member = gated.world.state.nodes[name]
+            self._gateway = Gateway(member, election, store, self.view, gated.held[name], lambda: True)
             work.append(self._lead)
         self._threads = [threading.Thread(target=each, daemon=True) for each in work]
         for thread in self._threads:

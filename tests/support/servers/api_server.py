@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,12 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import requests
+import yaml
 
+from isthmus.controlplane import programs
+from isthmus.model import skew
+from tests.repo.tree import ROOT
 from tests.support.files import certificates
 from tests.support.servers.etcd import free_port, program
 from tests.support.wait import wait
 
 NODE = "slurm"
+# "before" or "after": the same tests with that release of artifacts.yml.
+RELEASE = os.environ.get("ISTHMUS_TEST_KUBERNETES", "")
 # Its published address; it would not publish a loopback address.
 ADVERTISED = "192.0.2.1"
 # What the kubelet does beyond a node's own rights: the rest of a scheduler, volumes, settings of namespaces.
@@ -38,6 +45,7 @@ class ApiServer:
     """Both programs; their data lives and dies with the folder."""
 
     folder: Path
+    release: str = RELEASE
     port: int = field(default_factory=free_port)
     etcd_port: int = field(default_factory=free_port)
     peer_port: int = field(default_factory=free_port)
@@ -49,14 +57,25 @@ class ApiServer:
         return f"https://127.0.0.1:{self.port}"
 
     @property
+    def version(self) -> str:
+        """Of Kubernetes."""
+        releases = yaml.safe_load((ROOT / "artifacts.yml").read_text())["releases"]
+        return str(releases[self._named("kubernetes")]["version"])
+
+    @property
+    def groups(self) -> str:
+        """The version that it has PodGroups in."""
+        return programs.GROUPS[skew.release(self.version)]
+
+    @property
     def pki(self) -> Path:
         """The folder of keys and certificates."""
         return self.folder / "pki"
 
     def start(self) -> None:
         """Start both and wait until the API server is ready."""
-        self._start("etcd", self._etcd_flags())
-        self._start("kube-apiserver", self._apiserver_flags())
+        self._start("etcd", "etcd", self._etcd_flags())
+        self._start("kube-apiserver", self._named("kube-apiserver"), self._apiserver_flags())
         wait(self._is_ready, timeout_s=180, interval_s=0.1)
         self.grant()
 
@@ -118,10 +137,15 @@ class ApiServer:
         except requests.RequestException:
             return False
 
-    def _start(self, name: str, flags: dict[str, object]) -> None:
+    def _named(self, name: str) -> str:
+        return f"{name}-{self.release}" if self.release else name
+
+    def _start(self, name: str, artifact: str, flags: dict[str, object]) -> None:
         words = [f"--{key}={value}" for key, value in flags.items()]
         with (self.folder / f"{name}.log").open("ab") as log:
-            self.processes.append(subprocess.Popen([program(name), *words], stdout=log, stderr=log, cwd=self.folder))
+            self.processes.append(
+                subprocess.Popen([program(artifact), *words], stdout=log, stderr=log, cwd=self.folder)
+            )
 
     def _etcd_flags(self) -> dict[str, object]:
         client, peer = (f"http://127.0.0.1:{port}" for port in (self.etcd_port, self.peer_port))
@@ -156,7 +180,7 @@ class ApiServer:
             "anonymous-auth": "false",
             "allow-privileged": "true",
             "feature-gates": "GenericWorkload=true",
-            "runtime-config": "scheduling.k8s.io/v1alpha2=true",
+            "runtime-config": f"scheduling.k8s.io/{self.groups}=true",
             # Its controller, which makes each namespace's account, does not run here.
             "disable-admission-plugins": "ServiceAccount",
         }

@@ -130,8 +130,8 @@ class ApptainerHost:
         return done.stdout
 
 
-def start(folder: Path, name: str) -> ApptainerHost:
-    """Start one; the image is made once (about a minute) and kept by podman."""
+def start(folder: Path, name: str, packages: Path = ROOT / "src") -> ApptainerHost:
+    """Start one that has these Python packages; the image is made once (about a minute) and kept by podman."""
     image = _image(folder)
     shared = folder / "shared"
     shared.mkdir()
@@ -139,7 +139,7 @@ def start(folder: Path, name: str) -> ApptainerHost:
     engine = local_engine(json.loads(_output("podman", "info", "--format", "json")), status, limits)
     programs = folder / "programs"
     _output("make", "-s", "-C", str(ROOT / "src/spank"), "inside", f"OUT={programs}")
-    mounted = (f"{ROOT / 'src'}:/isthmus:ro", f"{programs}:/usr/lib/isthmus:ro", f"{shared}:{shared}")
+    mounted = (f"{packages}:/isthmus:ro", f"{programs}:/usr/lib/isthmus:ro", f"{shared}:{shared}")
     volumes = [word for path in mounted for word in ("--volume", path)]
     shape = ["--privileged", "--network", "host", "--pid", "host", "--tmpfs", "/scratch", "--shm-size", "256m"]
     _output("podman", "run", "--detach", "--name", name, *shape, *volumes, *engine, image, "sleep", "infinity")

@@ -23,13 +23,14 @@ from isthmus.controlplane.handover import Handover, Slurm
 from isthmus.controlplane.launcher import from_folder
 from isthmus.controlplane.layout import Home, Layout
 from isthmus.controlplane.main import Signals
-from isthmus.controlplane.programs import PORT_NAMES, Ports, Site
+from isthmus.controlplane.programs import GROUPS, PORT_NAMES, Ports, Site
 from isthmus.controlplane.run import Run, run
 from isthmus.controlplane.settings import DataLocation, Settings
 from isthmus.controlplane.versions import course
 from isthmus.controlplane.versions.course import Course, Request
 from isthmus.controlplane.versions.plan import UNRECORDED, Image
 from isthmus.controlplane.versions.trial import Limits
+from isthmus.model import skew
 from isthmus.model.network import Driver
 from tests.support.servers.etcd import free_port, program
 from tests.support.wait import wait
@@ -38,6 +39,15 @@ NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "coredns")
 # Beside those that are kept running.
 TOOLS = ("etcdutl",)
 LOOPBACK = IPv4Address("127.0.0.1")
+# The present API server under another release's name does not have what that one has.
+DISGUISED = """#!/bin/sh
+for word; do
+    shift
+    case $word in --runtime-config=*) word=--runtime-config={} ;; esac
+    set -- "$@" "$word"
+done
+exec {} "$@"
+"""
 READY_S = 180
 
 
@@ -140,7 +150,9 @@ class ControlPlane:
     def add(self, name: str, **scripts: str) -> None:
         """Give it the same programs under another name KUBERNETES-ETCD, some of them replaced by scripts."""
         folder = folder_of_programs(self.home.parent / name)
-        for each, text in scripts.items():
+        own = f"scheduling.k8s.io/{GROUPS[skew.release(UNRECORDED.kubernetes)]}=true"
+        disguised = DISGUISED.format(own, (folder / "kube-apiserver").readlink())
+        for each, text in ({"kube_apiserver": disguised} | scripts).items():
             path = folder / each.replace("_", "-")
             path.unlink()
             path.write_text(text)

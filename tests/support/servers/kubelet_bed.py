@@ -60,7 +60,7 @@ class Bed:
         (cluster / "pki").symlink_to(server.pki)
         (cluster / "kubelet.kubeconfig").write_text(server.kubeconfig("kubelet").read_text())
         pods = PodSettings(NODE, str(home), str(home / ".isthmus/pods"), driver=driver)
-        self._settings = Settings(cluster, "127.0.0.1", 0, 0, Path("/usr"), "1.36.3", home / "disk", pods)
+        self._settings = Settings(cluster, "127.0.0.1", 0, 0, Path("/usr"), server.version, home / "disk", pods)
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
         self._task: asyncio.Task[None] | None = None

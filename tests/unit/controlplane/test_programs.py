@@ -44,10 +44,21 @@ def test_apiserver_is_closed_and_encrypts():
     assert "--audit-log-path=/cluster/logs/audit.log" in programs.apiserver(site(audit=True))
 
 
-def test_alpha_groups_are_asked_of_releases_that_have_them_as_the_kubelet_does():
-    groups = {"--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha2=true"}
-    assert groups <= set(programs.apiserver(site(kubernetes="1.36.1")))
-    assert not [flag for flag in programs.apiserver(site(kubernetes="1.37.2")) if "scheduling" in flag]
+@pytest.mark.parametrize(
+    ("kubernetes", "version"), [("1.36.1", "v1alpha2"), ("1.36.3", "v1alpha2"), ("1.37.2", "v1beta1")]
+)
+def test_groups_are_on_in_releases_whose_version_of_them_is_known(kubernetes, version):
+    asked = site(kubernetes=kubernetes)
+    gate = "--feature-gates=GenericWorkload=true"
+    assert {gate, f"--runtime-config=scheduling.k8s.io/{version}=true"} <= set(programs.apiserver(asked))
+    # Without its controller, deleted groups stay for ever.
+    assert gate in programs.controller_manager(asked)
+
+
+def test_groups_are_off_in_other_releases():
+    asked = site(kubernetes="1.38.0")
+    flags = programs.apiserver(asked) + programs.controller_manager(asked)
+    assert not [flag for flag in flags if "scheduling" in flag or "GenericWorkload" in flag]
 
 
 @pytest.mark.parametrize(("settings", "bound"), [(PRIVATE, "0.0.0.0"), (SHARED, "10.64.0.3")])  # noqa: S104

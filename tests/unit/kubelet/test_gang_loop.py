@@ -18,14 +18,18 @@ class Cluster:
     """A PodGroup of some pods, what Slurm has free, and what each pod was shown."""
 
     def __init__(self, least=2, free=(4, 4)):
-        self.least, self.free, self.asked, self.shown = least, free, 0, {}
+        self.least, self.free, self.version, self.asked, self.shown = least, free, "v1alpha1", 0, {}
         self.gangs, self.tasks, self.withdrawn = Gangs(self, self.rooms, START_S), {}, []
 
     async def get(self, path):
         if not self.least:
             raise NotFoundError(404, path)
-        assert path.endswith("/podgroups/pi")
-        return {"spec": {"minMember": self.least}}
+        discovered = {
+            "/apis/scheduling.x-k8s.io": {"versions": [{"version": self.version}]},
+            f"/apis/scheduling.x-k8s.io/{self.version}": {"resources": [{"name": "podgroups"}]},
+        }
+        assert path in discovered or path.endswith("/podgroups/pi")
+        return discovered.get(path, {"spec": {"minMember": self.least}})
 
     def rooms(self, partition):
         self.asked += 1
@@ -201,5 +205,19 @@ def test_pods_of_before_a_crash_are_together(monkeypatch):
         await asyncio.sleep(1)
         assert cluster.gone() == {"c"}
         assert not cluster.asked
+
+    play(monkeypatch, story)
+
+
+def test_gang_of_an_unknown_version_says_what_to_do_and_starts_when_it_is_known(monkeypatch):
+    async def story(cluster):
+        cluster.version = "v9"
+        cluster.come("a", "b")
+        await asyncio.sleep(100)
+        assert not cluster.gone()
+        assert "known in v1alpha1: install its kind of scheduler-plugins" in cluster.shown["a"][1]
+        cluster.version = "v1alpha1"
+        await asyncio.sleep(100)
+        assert cluster.gone() == {"a", "b"}
 
     play(monkeypatch, story)

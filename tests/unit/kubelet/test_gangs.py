@@ -13,12 +13,12 @@ LABELLED = {"metadata": {"name": "w", "namespace": "shop", "labels": {groups.LAB
 
 def test_group_of_a_label():
     found = groups.of(LABELLED)
-    assert found.path == "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/shop/podgroups/pi"
+    assert found.path("v1alpha1") == "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/shop/podgroups/pi"
 
 
 def test_group_of_kubernetes_wins_over_a_label():
     found = groups.of({**LABELLED, "spec": {"schedulingGroup": {"podGroupName": "own"}}})
-    assert found.path == "/apis/scheduling.k8s.io/v1alpha2/namespaces/shop/podgroups/own"
+    assert found.path("v1beta1") == "/apis/scheduling.k8s.io/v1beta1/namespaces/shop/podgroups/own"
     assert groups.of(pod()) is None
 
 

@@ -84,6 +84,44 @@ def test_version_that_mirrors_have_dropped_is_found_where_it_was_kept(tmp_path):
         Store(debs, tmp_path, "").store.find("25.11")
 
 
+def test_version_for_which_apt_would_remove_something_is_refused(tmp_path):
+    debs = load("slurm_debs")
+    bed = Store(debs, tmp_path, MADISON + "Remv slurm-drmaa1 [1.1.4]\n")
+    with pytest.raises(debs.DebError, match=r"apt would remove slurm-drmaa1 for Slurm 26\.05\.5-1; remove what needs"):
+        bed.store.bring({"slurm-client": "24.11.5-4"}, "26.05.5-1")
+    assert not [command for command in bed.asked if "--download-only" in command]
+
+
+def test_disk_that_is_nearly_full_is_refused_before_anything_is_fetched(tmp_path, monkeypatch):
+    debs = load("slurm_debs")
+    monkeypatch.setattr(debs, "NEEDED_MIB", 1 << 40)
+    result = ansible_modules.run(debs, version="26.05", folder=str(tmp_path / "packages"))
+    assert result["failed"]
+    assert result["msg"].startswith(f"{tmp_path}/packages has less than")
+    assert result["msg"].endswith("MiB left; make room there")
+    assert list((tmp_path / "packages").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("mariadb", "words"),
+    [
+        ("exit 1", "MariaDB does not answer: cannot connect; see `systemctl status mariadb` on this host"),
+        ("echo 9999999999999999", "are needed for the dump; make room"),
+        ("echo 0", ""),
+    ],
+)
+def test_guard_asks_the_host(tmp_path, monkeypatch, mariadb, words):
+    for name, text in {"sdiag": "exit 0", "mariadb": f"echo cannot connect >&2; {mariadb}"}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    guard = load("slurm_guard")
+    monkeypatch.setattr(guard, "LEAST_MIB", 0)
+    result = ansible_modules.run(guard, database="acct", folder=str(tmp_path / "none/yet"))
+    assert words in result.get("msg", "")
+    assert bool(result.get("failed")) == bool(words)
+
+
 @pytest.mark.parametrize(
     ("queue", "size", "free", "found"),
     [

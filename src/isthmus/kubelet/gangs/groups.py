@@ -7,12 +7,16 @@ minimum number of pods.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from isthmus.model.pod_inputs import Object
 
 LABEL = "scheduling.x-k8s.io/pod-group"
-_PLUGINS, _OWN = "apis/scheduling.x-k8s.io/v1alpha1", "apis/scheduling.k8s.io/v1alpha2"
+PLUGINS, OWN = "scheduling.x-k8s.io", "scheduling.k8s.io"
+RESOURCE = "podgroups"
+# Versions that `least` can read, newest first. Kubernetes 1.36 has v1alpha2, and 1.37 has the two before it.
+VERSIONS = {OWN: ("v1beta1", "v1alpha3", "v1alpha2"), PLUGINS: ("v1alpha1",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +24,7 @@ class Group:
     """The name of a PodGroup.
 
     Attributes:
-        api: where the API server has it, without the namespace.
+        api: its API group.
         namespace: of its pods, too.
         name: its own.
     """
@@ -29,10 +33,9 @@ class Group:
     namespace: str
     name: str
 
-    @property
-    def path(self) -> str:
-        """Where the API server has it."""
-        return f"/{self.api}/namespaces/{self.namespace}/podgroups/{self.name}"
+    def path(self, version: str) -> str:
+        """Return where the API server has it in a version of its API group."""
+        return f"/apis/{self.api}/{version}/namespaces/{self.namespace}/{RESOURCE}/{self.name}"
 
     def __str__(self) -> str:
         """Return what its user calls it."""
@@ -44,9 +47,15 @@ def of(pod: Object) -> Group | None:
     meta = pod["metadata"]
     namespace = str(meta.get("namespace") or "default")
     if name := (pod["spec"].get("schedulingGroup") or {}).get("podGroupName"):
-        return Group(_OWN, namespace, str(name))
+        return Group(OWN, namespace, str(name))
     name = (meta.get("labels") or {}).get(LABEL)
-    return Group(_PLUGINS, namespace, str(name)) if name else None
+    return Group(PLUGINS, namespace, str(name)) if name else None
+
+
+def known(api: str, served: Iterable[str]) -> list[str]:
+    """Return the versions that can be read among those that an API server has, newest first."""
+    there = frozenset(served)
+    return [version for version in VERSIONS[api] if version in there]
 
 
 def least(group: Object) -> int:

@@ -16,13 +16,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from isthmus.clients.kube.api import KubeError, NotFoundError, Object
 from isthmus.clients.slurm.commands import SlurmError
 from isthmus.kubelet.gangs import fitting, groups
 from isthmus.kubelet.gangs.gang import Gang, Stage
 from isthmus.kubelet.gangs.groups import Group
+from isthmus.kubelet.gangs.served import PodGroups, Reader, UnknownVersionError
 from isthmus.model.slurm.cluster import NodeRoom
 from isthmus.support.backoff import Backoff
 from isthmus.support.threads import Threads
@@ -33,13 +33,6 @@ _SHORT = "Waits for"
 
 _log = logging.getLogger(__name__)
 Show = Callable[[str, str], Awaitable[None]]
-
-
-class Reader(Protocol):
-    """The part of isthmus.clients.kube.api.Kube that is used here."""
-
-    async def get(self, path: str) -> Object:
-        """Return an object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +60,7 @@ class Gangs:
         start_s: float,
         pauses: tuple[float, float] = (_PAUSE_S, _LONGEST_S),
     ) -> None:
-        self._kube, self._rooms, self._start_s, self._pauses = kube, rooms, start_s, pauses
+        self._groups, self._rooms, self._start_s, self._pauses = PodGroups(kube), rooms, start_s, pauses
         self._threads = Threads("sinfo-gangs", 1)
         self._gangs: dict[Group, Gang] = {}
         self._of: dict[str, Group] = {}
@@ -180,10 +173,10 @@ class Gangs:
     async def _look(self, group: Group, gang: Gang) -> tuple[str, str]:
         """Start a gang; return why it cannot start, or None."""
         try:
-            least = groups.least(await self._kube.get(group.path))
+            least = groups.least(await self._groups.get(group))
         except NotFoundError:
             return WAITING, f"{group} is not there; create it in the namespace of the pod"
-        except KubeError as error:
+        except (KubeError, UnknownVersionError) as error:
             return WAITING, f"{group} is not known: {error}"
         if gang.is_loose(least):
             gang.move(gang.of(Stage.WAITING), Stage.TOGETHER)

@@ -69,6 +69,7 @@ class Definition:
         tunnel_ports: UDP ports that its nodes' packets arrive at; no user sends to them.
         units: daemons of its own on a node, by their names in systemd.
         read: reads its part of the daemon's settings; None for a driver that needs no more than all have.
+        form: of etcd's records since which its jobs can be read (`state.forms`).
     """
 
     driver: Driver
@@ -78,3 +79,4 @@ class Definition:
     tunnel_ports: tuple[int, ...] = ()
     units: tuple[str, ...] = ()
     read: Callable[[Mapping[str, Any]], SharedSettings] | None = None
+    form: int = 1

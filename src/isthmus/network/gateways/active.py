@@ -20,12 +20,12 @@ from contextlib import suppress
 
 from isthmus.clients.etcd.store import Etcd, EtcdError, Put
 from isthmus.clients.netlink.wire import NetlinkError
-from isthmus.model.network import Active, Driver, Heard, State
+from isthmus.model.network import Active, Driver, Heard, Node, State
 from isthmus.network.gateways.outside import OutsideAddresses
 from isthmus.network.state.codec import decode, encode, key_of
 from isthmus.network.state.ipam import AllocationError
 from isthmus.network.state.keys import GatewayKey, HeardKey, Keys, StoredError
-from isthmus.network.state.store import Store, StoreError
+from isthmus.network.state.store import OlderMembersError, Store, StoreError
 from isthmus.network.state.view import View
 
 # Of the lease. etcd looks for ended ones every half second, and others wait for GRACE_S then: less than 5 s in all.
@@ -33,6 +33,8 @@ TTL_S = 3
 GRACE_S = 0.5
 # Between two beats, and when something is amiss; how long a call may take, so that the next one comes in time.
 BEAT_S, RETRY_S, CALL_S = 0.75, 0.25, 1.0
+# While daemons of before are among the nodes.
+OLDER_S = 5.0
 # Of calls, when no member of etcd answers.
 PAUSES_S = (0.1, 0.2)
 
@@ -122,7 +124,7 @@ class Gateway:
     """A gateway's loops.
 
     Args:
-        node: this node's name.
+        member: this node.
         election: of the active one.
         store: etcd.
         view: the newest snapshot.
@@ -132,14 +134,14 @@ class Gateway:
 
     def __init__(
         self,
-        node: str,
+        member: Node,
         election: Election,
         store: Store,
         view: View,
         outside: OutsideAddresses,
         is_able: Callable[[], bool],
     ) -> None:
-        self._node, self._election, self._store, self._view = node, election, store, view
+        self._member, self._election, self._store, self._view = member, election, store, view
         self._outside, self._is_able = outside, is_able
         self._problem = ""
         self._heard_s = time.monotonic()
@@ -157,8 +159,14 @@ class Gateway:
     def turn(self, state: State) -> float:
         """Beat once; return when to do so again."""
         try:
+            # While others could not read that it is one, it is none; see isthmus.network.state.forms.
+            if self._member.name not in state.gateways:
+                self._store.announce(self._member)
             problem = self._beat(state)
-        except (EtcdError, StoredError) as error:
+        except OlderMembersError as error:
+            self._warn(f"this node is no gateway yet: {error}")
+            return OLDER_S
+        except (EtcdError, StoredError, StoreError) as error:
             self._warn(f"etcd has not heard of this gateway now: {error}")
             self._look_for_follower()
             return RETRY_S
@@ -203,8 +211,8 @@ class Gateway:
         turn = 0
         while True:
             try:
-                for uid in lacking(self._view.snapshot.state, self._node):
-                    self._store.lead_out(uid, self._node, self._view.snapshot)
+                for uid in lacking(self._view.snapshot.state, self._member.name):
+                    self._store.lead_out(uid, self._member.name, self._view.snapshot)
             except (EtcdError, StoredError, StoreError, AllocationError) as error:
                 _log.warning("pods of some users have no way out yet: %s", error)
             turn = self._view.next_turn(turn, BEAT_S * 4)

@@ -23,10 +23,11 @@ from isthmus.network.bounds import LOGIN_FIRST
 from isthmus.network.drivers.registry import definition
 from isthmus.network.encryption.records import Records
 from isthmus.network.gateways import exposing
-from isthmus.network.state import ipam
+from isthmus.network.state import forms, ipam
 from isthmus.network.state import snapshot as snapshots
 from isthmus.network.state.codec import Guard, Value, encode, key_of
 from isthmus.network.state.feed import Feed
+from isthmus.network.state.forms import Forms
 from isthmus.network.state.heartbeats import Heartbeats, ties
 from isthmus.network.state.keys import (
     AttachmentKey,
@@ -79,6 +80,10 @@ class HeardError(StoreError):
     """The node that was thought to be gone has been heard of."""
 
 
+class OlderMembersError(StoreError):
+    """Daemons of before could not read it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change(Generic[Result]):
     """What is to be written, if the compared keys are as they were in the snapshot.
@@ -118,6 +123,7 @@ class Store:
         self._space = ""
         self.heartbeats = Heartbeats(etcd, keys.cluster)
         self.encryption = Records(etcd, keys.cluster)
+        self.forms = Forms(etcd, keys.cluster)
 
     def load(self) -> Snapshot:
         """Read everything, at one revision."""
@@ -290,7 +296,12 @@ class Store:
             self._commit(work, known)
 
     def announce(self, node: Node, known: Snapshot | None = None) -> bool:
-        """Make a node known to the others; return whether something changed."""
+        """Make a node known to the others, and what its daemon reads; return whether something changed.
+
+        Raises:
+            OlderMembersError: it is a gateway, and others would not understand that.
+        """
+        self.forms.publish(node.name)
 
         def work(at: Snapshot) -> Change[bool]:
             changed = at.state.nodes.get(node.name) != node
@@ -313,6 +324,7 @@ class Store:
         self._end_ties(node)
         self.heartbeats.withdraw(node)
         self.encryption.withdraw(node)
+        self.forms.withdraw(node)
         return forgotten
 
     def end_silent(self, node: str) -> int:
@@ -351,6 +363,7 @@ class Store:
         while True:
             self._check(at)
             change = work(at)
+            self._check_form(at, change)
             outcome = self._write(at, change)
             if outcome.succeeded:
                 return change.result
@@ -389,6 +402,16 @@ class Store:
             return change
         guard = Guard(self._ranges, at.guard.serial + 1 if at.guard else 1)
         return replace(change, compared=(*change.compared, RangesKey()), values=(*change.values, guard))
+
+    def _check_form(self, at: Snapshot, change: Change[Result]) -> None:
+        newest = max(map(forms.of, change.values), default=forms.FIRST)
+        older = self.forms.older(at.state.nodes, newest)
+        if older and newest > forms.there(at.state):
+            named = ", ".join(older[:5]) + (" ..." if len(older) > 5 else "")
+            raise OlderMembersError(
+                f"daemons of an earlier Isthmus could not read this: {named}; run playbooks/network.yml for them, or"
+                " playbooks/remove_nodes.yml for those that are gone"
+            )
 
     def _check(self, at: Snapshot) -> None:
         if at.guard and at.guard.ranges != self._ranges and at.state.users:

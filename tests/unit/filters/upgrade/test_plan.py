@@ -14,6 +14,8 @@ from isthmus.model import skew
 
 OLD, NEW = "24.11.5-4+deb13u1", "26.05.5-1"
 WANTED = Wanted(slurm="26.05", etcd="3.7.3", kubernetes="1.37.2")
+# What is wanted, and what hosts have then.
+PACKAGES = {"24.11": OLD, "25.05": "25.05.4-1", "25.11.2": "25.11.2-3", "26.05": NEW}
 
 
 def host(name, *roles, slurm=OLD, **rest):
@@ -43,11 +45,12 @@ def bring(there, step, name, deep):
         return changed(there, name, kubernetes=step.after)
     if step.verb in (Verb.WIDEN, Verb.NARROW):
         return changed(there, name, widened=step.verb is Verb.WIDEN)
+    new = PACKAGES[step.after]
     if deep == "half":
-        half = {"slurm": now.slurm, "newest": NEW} if name < "d" else {"slurm": NEW, "newest": NEW}
-        database = Database.DUE if now.roles == {Role.CONTROLLER} else now.database
+        half = {"slurm": now.slurm, "newest": new} if name < "d" else {"slurm": new, "newest": new}
+        database = Database.DUE if Role.CONTROLLER in now.roles else now.database
         return changed(there, name, current=frozenset(), drained=Role.COMPUTE in now.roles, database=database, **half)
-    whole = {"slurm": NEW, "newest": NEW, "current": now.wants, "drained": False}
+    whole = {"slurm": new, "newest": new, "current": now.wants, "drained": False}
     database = Database.CURRENT if now.database is not Database.NONE else Database.NONE
     return changed(there, name, database=database, **whole)
 
@@ -81,32 +84,55 @@ def test_nothing_is_planned_for_a_slurm_that_nobody_wants_to_move():
     assert plan(cluster(), Wanted(slurm="26.05", manage=False)).steps == ()
 
 
+ROLES = st.sampled_from([{Role.COMPUTE}, {Role.LOGIN}, {Role.COMPUTE, Role.LOGIN}])
+# A controller that is more than that, and one whose etcd is elsewhere.
+CONTROLLERS = st.sampled_from([{Role.CONTROLLER}, {Role.CONTROLLER, Role.LOGIN}, {Role.CONTROLLER, Role.COMPUTE}])
+REQUESTS = st.builds(
+    Wanted,
+    slurm=st.sampled_from(["", *PACKAGES]),
+    etcd=st.sampled_from(["", "3.6.14", "3.7.3"]),
+    kubernetes=st.sampled_from(["", "1.36.3", "1.37.2"]),
+    manage=st.booleans(),
+)
+
+
 @st.composite
-def cuts(draw):
+def sites(draw):
+    """Clusters of all shapes, with members of etcd that are ahead."""
+    etcds = st.sampled_from(["", "3.6.14", "3.7.3"])
+    hosts = [host("ctl", *draw(CONTROLLERS), database=Database.CURRENT, etcd="3.6.14")]
+    names = [f"{draw(st.sampled_from('bcde'))}{number}" for number in range(draw(st.integers(0, 4)))]
+    hosts += [host(name, *draw(ROLES), etcd=draw(etcds)) for name in names]
+    return Observed({each.name: each for each in hosts}, {})
+
+
+@st.composite
+def cuts(draw, requests=st.just(WANTED)):  # noqa: B008 -- a strategy has no state
     """Runs that end at a random place, each after the other."""
-    there = cluster(nodes=draw(st.integers(1, 4)))
-    whole = carry_out(there, plan(there, WANTED))
+    there, wanted = draw(sites()), draw(requests)
+    whole = carry_out(there, plan(there, wanted))
     for _ in range(draw(st.integers(1, 4))):
-        doing = [(step, name) for step in plan(there, WANTED).steps for name in step.hosts]
+        doing = [(step, name) for step in plan(there, wanted).steps for name in step.hosts]
         place = draw(st.integers(0, len(doing)))
         for step, name in doing[:place]:
             there = bring(there, step, name, "whole")
         if doing[place:]:
             there = bring(there, *doing[place], draw(st.sampled_from(["half", "whole"])))
-    return there, whole
+    return there, whole, wanted
 
 
-@given(cuts())
-def test_cut_anywhere_ends_in_the_same_place(both):
-    there, whole = both
-    made = plan(there, WANTED)
+@given(cuts(REQUESTS))
+def test_cut_anywhere_of_any_plan_ends_in_the_same_place(cut):
+    there, whole, wanted = cut
+    made = plan(there, wanted)
     assert made.refusals == ()
     assert carry_out(there, made) == whole
+    assert plan(whole, wanted).steps == ()
 
 
 @given(cuts())
-def test_no_node_is_ever_newer_than_its_controller(both):
-    there, _ = both
+def test_no_node_is_ever_newer_than_its_controller(cut):
+    there, _, _ = cut
     controller = there.hosts["ctl"].newest
     assert all(skew.numbers(each.newest) <= skew.numbers(controller) for each in there.of(Role.COMPUTE))
 
@@ -136,6 +162,11 @@ def test_database_that_was_not_converted_is_due():
 
 
 REFUSED = {
+    "too_old_for_debian_13": (
+        cluster(slurm="22.05.8-4"),
+        Wanted(slurm="24.11"),
+        r"ctl is of Slurm 22.05.8-4, from which 24.11 cannot be reached: .* 3 releases at once; go by way of 24.05 or",
+    ),
     "too_old": (cluster(slurm="22.05.8-4"), WANTED, r"ctl is of Slurm 22.05.8-4, from which 26.05 cannot be reached"),
     "back": (cluster(slurm=NEW, newest=NEW), Wanted(slurm="24.11"), r"ctl is newer than slurm_version 24.11"),
     "pmix": (cluster(), replace(WANTED, pmix=True), r"no plugin mpi/pmix.*slurm_mpi_default: pmi2"),

@@ -50,4 +50,4 @@ def read(raw: Mapping[str, Any]) -> CniSettings:
     return CniSettings(network, Path(raw["folder"]), raw["list"], Path(raw["plugins"]), gateway)
 
 
-DEFINITION = Definition(Driver.CNI, ipam.note, has_addresses=False, is_traced=False, read=read)
+DEFINITION = Definition(Driver.CNI, ipam.note, has_addresses=False, is_traced=False, read=read, form=2)

@@ -35,4 +35,4 @@ def read(raw: Mapping[str, Any]) -> RoutedSettings:
     return RoutedSettings(Routed(Plan(IPv4Network(raw["range"]), IPv4Network(raw["segment"]))))
 
 
-DEFINITION = Definition(Driver.ROUTED, ipam.note, has_addresses=False, is_traced=False, read=read)
+DEFINITION = Definition(Driver.ROUTED, ipam.note, has_addresses=False, is_traced=False, read=read, form=2)
