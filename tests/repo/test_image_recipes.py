@@ -3,7 +3,9 @@
 import subprocess
 
 import pytest
+import yaml
 
+from isthmus.filters.images.image import image_packages
 from tests.repo import tree
 
 SCRIPTS = tree.files("build/images/*customize.sh")
@@ -46,3 +48,10 @@ def test_script_refuses_what_is_no_root_of_an_image(script):
 def test_recipe_names_scripts_that_are_there(recipe):
     base = tree.load(recipe).get("base")
     assert base is None or (tree.ROOT / "build/images" / base / "customize.sh").exists()
+
+
+def test_each_layer_says_what_an_image_of_a_node_has_of_it():
+    """As plain data: a template of a host's variables is none on the deployer."""
+    named = yaml.safe_load((tree.ROOT / "roles/image/vars/main.yml").read_text())["_image_variables"]
+    texts = {name.split("/")[0]: (tree.ROOT / "roles" / name).read_text() for name in named}
+    assert {"munge", "nftables", "slurmd"} <= {*image_packages(texts)}
