@@ -30,8 +30,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run the MPI Operator's own cases on a running test bed.")
     testbed.add_arguments(parser)
     parser.add_argument("--focus", default="", help="regular expression of cases' names (default: all)")
+    parser.add_argument("--publish", action="store_true", help="no run: add the results to docs/results")
     arguments = parser.parse_args()
     version = yaml.safe_load((ROOT / "artifacts.yml").read_text())["releases"]["mpi-operator-tests"]["version"]
+    if arguments.publish:
+        return publish(version)
     bed = testbed.TestBed(arguments.name, arguments.host, arguments.user)
     suite = OperatorSuite(bed, images(bed))
     known, table = suite.cases(), inapplicable(TABLE)
@@ -45,10 +48,17 @@ def main() -> int:
         rows = results.kept(version, subject=SUBJECT)
         rows = results.merged(rows, [results.row(case, found, f"{datetime.now(UTC):%Y-%m-%d}")])
         results.keep(rows, version, SUBJECT)
-        others = mpijobs_page.of(mpijobs_page.PAGE.read_text())
-        mpijobs_page.PAGE.write_text(report.operator_page(rows, version) + others)
     print(", ".join(f"{counted[outcome]} {outcome}" for outcome in Outcome))
     return 1 if counted[Outcome.FAILED] else 0
+
+
+def publish(version: str) -> int:
+    """Write the page of all cases; the part about many jobs stays."""
+    if not (rows := results.publish(version, SUBJECT)):
+        sys.exit(f"results/conformance-mpi.json has no results of {version}; run `make conformance-mpi` first")
+    others = mpijobs_page.of(mpijobs_page.PAGE.read_text())
+    mpijobs_page.PAGE.write_text(report.operator_page(rows, version) + others)
+    return 0
 
 
 def images(bed: testbed.TestBed) -> dict[str, str]:

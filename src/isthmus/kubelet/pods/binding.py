@@ -106,13 +106,13 @@ class Binder:
         meta = pod["metadata"]
         if self._shown.get(meta["uid"]) == problems:
             return
-        self._shown[meta["uid"]] = problems
         self._recorder.record(pod, Kind.WARNING, EventReason.SCHEDULING, problems)
         condition = {"type": "PodScheduled", "status": "False", "reason": _UNSCHEDULABLE, "message": problems}
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/status"
         changed = {"metadata": {"uid": meta["uid"]}, "status": {"conditions": [condition]}}
         try:
             await self._kube.patch(path, changed, Patch.STRATEGIC)
+            self._shown[meta["uid"]] = problems
         except (ConflictError, NotFoundError) as error:
             _log.info("a pod was bound or has gone meanwhile: %s", error)
 

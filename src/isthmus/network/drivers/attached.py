@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import ClassVar
 
 from isthmus.clients.cni.attachments import Attachments, Found
 from isthmus.clients.cni.plugins import CniError
@@ -45,23 +46,25 @@ class Outcome:
 class AttachedConverger:
     """Carries out what is wanted of a driver's network on this node.
 
-    Args:
+    Attributes:
         driver: whose network it is.
+
+    Args:
         node: this node's name.
         attachments: the pods in the kernel.
         publish: writes a pod's address to etcd.
         clock: seconds that never go back.
     """
 
+    driver: ClassVar[Driver]
+
     def __init__(
         self,
-        driver: Driver,
         node: str,
         attachments: Attachments,
         publish: Callable[[Attachment], object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._driver = driver
         self._node = node
         self._attachments = attachments
         self._publish = publish
@@ -81,7 +84,7 @@ class AttachedConverger:
             attempts = _attempts()
             try:
                 state = read()
-                desired = jobs_here(state, self._node, self._driver)
+                desired = jobs_here(state, self._node, self.driver)
             except PlanError as error:
                 self.last = Outcome(self.last.pods, {"state": str(error)})
                 return self.last
@@ -123,7 +126,7 @@ class AttachedConverger:
         """Report pods that cannot be used as they are; a driver's own."""
 
     def _name(self, job: int) -> str:
-        return f"{shared_prefix(self._driver)}{job}"
+        return f"{shared_prefix(self.driver)}{job}"
 
     def _publish_all(self, pods: Mapping[int, SharedPod], state: State, attempts: Attempts) -> None:
         self._refuse(pods, state, attempts)

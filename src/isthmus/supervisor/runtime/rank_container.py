@@ -96,9 +96,11 @@ def enter(step: str, held: list[str], places: Places) -> Entry:
         connection.close()
         # It does not listen yet, or the last rank has just left it.
         if time.monotonic() - since_s > _WAIT_S:
-            raise ContainerError("the container that the ranks of a node share does not answer")
+            raise ContainerError("the container that ranks of this node share does not answer; start the pod again")
         time.sleep(_AGAIN_S)
-    raise ContainerError("the names of its socket are another user's; ask an administrator")
+    raise ContainerError(
+        f"another user has all {_NAMES} names of its socket; use driver private, or ask an administrator"
+    )
 
 
 def _bound(name: str) -> socket.socket | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address
 from typing import Any
 
-from isthmus.filters.drivers.registry import declared, of_site
+from isthmus.filters.drivers.ranges import network, overlaps
+from isthmus.filters.drivers.registry import declared
 from isthmus.filters.validate.site import Site
 from isthmus.model.networks import cni
 from isthmus.model.networks.cni import Rights
@@ -54,7 +55,7 @@ def _overlap(pattern: str, prefix: str) -> bool:
 
 def _range(site: Site) -> Iterator[str]:
     given, gateway = declared(site, RANGE), declared(site, GATEWAY)
-    pods = _network(given)
+    pods = network(given)
     if not given or pods is None or pods.prefixlen > _PREFIX_MAX:
         yield site.problem(
             f"{RANGE} {given!r} is no range for pods",
@@ -62,15 +63,7 @@ def _range(site: Site) -> Iterator[str]:
             RANGE,
         )
         return
-    ranges = ["network_pod_range", *(name for one in of_site(site).values() for name in one.ranges if name != RANGE)]
-    named = [(name, declared(site, name)) for name in ranges]
-    named += [(host, site.read(host, "base_address")) for host in site.hosts]
-    for what, other in named:
-        network = _network(other)
-        if network and network.overlaps(pods):
-            yield site.problem(
-                f"{RANGE} {pods} overlaps {what} ({other})", "choose a range that nothing else of the site uses", RANGE
-            )
+    yield from overlaps(site, RANGE, pods)
     if gateway and not _is_address(gateway):
         yield site.problem(f"{GATEWAY} {gateway} is no IPv4 address", "write it as 169.254.100.1", GATEWAY)
 
@@ -102,13 +95,6 @@ def network_cni_problems(found: Mapping[str, Any], packages: Sequence[str]) -> l
             for path in sorted(named - found["programs"].keys())
         ]
     return [problem for problem in [*refused, *about_list] if problem]
-
-
-def _network(given: object) -> IPv4Network | None:
-    try:
-        return IPv4Network(str(given))
-    except ValueError:
-        return None
 
 
 def _is_address(given: object) -> bool:

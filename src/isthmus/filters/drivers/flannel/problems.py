@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from ipaddress import IPv4Network
 
+from isthmus.filters.drivers.ranges import network, overlaps
 from isthmus.filters.drivers.registry import declared
 from isthmus.filters.validate.site import Site
 
@@ -16,29 +17,12 @@ _SUBNETS_MIN_BITS, _PREFIX_MAX = 2, 30
 def problems(site: Site) -> Iterator[str]:
     """Yield what is wrong with Flannel's range."""
     given = declared(site, RANGE)
-    pods = _network(given)
+    pods = network(given)
     if pods is None:
         yield site.problem(f"{RANGE} {given} is no IPv4 network", "write it as 10.128.0.0/12", RANGE)
         return
-    for what, other in _others(site):
-        if other.overlaps(pods):
-            yield site.problem(
-                f"{RANGE} {pods} overlaps {what}", "choose a range that nothing else of the site uses", RANGE
-            )
+    yield from overlaps(site, RANGE, pods)
     yield from _subnets(site, pods)
-
-
-def _others(site: Site) -> Iterable[tuple[str, IPv4Network]]:
-    """Return the site's other networks and addresses, with a name for each."""
-    named = [("network_pod_range", declared(site, "network_pod_range"))]
-    named += [(host, site.read(host, "base_address")) for host in site.hosts]
-    named += [("a server of network_dns_upstreams", each) for each in site.shared("network_dns_upstreams") or ()]
-    lists = site.shared("apptainer_networks")
-    for name, plugins in lists.items() if isinstance(lists, Mapping) else ():
-        items = [item for item in plugins if isinstance(item, Mapping)] if isinstance(plugins, list) else []
-        ipams = [item["ipam"] for item in items if isinstance(item.get("ipam"), Mapping)]
-        named += [(f"network {name} of apptainer_networks", ipam.get("subnet")) for ipam in ipams]
-    return [(f"{name} ({given})", network) for name, given in named if (network := _network(given))]
 
 
 def _subnets(site: Site, pods: IPv4Network) -> Iterator[str]:
@@ -60,11 +44,3 @@ def _subnets(site: Site, pods: IPv4Network) -> Iterator[str]:
             RANGE,
             PREFIX,
         )
-
-
-def _network(given: object) -> IPv4Network | None:
-    """Parse a network; an address is one of a single address."""
-    try:
-        return IPv4Network(str(given))
-    except ValueError:
-        return None

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from isthmus.filters.drivers.registry import declared, of_site
+from isthmus.filters.drivers.ranges import network, overlaps
+from isthmus.filters.drivers.registry import declared
 from isthmus.filters.network.layer import host_interfaces, interface_overlap
 from isthmus.filters.validate.site import Site
 from isthmus.model.networks.routed import SUBNET_BITS, VETH, Plan
@@ -17,19 +18,11 @@ RANGE = "network_routed_range"
 def problems(site: Site) -> Iterator[str]:
     """Yield what is wrong with the range."""
     given = declared(site, RANGE)
-    pods = _network(given)
+    pods = network(given)
     if pods is None:
         yield site.problem(f"{RANGE} {given} is no IPv4 network", "write it as 10.160.0.0/12", RANGE)
         return
-    ranges = ["network_pod_range", *(name for one in of_site(site).values() for name in one.ranges if name != RANGE)]
-    named = [(name, declared(site, name)) for name in ranges]
-    named += [(host, site.read(host, "base_address")) for host in site.hosts]
-    for what, other in named:
-        network = _network(other)
-        if network and network.overlaps(pods):
-            yield site.problem(
-                f"{RANGE} {pods} overlaps {what} ({other})", "choose a range that nothing else of the site uses", RANGE
-            )
+    yield from overlaps(site, RANGE, pods)
 
 
 def network_routed_segment(facts: Mapping[str, Any], address: str) -> str:
@@ -66,13 +59,6 @@ def network_routed_problems(facts: Mapping[str, Any], address: str, pods: str, m
         longest = segment.prefixlen - SUBNET_BITS
         found.append(f"{RANGE} {pods} is too small for the segment {segment}; use a prefix of at most /{longest}")
     return [problem for problem in found if problem]
-
-
-def _network(given: object) -> IPv4Network | None:
-    try:
-        return IPv4Network(str(given))
-    except ValueError:
-        return None
 
 
 FILTERS: dict[str, Callable[..., object]] = {

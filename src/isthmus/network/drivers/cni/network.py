@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from isthmus.clients.cni import admin
 from isthmus.clients.cni.admin import Site
@@ -51,14 +50,7 @@ def collect(attachments: Attachments) -> None:
 class CniConverger(AttachedConverger):
     """Carries out what is wanted of the network on this node."""
 
-    def __init__(
-        self,
-        node: str,
-        attachments: Attachments,
-        publish: Callable[[Attachment], object],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        super().__init__(Driver.CNI, node, attachments, publish, clock)
+    driver = Driver.CNI
 
     def _refuse(self, pods: Mapping[int, SharedPod], state: State, attempts: Attempts) -> None:
         """Report pods with an address that another pod has: names would lead to both."""
