@@ -2,6 +2,7 @@
 
 import random
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
@@ -11,7 +12,7 @@ import pytest
 from isthmus.clients.etcd.store import Etcd
 from isthmus.model.network import Node, Ranges
 from isthmus.network.state.ipam import RangeFullError, Request
-from isthmus.network.state.keys import JobKey, Keys
+from isthmus.network.state.keys import JobKey, Keys, UserKey
 from isthmus.network.state.store import ContendedError, RangesDifferError, Store
 from tests.support.wait import wait
 
@@ -202,6 +203,29 @@ def test_feed_that_fell_behind_reads_again(cluster, store):
     assert next(iter(feed)).state.jobs == jobs
     assert "read again" in said[0]
     feed.close()
+
+
+def test_changes_of_one_user_in_one_daemon_do_not_race(etcd, monkeypatch):
+    """Twenty jobs that start at once, while etcd is slow: each loses to the one before at most once."""
+    store, asked = Store(etcd, Keys("test"), RANGES), []
+
+    def slow(unchanged, steps, answer=etcd.transact):
+        asked.append(unchanged)
+        time.sleep(0.02)
+        return answer(unchanged, steps)
+
+    monkeypatch.setattr(etcd, "transact", slow)
+    old = store.load()
+    with ThreadPoolExecutor(20) as pool:
+        jobs = [done.result().job.id for done in [pool.submit(store.take, request(job), old) for job in range(1, 21)]]
+    assert set(store.load().state.jobs) == set(jobs) == set(range(1, 21))
+    assert len(asked) < 40
+
+
+def test_turn_that_does_not_end_is_not_waited_for_forever(etcd):
+    store = Store(etcd, Keys("test"), RANGES, patience_s=0.2)
+    with store._turns.of(UserKey(2001), 1):
+        assert store.take(request(1)).job.id == 1
 
 
 def test_of_many_at_once_nobody_is_given_twice(cluster, etcd):

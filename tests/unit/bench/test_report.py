@@ -53,7 +53,7 @@ def test_warm_up_and_failures_count_nowhere(document):
 
 def test_all_tables_are_filled(document):
     assert [each.name for each in tables.grids(document)] == [
-        "table3", "table4", "parts", "table5", "table6", "figure2", "figure3", "ep",
+        "table3", "table4", "parts", "table5", "table6", "figure2", "figure3", "ep", "noise",
     ]  # fmt: skip
     assert not [row for each in tables.grids(document) for row in each.rows if tables.NOTHING in row]
     assert {len(row) for row in grid(document, "table5").rows} == {len(grid(document, "table5").header)}
@@ -69,6 +69,20 @@ def test_each_part_of_the_way_has_its_ratio(document):
     """1.002, 1.004 and 1.01 of a native run; what is between them is each part's."""
     (row, *_) = grid(document, "parts").rows
     assert [each.partition(" ")[0] for each in row[1:]] == ["1.002", "1.002", "1.006", "1.001"]
+
+
+def test_noise_is_that_of_native_runs(document):
+    """The sample's runs hardly differ; one that takes twice as long is seen from both sides."""
+    (row, *_) = grid(document, "noise").rows
+    assert row[1:] == ("15", "1.001 (1.001 to 1.001)", "1.00 to 1.00")
+    slow = tuple(
+        replace(each, figures={**each.figures, "seconds": 2 * each.figures["seconds"]})
+        if each.key == "3/table3/1/4/slurm"
+        else each
+        for each in document.results
+    )
+    ratios = figures.repeats(replace(document, results=slow), "table3", Figure.SECONDS)
+    assert sorted(ratios) == pytest.approx([0.5, *[1.0] * 13, 2.0], abs=0.01)
 
 
 def test_speed_up_is_from_the_columns_own_base(document):

@@ -83,6 +83,17 @@ def ratio(document: Document, table: str, row: str, column: str, baseline: str, 
     return median(found) if found else None
 
 
+def repeats(document: Document, table: str, figure: Figure) -> list[float]:
+    """Return the ratios of each native run of a table to the one of the round before: how much equal runs differ."""
+    found = []
+    for row in sorted({each.row for each in document.results if each.table == table}):
+        runs = cell(document, table, row, Column.SLURM)
+        found += [
+            value(runs[number], figure) / value(runs[number - 1], figure) for number in runs if number - 1 in runs
+        ]
+    return found
+
+
 def difference(document: Document, table: str, row: str, column: str, baseline: str, figure: Figure) -> Median | None:
     """Return the median of the differences of a column to another one within rounds; None where there is no pair."""
     over, under = cell(document, table, row, column), cell(document, table, row, baseline)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -59,7 +60,7 @@ def published() -> Mapping[str, Any]:
 def grids(document: Document) -> list[Grid]:
     """Return all tables, in the papers' order; that of a plain Kubernetes only where it was measured."""
     scaling = [_table5, _table6, *([_plain] if figures.has_plain(document) else [])]
-    return [each(document) for each in (_table3, _table4, _parts, *scaling, _figure2, _figure3, _ep)]
+    return [each(document) for each in (_table3, _table4, _parts, *scaling, _figure2, _figure3, _ep, _noise)]
 
 
 def shown(found: Median | None, digits: int = 3) -> str:
@@ -323,3 +324,27 @@ def _ep(document: Document) -> Grid:
         "EP swept over its widths on two nodes, as the High-Performance Kubernetes paper does; it published no values."
     )
     return Grid("ep", "EP", note, header, tuple(rows))
+
+
+def _noise(document: Document) -> Grid:
+    """Native runs beside native runs: no ratio of two columns can be known better than these."""
+    measured = (
+        ("table 3, the solver's own time", "table3", Figure.SECONDS),
+        ("table 4, latency", "table4", Figure.LATENCY),
+        ("table 4, bandwidth", "table4", Figure.BANDWIDTH),
+        ("table 5, time", "table5", Figure.SECONDS),
+        ("table 6, time", "table6", Figure.SECONDS),
+        ("figure 3, time", "figure3", Figure.SECONDS),
+        ("EP, its own time", "ep", Figure.SECONDS),
+    )
+    rows = []
+    for title, table, figure in measured:
+        found = figures.repeats(document, table, figure)
+        middle = statistics.quantiles(found, method="inclusive") if len(found) > 1 else None
+        half = f"{middle[0]:.2f} to {middle[2]:.2f}" if middle else NOTHING
+        rows.append((title, str(len(found)), ratio_shown(median(found) if found else None), half))
+    note = (
+        "Each native run to the same native run of the round before: how much equal runs differ on this machine. A "
+        "perfect column would have such ratios, too."
+    )
+    return Grid("noise", "Noise", note, ("what", "pairs", "median", "half of them within"), tuple(rows))

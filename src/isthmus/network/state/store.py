@@ -41,6 +41,7 @@ from isthmus.network.state.keys import (
     UserKey,
 )
 from isthmus.network.state.snapshot import Snapshot
+from isthmus.network.state.turns import Turns
 from isthmus.support.backoff import Backoff
 
 Result = TypeVar("Result")
@@ -120,6 +121,7 @@ class Store:
         self._ranges = ranges
         self._patience_s, self._feed_s = patience_s, feed_s
         self._feed: Feed | None = None
+        self._turns = Turns()
         self._space = ""
         self.heartbeats = Heartbeats(etcd, keys.cluster)
         self.encryption = Records(etcd, keys.cluster)
@@ -356,10 +358,19 @@ class Store:
         return self._commit(work, known)
 
     def _commit(self, work: Callable[[Snapshot], Change[Result]], known: Snapshot | None) -> Result:
+        at = known or self.load()
+        self._check(at)
+        users = [key for key in work(at).compared if isinstance(key, UserKey)]
+        if not users:
+            return self._race(work, at)
+        with self._turns.of(users[0], self._patience_s) as alone:
+            # Not alone is no reason to give up: a race decides then.
+            return self._race(work, at if alone else self.load())
+
+    def _race(self, work: Callable[[Snapshot], Change[Result]], at: Snapshot) -> Result:
         deadline = time.monotonic() + self._patience_s
         # The loser has met the winner already: the pause is all jitter.
         backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S, spread=1.0)
-        at = known or self.load()
         while True:
             self._check(at)
             change = work(at)
