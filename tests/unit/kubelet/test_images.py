@@ -2,14 +2,19 @@
 
 import asyncio
 import base64
+import errno
 import json
+import os
 import threading
 import time
+from dataclasses import asdict
 
 import pytest
 
-from isthmus.clients import squashfs
+from isthmus.clients import process, squashfs
+from isthmus.clients.process import Finished
 from isthmus.images.errors import DeniedError, NoSpaceError
+from isthmus.images.known import Known
 from isthmus.images.workspace import Workspace
 from isthmus.kubelet.images import manager as images
 from isthmus.kubelet.images.manager import Images, ImageWaitError
@@ -124,7 +129,7 @@ def test_image_without_a_configuration_starts_nothing_by_itself(got, registry):
 
 def test_registry_that_stalls_holds_up_its_own_images_alone(registry, tmp_path, got):
     registry.config, go_on, begun = {}, threading.Event(), []
-    got(name="ctl:5000/cached")
+    got(name="stalled.test/cached")
 
     def pull(image, place):
         if image.registry == "stalled.test":
@@ -138,7 +143,7 @@ def test_registry_that_stalls_holds_up_its_own_images_alone(registry, tmp_path, 
         waiting = [asyncio.ensure_future(made.get(one, ())) for one in stalled]
         while not begun:
             await asyncio.sleep(0.01)
-        for name, policy in (("ctl:5000/cached", "IfNotPresent"), ("ctl:5000/other", "Always")):
+        for name, policy in (("stalled.test/cached", "IfNotPresent"), ("ctl:5000/other", "Always")):
             async with asyncio.timeout(20):
                 await made.get({"image": name, "imagePullPolicy": policy}, ())
         began_s = time.monotonic()
@@ -179,3 +184,51 @@ def test_full_home_is_met_by_removing_what_nobody_uses(tmp_path, registry, monke
         with pytest.raises(ImageWaitError, match="no space is left"):
             asyncio.run(wanted)
     assert len(tried) == pulls
+
+
+def test_pull_is_a_process_of_its_own(tmp_path, registry, monkeypatch):
+    """A large image's tree takes hundreds of MiB, and the kubelet's memory is all pods'."""
+    registry.config, started = {}, []
+
+    def run(argv, *given):
+        started.append([*map(str, argv)][1:])
+        pulled = registry(images.parse("ctl:5000/web"), Workspace(tmp_path, tmp_path, None, "amd64"))
+        return Finished(json.dumps({"words": [], "pulled": asdict(pulled)}, default=str), "")
+
+    monkeypatch.setattr(process, "run_patiently", run)
+    made = Images(Workspace(tmp_path, tmp_path, None, "amd64"))
+    assert asyncio.run(made.get({"image": "ctl:5000/web"}, ())).digest == DIGEST
+    assert started == [["-I", "-m", "isthmus.images.apart"]]
+
+
+def test_few_failures_are_remembered(tmp_path, registry, monkeypatch):
+    registry.refuses = True
+    monkeypatch.setattr(images, "_KEPT", 3)
+    monkeypatch.setattr(squashfs, "read", lambda file, path: FILES[path])
+
+    async def use():
+        made = Images(Workspace(tmp_path, tmp_path, None, "amd64"), registry)
+        for number in range(10):
+            with pytest.raises(ImageWaitError):
+                await made.get({"image": f"ctl:5000/web{number}"}, ())
+            made._accounts(str(number), tmp_path)
+        return len(made._failed), len(made._read)
+
+    assert all(count <= 3 for count in asyncio.run(use()))
+
+
+def stale(*_):
+    raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+
+@pytest.mark.parametrize("phase", ["look", "pull", "note"])
+def test_cache_that_is_stale_is_reported(tmp_path, registry, monkeypatch, phase):
+    """Where the user looks: the container waits, with the reason."""
+    registry.config = {}
+    if phase != "pull":
+        monkeypatch.setattr(Known, "digest" if phase == "look" else "remember", stale)
+    made = Images(Workspace(tmp_path, tmp_path, None, "amd64"), stale if phase == "pull" else registry)
+    with pytest.raises(ImageWaitError) as reported:
+        asyncio.run(made.get({"image": "ctl:5000/web", "imagePullPolicy": "Always"}, ()))
+    assert reported.value.state.reason == "ErrImagePull"
+    assert "Stale file handle" in reported.value.state.message

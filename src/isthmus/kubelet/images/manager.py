@@ -112,7 +112,12 @@ class Images:
             ImageWaitError: the image is not ready, with the reason.
         """
         name = container.get("image") or ""
-        present = await asyncio.to_thread(self._present, name)
+        try:
+            present = await asyncio.to_thread(self._present, name)
+        except OSError as error:
+            # Nobody knows what is there, so nothing is pulled.
+            why = f"the images in {self._place.cache} cannot be read: {error.strerror}; the pod starts when they can"
+            raise ImageWaitError(policy.failed(why, False, name), _AGAIN_S) from error
         order = policy.decide(container, present is not None)
         if order in (Order.INVALID, Order.REFUSE):
             raise ImageWaitError(policy.refusal(container, order), _AGAIN_S)
