@@ -72,6 +72,7 @@ def layout(
     there: Iterable[str],
     authfile: Path | None,
     unwanted: Callable[[], bool] = process.never,
+    stall_s: float = STALL_S,
 ) -> None:
     """Copy an image into a new OCI layout, its layers as they come.
 
@@ -81,6 +82,7 @@ def layout(
         there: digests of layers that are not downloaded; their blobs are empty.
         authfile: credentials.
         unwanted: whether nobody wants the image any more.
+        stall_s: in each such time LEAST_BYTES must come.
 
     Raises:
         StalledError: the registry sends next to nothing, or nobody wants the image any more.
@@ -91,7 +93,7 @@ def layout(
     for digest in there:
         # skopeo takes what has a blob's name for the blob, and leaves it alone.
         (blobs / digest.partition(":")[2]).touch()
-    patience = process.Patience(STALL_S, LEAST_BYTES, lambda: process.folder_bytes(folder), unwanted)
+    patience = process.Patience(stall_s, LEAST_BYTES, lambda: process.folder_bytes(folder), unwanted)
     # Otherwise it compresses what comes uncompressed, and calls it by another digest.
     verb = ["copy", "--quiet", "--dest-oci-accept-uncompressed-layers"]
     _run(verb, image, authfile, folder.parent, patience, f"oci:{folder}:image")
