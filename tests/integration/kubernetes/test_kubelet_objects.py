@@ -1,15 +1,10 @@
 """What pods name: ConfigMaps that change, tokens, claims, gates, ephemeral containers; and many pods at once."""
 
 import base64
-import errno
 import json
-import os
 import time
 import uuid
 
-import pytest
-
-from isthmus.kubelet.pods import store
 from tests.support.servers.api_server import NODE
 from tests.support.servers.api_user import SOON
 from tests.support.wait import wait
@@ -43,42 +38,6 @@ def test_pod_sees_what_was_made_a_moment_before_it(bed, api):
     reported = json.dumps(bed.supervisor(pod).plans[0]["containers"])
     assert f"{service.upper().replace('-', '_')}_SERVICE_HOST" in reported
     assert ('"new"' in reported, '"old"' in reported) == (True, False)
-
-
-def test_pod_waits_while_the_home_is_full(bed, api, monkeypatch):
-    with monkeypatch.context() as patch:
-        # As the file system says it; a real one that is full would stop the API server's etcd, too.
-        patch.setattr(store.PodFolder, "accept", no_space)
-        pod = api.pod()
-        reported = wait(lambda: api.status(pod), lambda status: status.get("reason") == "HomeFull", **SOON)
-        assert "remove what you do not need" in reported["message"]
-        assert not bed.slurm.of(pod["metadata"]["uid"])
-    api.wait_phase(pod, "Running")
-
-
-def test_running_pods_end_while_the_home_is_stale(bed, api):
-    """No file of theirs can be read or written: what the supervisors and the API server say is enough."""
-    ended, deleted, other = (api.pod() for _ in range(3))
-    for pod in (ended, deleted, other):
-        api.wait_phase(pod, "Running")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store.PodFolder, "_read", stale)
-        patch.setattr(store.PodFolder, "_write", stale)
-        bed.exit(ended)
-        api.wait_phase(ended, "Succeeded")
-        api.delete(deleted)
-        wait(lambda: bed.supervisor(deleted).stops, **SOON)
-        assert api.status(other)["phase"] == "Running"
-    api.wait_gone(deleted)
-    assert (api.status(other)["phase"], bed.supervisor(other).stops) == ("Running", [])
-
-
-def stale(folder, *about):
-    raise OSError(errno.ESTALE, os.strerror(errno.ESTALE), str(folder.path))
-
-
-def no_space(folder, pod):
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder.path))
 
 
 def test_token_is_bound_to_the_pod(bed, api):

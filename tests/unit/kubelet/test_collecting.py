@@ -7,7 +7,10 @@ from isthmus.images.cache import Cache
 from isthmus.images.known import Known
 from isthmus.images.store.keeping import Store
 from isthmus.kubelet.images.collecting import Collecting
+from isthmus.kubelet.main import Kubelet
+from isthmus.kubelet.settings import Settings
 from isthmus.model.images import parse
+from tests.support.pods.objects import SETTINGS
 
 DAY_S = 86400
 
@@ -45,3 +48,9 @@ def test_only_what_the_kubelet_pulled_goes(tmp_path):
     assert Collecting(cache, tmp_path / "isthmus/pods", unused_days=0).collect() == 0
     assert collecting.collect(all_unused=True) == 5
     assert [path.exists() for path in (users, young, today)] == [True, False, True]
+
+
+def test_limits_are_the_sites(tmp_path):
+    site = {"pods": SETTINGS, "image_days": 3, "image_gib": 7}
+    settings = Settings(tmp_path / "cluster", "127.0.0.1", 0, 0, tmp_path, "1.36.3", tmp_path, **site)
+    assert Kubelet(settings, None, None)._collecting == Collecting(tmp_path / "images", tmp_path / "pods", 3, 7)

@@ -28,7 +28,7 @@ class Cluster:
             "/apis/scheduling.x-k8s.io": {"versions": [{"version": self.version}]},
             f"/apis/scheduling.x-k8s.io/{self.version}": {"resources": [{"name": "podgroups"}]},
         }
-        assert path in discovered or path.endswith("/podgroups/pi")
+        assert path in discovered or path.endswith(("/podgroups/pi", "/podgroups/tau"))
         return discovered.get(path, {"spec": {"minMember": self.least}})
 
     def rooms(self, partition):
@@ -37,14 +37,14 @@ class Cluster:
             raise SlurmError("away")
         return [NodeRoom(str(number), free, 1000, 4, 1000) for number, free in enumerate(self.free)]
 
-    def come(self, *uids, cpus=4):
+    def come(self, *uids, cpus=4, group="pi"):
         """Have pods ask for their turn."""
         for uid in uids:
 
             async def show(reason, message, uid=uid):
                 self.shown[uid] = reason, message
 
-            meta = {"name": uid, "uid": uid, "labels": {groups.LABEL: "pi"}}
+            meta = {"name": uid, "uid": uid, "labels": {groups.LABEL: group}}
             options = (f"--cpus-per-task={cpus}", "--mem=100M")
             turn = self.gangs.turn(
                 {"metadata": meta, "spec": {}}, options, show, lambda uid=uid: self.withdrawn.append(uid)
@@ -219,5 +219,26 @@ def test_gang_of_an_unknown_version_says_what_to_do_and_starts_when_it_is_known(
         cluster.version = "v1alpha1"
         await asyncio.sleep(100)
         assert cluster.gone() == {"a", "b"}
+
+    play(monkeypatch, story)
+
+
+def test_two_that_need_all_take_turns(monkeypatch):
+    """At one moment each would find all nodes free, and get half of them."""
+
+    async def story(cluster):
+        cluster.come("a", "b")
+        cluster.come("x", "y", group="tau")
+        await asyncio.sleep(1)
+        assert cluster.gone() == {"a", "b"}
+        for uid in ("a", "b"):
+            cluster.gangs.has_nodes(uid)
+        cluster.free = (0, 0)
+        await asyncio.sleep(100)
+        assert cluster.gone() == {"a", "b"}
+        cluster.free = (4, 4)
+        await asyncio.sleep(61)
+        assert cluster.gone() == {"a", "b", "x", "y"}
+        assert not cluster.withdrawn
 
     play(monkeypatch, story)

@@ -10,6 +10,7 @@ from isthmus.kubelet.node import loop as node_loop
 from isthmus.kubelet.node.loop import NodeLoop
 from isthmus.kubelet.pods import starting
 from isthmus.kubelet.pods.starting import NeverError
+from tests.support import virtual_time
 from tests.support.fakes.pod_jobs import OFFER
 from tests.support.pods.objects import SETTINGS, container, pod
 from tests.unit.kubelet.test_node import HOST
@@ -184,3 +185,27 @@ def test_pod_that_would_be_refused_again_and_again_has_slurm_asked_once_a_minute
         clock[0] = 100.0 + second
         asyncio.run(config.renew())
     assert slurm.asked == 3
+
+
+def test_unchanged_node_is_written_seldom(monkeypatch):
+    """Each write goes to all who watch nodes, and an idle control plane has nothing else to do."""
+    node, written = {"metadata": {}, "spec": {}, "status": {}}, []
+
+    class Api:
+        async def patch(self, path, body, kind=None):
+            written.append(path)
+            node.update(body)
+
+        async def get(self, path):
+            return {**node}
+
+    async def main(clock):
+        monkeypatch.setattr(node_loop, "time", SimpleNamespace(monotonic=clock))
+        loop = NodeLoop(Api(), SimpleNamespace(settings=SETTINGS), HOST, Slurm(), lambda: 1e9)
+        task = asyncio.ensure_future(loop.status())
+        await asyncio.sleep(3600)
+        task.cancel()
+
+    virtual_time.inline(monkeypatch)
+    virtual_time.run(main)
+    assert 10 <= len([path for path in written if path.endswith("/status")]) <= 13
