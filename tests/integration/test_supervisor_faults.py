@@ -1,6 +1,8 @@
 """A home that is full, silent or gone while a pod runs: the pod goes on, is reached, and ends when it should."""
 
 import json
+import os
+import signal
 import time
 
 import pytest
@@ -46,9 +48,12 @@ def goes_on(kubelet, numbers):
     wait(lambda: count(kubelet), lambda found: found > begun + numbers, timeout_s=60)
 
 
-def stops(pod, kubelet, then=lambda: None):
+def stops(pod, kubelet, then=lambda: None, *, by_slurm=False):
     """A stop is obeyed and its outcome heard, whatever the home does."""
-    kubelet.send({"type": "stop", "grace_s": 5})
+    if by_slurm:
+        os.kill(pod.supervisor(), signal.SIGTERM)
+    else:
+        kubelet.send({"type": "stop", "grace_s": 5})
     report = kubelet.ended(30)
     then()
     assert (report["containers"]["main"]["exit_code"], pod.exit_status(40)) == (3, 1)
@@ -77,13 +82,14 @@ def test_full_home_that_has_room_again(pod, home):
     assert json.loads(home.text("report.json"))["phase"] == "ended"
 
 
-def test_silent_home(pod, home):
+@pytest.mark.parametrize("by_slurm", [False, True], ids=["delete", "SIGTERM"])
+def test_silent_home(pod, home, by_slurm):
     home.served()
     kubelet = run(pod)
     home.silence()
     goes_on(kubelet, 100)
     # A call that FUSE's program has taken cannot be killed, so the process waits; of NFS it can.
-    stops(pod, kubelet, home.answer)
+    stops(pod, kubelet, home.answer, by_slurm=by_slurm)
 
 
 def test_home_that_is_silent_for_ten_seconds(pod, home):

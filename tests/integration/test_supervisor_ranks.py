@@ -142,6 +142,19 @@ def test_ranks_of_other_nodes_share_one_of_their_own(pod):
     assert not left(pod)
 
 
+def test_ranks_of_other_nodes_see_paths_of_the_host(pod):
+    """By which the host's own MPI comes into a container, and data of the home."""
+    place = pod.folder / "place"
+    place.mkdir()
+    (place / "file").write_text("the host's\n")
+    mounts = [mount("place", "/place", read_only=True)]
+    kinds = [volume("place", "host", path=str(place))]
+    script = "cat /place/file; touch /place/x 2>&1"
+    reported, found = several(pod, script, "--nodes=2", "--ntasks=4", volumes=kinds, mounts=mounts)
+    assert found.count("the host's") == 4, reported
+    assert found.count("touch: /place/x: Read-only file system") == 4
+
+
 def test_rank_that_fails_among_others(pod):
     reported, _ = several(pod, "[ $SLURM_PROCID = 0 ] || exit 3", "--ntasks=2")
     assert (reported["exit_code"], reported["reason"]) == (3, "Error")

@@ -1,4 +1,5 @@
 import asyncio
+import os
 import re
 
 import pytest
@@ -129,3 +130,21 @@ def test_end_of_a_log_as_a_message(log):
     log.write(STDOUT, b"".join(b"line %d\n" % number for number in range(300)))
     assert log.tail(2048, 2) == "line 298\nline 299"
     assert log.tail(10, 80) == "8\nline 299"
+
+
+def test_log_is_read_in_small_parts(log, monkeypatch):
+    """The supervisor has little memory, and a log of 20 MiB must not take it."""
+    line, sizes = b"x" * 1000 + b"\n", []
+    for _ in range(30):
+        log.write(STDOUT, line * 100)
+    real = os.pread
+    monkeypatch.setattr(form.os, "pread", lambda file, size, place: sizes.append(size) or real(file, size, place))
+
+    async def pieces(**wanted):
+        return [len(piece) async for piece in read(log, LogOptions(**wanted), homes.call)]
+
+    found = asyncio.run(pieces())
+    assert sum(found) == 3000 * len(line)
+    assert max(found) <= 128 << 10
+    assert sum(asyncio.run(pieces(tail=100))) == 100 * len(line)
+    assert max(sizes) <= 128 << 10

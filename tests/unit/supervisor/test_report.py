@@ -3,7 +3,8 @@ import json
 
 import pytest
 
-from isthmus.supervisor.report import Exit, Report
+from isthmus.supervisor.report import RETRY_S, Exit, Report
+from tests.support import virtual_time
 from tests.support.fakes import homes
 
 
@@ -135,3 +136,36 @@ def test_last_word_is_written_though_the_home_took_nothing_a_moment_ago(tmp_path
 
     asyncio.run(main())
     assert json.loads((folder / "report.json").read_text())["phase"] == "ended"
+
+
+def test_changes_during_a_write_are_one_write(tmp_path):
+    waiting = []
+    made = Report(tmp_path / "report.json", {"uid": "u", "job": "1"}, lambda *write: waiting.append(write))
+    for phase in ("starting", "running", "stopping", "ended"):
+        made.pod(phase)
+    assert len(waiting) == 1
+    for write in waiting:
+        homes.inline(*write)
+    assert len(waiting) == 2
+    kept = json.loads((tmp_path / "report.json").read_text())
+    assert (kept["phase"], kept["sequence"]) == ("ended", 4)
+
+
+def test_report_is_written_when_the_home_is_back(tmp_path, capfd):
+    """By itself, and the log says once what was wrong."""
+    folder = tmp_path / "gone"
+
+    async def main(clock):
+        made = Report(folder / "report.json", {"uid": "u", "job": "1"}, homes.inline)
+        heard = []
+        made.changed = lambda: heard.append(made.content["phase"])
+        for phase in ("starting", "running"):
+            made.pod(phase)
+        assert heard == ["starting", "running"]
+        await asyncio.sleep(5 * RETRY_S)
+        folder.mkdir()
+        await asyncio.sleep(2 * RETRY_S)
+
+    virtual_time.run(main)
+    assert json.loads((folder / "report.json").read_text())["phase"] == "running"
+    assert capfd.readouterr().err.count("report.json cannot be written") == 1
