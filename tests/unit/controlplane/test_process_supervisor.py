@@ -2,12 +2,14 @@
 
 import asyncio
 import sys
+import threading
 import time
 
 import pytest
 
 from isthmus.controlplane import process_supervisor
 from isthmus.controlplane.process_supervisor import Keeper, Program, shorten
+from tests.support.wait import wait
 
 
 def keep(programs, logs, until):
@@ -59,3 +61,24 @@ def test_log_of_the_job_keeps_its_last_part(tmp_path, monkeypatch):
         # Who has it open, as slurmstepd does, goes on at its new end.
         writer.write("more")
     assert (log.read_text(), (tmp_path / "job.log.1").read_text()) == ("more", "3456789abc")
+
+
+def test_home_that_takes_no_lines_holds_up_nobody(tmp_path, monkeypatch):
+    answers, log = threading.Event(), tmp_path / "one.log"
+    real = process_supervisor.RotatingFileHandler.emit
+
+    def emit(handler, record):
+        answers.wait(20)
+        real(handler, record)
+
+    monkeypatch.setattr(process_supervisor.RotatingFileHandler, "emit", emit)
+    monkeypatch.setattr(process_supervisor, "_LINES", 5)
+    with process_supervisor._log_file(log) as hear:
+        for number in range(20):
+            hear(str(number))
+        answers.set()
+        wait(lambda: log.exists() and len(log.read_text().splitlines()) >= 5, interval_s=0.01)
+        hear("last")
+    *kept, marker, last = log.read_text().splitlines()
+    assert (kept, last) == ([str(number) for number in range(len(kept))], "last")
+    assert marker == f"[isthmus] {20 - len(kept)} lines are missing: the home did not take them"

@@ -130,6 +130,8 @@ def test_program_of_a_folder_is_started_as_it_is():
 def test_job_has_the_sites_size_and_the_users_requests():
     usual = {"--mem=2048M", "--cpus-per-task=1", "--requeue", "--pod-network=private", f"--chdir={LAYOUT.folder}"}
     assert usual <= set(options())
+    # So long before the end of its time a successor is submitted.
+    assert "--signal=B:USR1@600" in options()
     asked = options(
         user_options=UserOptions(partition="long", account="a", qos="q", time="7-0", memory_mib=4096), after="12"
     )
