@@ -128,3 +128,49 @@ def test_rank_says_where_and_when_and_keeps_the_status(programs):
     assert begin.startswith("rank begins c7 ")
     assert hello == "hello"
     assert end.startswith("rank ends c7 ") and end.endswith(" 3")
+
+
+@pytest.fixture
+def scripted(tmp_path, monkeypatch):
+    """Run a script of the folder, where what it starts is another one."""
+
+    def started(name, program, script, *arguments):
+        (tmp_path / program).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / program).chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        done = subprocess.run(["sh", SOURCE / f"{name}.sh", *arguments], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    return started
+
+
+@pytest.mark.parametrize(("upper", "verified"), [("64", True), ("100", True), ("1000", False), ("8", False)])
+def test_netpipe_reports_its_points(scripted, upper, verified):
+    """Bytes, MB/s of Mbit/s, microseconds of seconds; it counts when it came to the size that was asked for."""
+    script = (
+        'for word; do [ "$before" != -o ] || out=$word; before=$word; done; printf "1 8 2e-6\\n64 400 4e-6\\n" >$out'
+    )
+    found = scripted("netpipe", "NPopenmpi", script, upper, "10")
+    assert (found["points"], found["verified"]) == ([[1, 1, 2], [64, 50, 4]], verified)
+
+
+SOLVED = """Num processes:              4
+  Total degrees of freedom:               {unknowns}
+Linear solve {outcome} due to CONVERGED_RTOL iterations 12
+*** Number of Krylov iterations: 12
+*** Solution norm:  1.25
+Time (sec):           2.0  1.000  2.0
+Flops:                1e6  1.000  1e6  8e9"""
+
+
+@pytest.mark.parametrize(
+    ("unknowns", "outcome", "verified"),
+    [(3000, "converged", True), (3000, "did not converge", False), (9000, "converged", False)],
+)
+def test_fe_counts_when_it_converged_on_what_was_asked(scripted, unknowns, outcome, verified):
+    script = f"cat <<'END'\n{SOLVED.format(unknowns=unknowns, outcome=outcome)}\nEND"
+    found = scripted("fe", "dolfinx-scaling-test", script, "3000")
+    figures = [found[name] for name in ("ranks", "unknowns", "iterations", "norm", "seconds", "gflops")]
+    assert figures == [4, unknowns, 12, 1.25, 2, 4]
+    assert found["verified"] is verified

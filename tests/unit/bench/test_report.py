@@ -159,6 +159,12 @@ def test_oddities_of_the_papers_tables_are_said(document, drawn):
             assert words in text
 
 
+def test_machine_versions_and_load_are_said(document, drawn):
+    texts = page.html(document, drawn), page.markdown(document, drawn, "figures", "papers-report.html")
+    for words in ("load before runs", "Linux 6.18.0", "slurm 24.11.5, openmpi 5.0.7", "4 nodes that declare 96 CPUs"):
+        assert all(words in text for text in texts)
+
+
 def test_equal_results_give_equal_files(document, tmp_path):
     results.write(document, tmp_path / "results.json")
     for folder in ("one", "two"):
