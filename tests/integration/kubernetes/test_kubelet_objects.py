@@ -89,9 +89,10 @@ def test_pod_waits_for_a_label_of_the_node(bed, api):
 
 
 def claim(api, kind, **mode):
-    """Make a class and a claim of it; return the claim."""
+    """Make a class, where a kind is given, and a claim of it; return the claim."""
     name = f"class-{uuid.uuid4().hex[:6]}"
-    api.create(CLASSES, {"metadata": {"name": name}, "provisioner": f"isthmus/{kind}", **mode})
+    if kind:
+        api.create(CLASSES, {"metadata": {"name": name}, "provisioner": f"isthmus/{kind}", **mode})
     spec = {"storageClassName": name, "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     return api.create("/api/v1/namespaces/default/persistentvolumeclaims", {"metadata": {"name": name}, "spec": spec})
 
@@ -136,6 +137,20 @@ def test_claim_of_a_nodes_disk_ties_its_pods_to_the_node(bed, api):
     second = api.pod(**mounting(made))
     api.wait_phase(second, "Running")
     assert "--nodelist=c1" in bed.slurm.submissions[-1]
+
+
+def test_claim_of_a_class_that_is_missing_says_so(bed, api):
+    made = claim(api, "")
+    pod = api.pod(**mounting(made))
+    reported = wait(lambda: api.status(pod), lambda status: "message" in status, **SOON)
+    why = f'StorageClass "{made["spec"]["storageClassName"]}" is missing; name one of `kubectl get storageclasses`'
+    assert (reported["reason"], why in reported["message"]) == ("FailedMount", True)
+    # Somebody makes a volume by hand.
+    spec = {**made["spec"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": str(bed.home)}}
+    del spec["resources"], spec["volumeMode"]
+    api.create("/api/v1/persistentvolumes", {"metadata": {"name": f"pvc-{made['metadata']['uid']}"}, "spec": spec})
+    bind(api, made)
+    api.wait_phase(pod, "Running")
 
 
 def join(api, pod, **added):

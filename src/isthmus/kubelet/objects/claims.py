@@ -66,6 +66,11 @@ class Claims:
         kind = await self._class(claim)
         return bool(kind and kind["provisioner"] == LOCAL)
 
+    async def missing_class(self, claim: Object) -> str:
+        """Return the StorageClass that a claim names, if there is none of this name; empty otherwise."""
+        name = str(claim["spec"].get("storageClassName") or "")
+        return name if name and await self._class(claim) is None else ""
+
     async def select(self, claim: Object) -> None:
         """Annotate the claim with the selected node, as a scheduler would.
 

@@ -73,7 +73,10 @@ async def prepare(parts: Parts, pod: Object, slurm_node: str | None = None, show
     await _refuse(parts, pod)
     await _check_runtime(parts, pod)
     pod, images, states = await _find_images(parts, pod, show, since_s)
-    later = await _claims(parts, pod, slurm_node)
+    try:
+        later = await _claims(parts, pod, slurm_node)
+    except UnreadyError as error:
+        raise _unready(parts, pod, error, states) from error
     resolved = await parts.config.resolve(pod, images, since_s)
     volumes = tuple(resolved.volumes.values())
     await _refuse(parts, pod, volumes)
@@ -181,12 +184,19 @@ async def _find_images(
 
 
 async def _claims(parts: Parts, pod: Object, slurm_node: str | None) -> bool:
-    """Provision the pod's unbound claims; return whether one is bound only when the job has a node."""
+    """Provision the pod's unbound claims; return whether one is bound only when the job has a node.
+
+    Raises:
+        UnreadyError: a claim names a StorageClass that is missing.
+    """
     space = pod["metadata"]["namespace"]
     later = False
     for claim in (await parts.config.claims(space, translate.wanted(pod).claims)).values():
         if claim["spec"].get("volumeName"):
             continue
+        if name := await parts.claims.missing_class(claim):
+            what = f'persistentvolumeclaim "{claim["metadata"]["name"]}" is not bound: StorageClass "{name}" is missing'
+            raise UnreadyError(Reason.MOUNT, f"{what}; name one of `kubectl get storageclasses`")
         if not await parts.claims.is_placed_later(claim):
             await parts.claims.select(claim)
         elif slurm_node:
