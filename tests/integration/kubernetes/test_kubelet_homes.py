@@ -5,6 +5,7 @@ As the file system says it; a real one that is full would stop the API server's 
 
 import errno
 import os
+import threading
 
 import pytest
 
@@ -77,3 +78,25 @@ def test_pod_goes_though_its_folder_cannot(bed, api):
         api.wait_gone(pod)
         assert bed.folder(pod).exists()
     wait(lambda: not bed.folder(pod).exists(), **SOON)
+
+
+def test_home_that_does_not_answer_one_pod_holds_up_no_other(bed, api):
+    real, answers, slow = store.PodFolder.accept, threading.Event(), []
+
+    def accept(folder, pod):
+        if slow and folder.uid != slow[0]:
+            return real(folder, pod)
+        slow.append(folder.uid)
+        answers.wait(60)
+        return real(folder, pod)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store.PodFolder, "accept", accept)
+        first = api.pod()
+        wait(lambda: slow, **SOON)
+        try:
+            api.wait_phase(api.pod(), "Running")
+            assert api.status(first)["phase"] == "Pending"
+        finally:
+            answers.set()
+    api.wait_phase(first, "Running")

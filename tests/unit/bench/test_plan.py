@@ -44,6 +44,23 @@ def test_columns_of_a_row_follow_one_another():
     assert sum(one != other for one, other in pairwise(rows)) == len(set(rows)) - 1
 
 
+@pytest.mark.parametrize(("size", "least"), [("paper", 10), ("machine", 6)])
+def test_rounds_are_enough_for_an_interval(size, least):
+    """Figure 2 has many steps in a run; tables 5 and 6 are judged by the pairs of all their rows."""
+    rows = {Table.TABLE5: 9, Table.TABLE6: 9} if size == "machine" else {}
+    rounds = {table: count * rows.get(table, 1) for table, count in SIZES[size].rounds.items()}
+    assert set(rounds) == set(Table)
+    assert all(count >= least or table is Table.FIGURE2 for table, count in rounds.items())
+
+
+def test_scaling_is_strong_in_table_5_and_weak_in_table_6():
+    """A is one worker, B is four."""
+    programs = {run.launch.key: (run.launch.program[1:3], run.launch.nodes, run.launch.per_node) for run in made().runs}
+    for setup, shape in {"A": (1, 16), "B": (4, 4)}.items():
+        assert programs[f"table5/16 {setup}/slurm"] == (("--global", SMOKE.strong), *shape)
+        assert programs[f"table6/16 {setup}/slurm"] == (("--local", SMOKE.weak), *shape)
+
+
 def test_rounds_have_other_orders_and_a_plan_is_always_the_same():
     found = made(size=MACHINE, tables=[Table.TABLE5], rounds=4)
     orders = {tuple(run.launch.key for run in found.runs if run.round == number) for number in range(1, 5)}
