@@ -65,6 +65,13 @@ def test_what_are_no_results_is_refused(file, text):
         results.read(file)
 
 
+def test_results_of_another_schema_are_not_read(file):
+    results.write(bench_results.document(rounds=1), file)
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"schema": results.SCHEMA + 1}))
+    with pytest.raises(ResultsError, match="only schema 1 is known here"):
+        results.read(file)
+
+
 def test_missing_file_says_what_to_do(file):
     with pytest.raises(ResultsError, match="run `isthmus bench run` first"):
         results.read(file)

@@ -33,10 +33,17 @@ def sleeper(**parts):
 
 
 def test_program_that_hangs_is_started_again(tmp_path):
-    answers = iter([True, False, True, *[False] * 3])
-    checks = {"is_alive": lambda: next(answers, True), "check_s": 0.01, "hung_after": 3}
-    keeper = keep([sleeper(is_ready=lambda: True, **checks)], tmp_path, lambda one: one.conditions["one"].restarts)
-    assert (keeper.conditions["one"].restarts, next(answers, None)) == (1, None)
+    answers, ended_after = [True, False, True, *[False] * 3], []
+    checks = {"is_alive": lambda: answers.pop(0) if answers else True, "check_s": 0.01, "hung_after": 3}
+
+    def until(keeper):
+        if keeper.conditions["one"].state == "backoff":
+            ended_after.append(len(answers))
+        return keeper.conditions["one"].restarts
+
+    keeper = keep([sleeper(is_ready=lambda: True, **checks)], tmp_path, until)
+    # Three in a row, and not three in all.
+    assert (keeper.conditions["one"].restarts, ended_after[0]) == (1, 0)
 
 
 @pytest.mark.parametrize("folder", ["", "missing"])

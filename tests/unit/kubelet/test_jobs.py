@@ -194,17 +194,22 @@ def test_jobs_that_end_together_are_ended_by_one_call():
 
 def test_slurm_that_hangs_holds_up_nothing_else():
     """What waits for slurmctld has threads of its own: the loop's are for the home."""
-    slurm, released = FakeSlurm(), threading.Event()
+    slurm, released, begun = FakeSlurm(), threading.Event(), set()
+
+    def hang(name, answer):
+        begun.add(name)
+        return released.wait(60) and answer
 
     async def use(asked):
         number = await asked.submit(job(), "#!/bin/sh\n")
-        slurm.submit = lambda options, script: released.wait(60) and "2"
-        slurm.queue = slurm.cancel = lambda *_: released.wait(60) and []
+        slurm.submit = lambda options, script: hang("sbatch", "2")
+        slurm.queue, slurm.cancel = lambda: hang("squeue", []), lambda numbers: hang("scancel", None)
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         waiting = [asyncio.create_task(asked.submit(job(), "#!/bin/sh\n")) for _ in range(8)]
         waiting += [asyncio.create_task(asked.find(UID)), asyncio.create_task(asked.cancel(UID, number))]
-        await asyncio.sleep(0)
         async with asyncio.timeout(20):
+            while len(begun) < 3:
+                await asyncio.sleep(0.01)
             assert await asyncio.to_thread(lambda: "read") == "read"
         assert not any(task.done() for task in waiting)
         for task in waiting:

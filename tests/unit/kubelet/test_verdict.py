@@ -54,10 +54,12 @@ def test_job_that_never_ran_a_container_says_why(state):
     assert reported_by(status(slurm=job(state))) == ("Failed", state.value, "waiting", state.value)
 
 
-@pytest.mark.parametrize("state", [JobState.TIMEOUT, JobState.CANCELLED, JobState.PREEMPTED])
+@pytest.mark.parametrize(
+    "state", ["TIMEOUT", "CANCELLED", "PREEMPTED", "NODE_FAIL", "BOOT_FAIL", "DEADLINE", "REVOKED"]
+)
 def test_good_end_after_slurms_signal_is_no_success(state):
-    found = status(reported=report("ended", app=ended(0)), slurm=job(state))
-    assert reported_by(found) == ("Failed", state.value, "terminated", "Completed")
+    found = status(reported=report("ended", app=ended(0)), slurm=job(JobState(state)))
+    assert reported_by(found) == ("Failed", state, "terminated", "Completed")
 
 
 @pytest.mark.parametrize(

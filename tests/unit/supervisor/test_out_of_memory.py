@@ -56,7 +56,7 @@ def reasons(tmp_path, monkeypatch, story, *others, policy="OnFailure"):
     made, found = read(plan(container("main", "x"), *others)), []
     pod = SimpleNamespace(plan=made, facts={"pod_ip": "10.64.0.2"}, processes=Kernel(tmp_path, story))
     report = Report(tmp_path / "report.json", {"uid": "u", "job": "1"}, homes.inline)
-    report.expect("main", "image", "")
+    report.expect("main", made.containers[0].image_id, "", made.containers[0].image_name)
 
     def changed():
         row = report.content["containers"]["main"]
