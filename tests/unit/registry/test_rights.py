@@ -48,6 +48,8 @@ def test_who_may_is_given_what_he_wants(account, name, wanted, record):
         assert given_ == wanted & ALL
     if is_repository(name) and owner in SITE:
         assert given_ >= wanted & PULL
+    if is_repository(name) and is_namespace(owner) and account not in (owner, KEEPER) and record.admits(account):
+        assert given_ == wanted & PULL
 
 
 @given(accounts, st.sampled_from(["registry", "repository(plugin)", "", "Repository"]), names, actions)
