@@ -51,51 +51,57 @@ class Kernel:
         return Process(os.getpid(), ended)
 
 
-def reasons(tmp_path, monkeypatch, story, *others, policy="OnFailure"):
+async def nothing(*_):
+    return ""
+
+
+async def boxed(*_):
+    return Box()
+
+
+@pytest.fixture(autouse=True)
+def machine(tmp_path, monkeypatch):
+    """No Apptainer, no pause between starts, and a kernel's figures in a folder."""
+    monkeypatch.setattr(containers, "open_sandbox", boxed)
+    monkeypatch.setattr(containers, "termination_message", nothing)
+    monkeypatch.setattr(containers, "BackOff", lambda: SimpleNamespace(pause_s=lambda ran_s: 0.0))
+    monkeypatch.setattr(cgroups, "memory_folder", lambda pid: tmp_path)
+
+
+def reasons(tmp_path, story, *others, policy="OnFailure"):
     """Run a container through a story; return the reason of each of its ends."""
     made, found = read(plan(container("main", "x"), *others)), []
-    pod = SimpleNamespace(plan=made, facts={"pod_ip": "10.64.0.2"}, processes=Kernel(tmp_path, story))
+    one, facts = made.containers[0], {"pod_ip": "10.64.0.2"}
+    pod = SimpleNamespace(plan=made, facts=facts, processes=Kernel(tmp_path, story), reached=nothing)
     report = Report(tmp_path / "report.json", {"uid": "u", "job": "1"}, homes.inline)
-    report.expect("main", made.containers[0].image_id, "", made.containers[0].image_name)
+    report.expect("main", one.image_id, "", one.image_name)
 
     def changed():
         row = report.content["containers"]["main"]
         if row["state"] == "terminated":
             found.append(row["reason"])
 
-    async def at_once(*_):
-        return Box()
-
-    async def nothing(*_):
-        return ""
-
-    pod.reached = nothing
-    report.changed = changed
-    monkeypatch.setattr(containers, "open_sandbox", at_once)
-    monkeypatch.setattr(containers, "termination_message", nothing)
-    monkeypatch.setattr(containers, "BackOff", lambda: SimpleNamespace(pause_s=lambda ran_s: 0.0))
-    monkeypatch.setattr(cgroups, "memory_folder", lambda pid: tmp_path)
-    logs = partial(LogWriter, tmp_path / "logs", run=homes.inline)
-
     async def main():
+        report.changed = changed
+        logs = partial(LogWriter, tmp_path / "logs", run=homes.inline)
         async with asyncio.timeout(20):
-            await Runner(pod, made.containers[0], policy, report, logs).run()
+            await Runner(pod, one, policy, report, logs).run()
 
     asyncio.run(main())
     return found
 
 
 @pytest.mark.parametrize("status", [0, EXIT_1, SIGKILL])
-def test_container_says_so_whichever_process_died(tmp_path, monkeypatch, status):
-    assert reasons(tmp_path, monkeypatch, [(1, status)], policy="Never") == ["OOMKilled"]
+def test_container_says_so_whichever_process_died(tmp_path, status):
+    assert reasons(tmp_path, [(1, status)], policy="Never") == ["OOMKilled"]
 
 
 @pytest.mark.parametrize(("status", "reason"), [(EXIT_1, "Error"), (SIGKILL, "OOMKilled")])
-def test_memory_that_containers_share_is_nobodys_fault_alone(tmp_path, monkeypatch, status, reason):
+def test_memory_that_containers_share_is_nobodys_fault_alone(tmp_path, status, reason):
     side = container("side", "x")
-    assert reasons(tmp_path, monkeypatch, [(1, status)], side, policy="Never") == [reason]
+    assert reasons(tmp_path, [(1, status)], side, policy="Never") == [reason]
 
 
-def test_each_start_counts_its_own(tmp_path, monkeypatch):
+def test_each_start_counts_its_own(tmp_path):
     story = [(1, EXIT_1), (2, EXIT_1), (2, EXIT_1), (3, SIGKILL), (3, 0)]
-    assert reasons(tmp_path, monkeypatch, story) == ["OOMKilled", "OOMKilled", "Error", "OOMKilled", "Completed"]
+    assert reasons(tmp_path, story) == ["OOMKilled", "OOMKilled", "Error", "OOMKilled", "Completed"]
