@@ -174,6 +174,7 @@ def test_signal_reaches_every_rank(pod):
     main = container("main", script, mpi=True, mpi_flags=["--mpi=pmix", "--ntasks=2"])
     kubelet = pod.run(plan(main))
     wait_for_log(kubelet, "main", b"begun\nbegun\n")
+    assert left(pod)
     kubelet.send({"type": "stop", "grace_s": 20})
     assert kubelet.ended()["containers"]["main"]["exit_code"] == 9
     assert lines(pod).count("ending") == 2
