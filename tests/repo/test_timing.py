@@ -21,6 +21,7 @@ SLEEPS = {
     "tests/integration/kubernetes/test_kubelet_process.py": "a death at a random moment",
     "tests/integration/test_heartbeats.py": "how long etcd is away",
     "tests/integration/test_network_preparing.py": "work that is slow",
+    "tests/integration/test_network_store.py": "an etcd that is slow",
     "tests/integration/test_supervisor_channel.py": "how long the kubelet is away",
     "tests/support/fakes/slurm_programs.py": "a fake of Slurm that polls",
     "tests/support/remote/probe.py": "the pause between two connections",
