@@ -13,6 +13,10 @@ PYTHON ?= /usr/bin/python3
 PYTEST := $(BIN)/python -m pytest
 # Beside others on shared nodes a test may meet their work: it is tried once more, and the summary shows its first failure.
 TWICE := --reruns 1 --max-suite-reruns 5 --rerun-show-tracebacks
+# Each process of tests takes whole files, in their order.
+FILES := --dist loadfile --no-loadscope-reorder
+# What took longest, so that a stage over its budget says why.
+SLOWEST := --durations 20 --durations-min 5
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Not a word about other makers of sites.
 export NO_MKDOCS_2_WARNING := 1
@@ -27,10 +31,10 @@ export PIP_NO_INDEX := 1
 export PIP_FIND_LINKS := $(ISTHMUS_BUNDLE)/wheels
 endif
 
-.PHONY: help venv testbed teardown ssh lock format lint unit integration system attack attack-short fuzz molecule site-tests test shares test-full bench bench-papers bench-papers-plain bench-reference conformance conformance-mpi verify artifacts bundle docs generate
+.PHONY: help venv testbed teardown ssh lock format lint unit integration system system-shared system-disruptive attack attack-short fuzz molecule site-tests openstack-tests test shares test-full bench bench-papers bench-papers-plain bench-reference conformance conformance-mpi verify artifacts bundle docs generate
 
 help: ## Show this text
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(VENV)/.installed ## Install the pinned Python tools into .venv
 
@@ -78,33 +82,40 @@ test-packages: venv
 	$(BIN)/ansible-playbook tests/support/packages.yml
 
 unit: test-packages ## Tests without root, network or nodes
-	$(PYTEST) tests/unit tests/repo tests/fuzz -n 2
+	$(PYTEST) tests/unit tests/repo tests/fuzz -n 2 $(SLOWEST)
 
 fuzz: test-packages ## The fuzz tests of `make unit`, a hundred times as long
 	ISTHMUS_FUZZ=long $(PYTEST) tests/fuzz -n 2
 
 integration: test-packages ## Tests against one real dependency at a time
-	$(PYTEST) tests/integration -n 3 --dist loadfile $(TWICE)
+	$(PYTEST) tests/integration -n 3 --dist loadfile $(TWICE) $(SLOWEST)
 
-# Several processes at once, each as users of its own; then, alone, what others may feel.
-system: venv ## Tests on the running test bed
-	$(PYTEST) tests/system -m "not full and not disruptive" -n 4 --dist loadfile --no-loadscope-reorder $(TWICE)
-	$(PYTEST) tests/system -m "not full and disruptive" $(TWICE)
+system: system-shared system-disruptive ## Tests on the running test bed
+
+system-shared: venv ## Those of them that several processes run at once, each as users of its own
+	$(PYTEST) tests/system -m "not full and not disruptive" -n 4 $(FILES) $(TWICE) $(SLOWEST)
+
+system-disruptive: venv ## Those that others may feel, one by one
+	$(PYTEST) tests/system -m "not full and disruptive" $(TWICE) $(SLOWEST)
 
 attack: venv ## Try every known attack on the running test bed
 	$(PYTEST) tests/attack
 
 attack-short: venv ## Those of them that take moments, as `make test` does
-	$(PYTEST) -m "not full" tests/attack
+	$(PYTEST) -m "not full" tests/attack -n 2 $(FILES) $(SLOWEST)
 
 molecule: venv ## The alternative site, on nodes of its own
 	$(PYTEST) -s -m "not full" tests/site/test_molecule.py
 
-site-tests: venv ## Second run, day-2 playbooks, faults
-	$(PYTEST) -s -m "not full" tests/site --ignore=tests/site/test_molecule.py
+openstack-tests: venv ## The provider on an OpenStack in a container, where its image is kept
+	$(PYTEST) -s -m "not full" tests/site/test_openstack.py $(SLOWEST)
 
+site-tests: venv ## Second run, day-2 playbooks, faults
+	$(PYTEST) -s -m "not full" tests/site --ignore=tests/site/test_molecule.py --ignore=tests/site/test_openstack.py $(SLOWEST)
+
+# In the end one lane has the test bed and mostly waits for it; the other has what needs nothing of it.
 test: venv ## All of the above but fuzz and the longer attacks; needs nothing done before
-	@$(BIN)/python -m tests.run artifacts testbed+lint,unit,integration system attack-short molecule+site-tests
+	@$(BIN)/python -m tests.run artifacts testbed+lint,unit system-shared system-disruptive,attack-short,site-tests+molecule,integration,openstack-tests
 
 generate: venv ## Write the files that repeat others: roles' defaults, choices of drivers, the plugin's list of them
 	$(BIN)/python -m handbook.generate

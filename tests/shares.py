@@ -49,7 +49,7 @@ class Share:
 
     def __str__(self) -> str:
         """Return the line that a run ends with."""
-        return f"    {self.stage:<12} {self.seconds:>5} s{f'  failed: {self.status}' if self.status else ''}"
+        return f"    {self.stage:<17} {self.seconds:>5} s{f'  failed: {self.status}' if self.status else ''}"
 
     def record(self) -> dict[str, object]:
         """Return it for JSON."""
@@ -73,7 +73,7 @@ def beside(share: Share, shares: Sequence[Share]) -> list[str]:
 def over(shares: Sequence[Share], limits: Mapping[str, int]) -> list[str]:
     """Return what to say of a run that took longer than it may; nothing of one that did not."""
     took_s = max(share.ended_s for share in shares)
-    said = [f"    {'together':<12} {took_s:>5} s of {limits[TOTAL]}"]
+    said = [f"    {'together':<17} {took_s:>5} s of {limits[TOTAL]}"]
     if took_s <= limits[TOTAL]:
         return said
     grew = [share for share in shares if share.seconds > limits.get(share.stage, took_s)]

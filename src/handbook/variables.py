@@ -20,7 +20,7 @@ _MARKUP = re.compile(r"\b[CVIO]\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 def roles(root: Path) -> dict[str, Spec]:
     """Return role -> its entry points."""
     files = sorted((root / "roles").glob("*/meta/argument_specs.yml"))
-    return {path.parts[-3]: yaml.safe_load(path.read_text())["argument_specs"] for path in files}
+    return {path.parts[-3]: yaml.load(path.read_text(), Loader=yaml.CSafeLoader)["argument_specs"] for path in files}
 
 
 def text(root: Path) -> str:

@@ -2,16 +2,24 @@
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 from isthmus.supervisor.runtime import steps
 from tests.support.fakes.kubelet import wait_for_log
 from tests.support.pods.plans import action, container, plan
+from tests.support.servers.apptainer_host import UID
 from tests.support.wait import wait
 
 
-def is_python(pid):
-    return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].rpartition(b"/")[2].startswith(b"python")
+def is_python_of_the_user(pid):
+    """Whether it is no shell; a test bed on this machine has steps, too, of other users."""
+    process = Path(f"/proc/{pid}")
+    # Also a process that goes meanwhile.
+    with suppress(OSError):
+        name = (process / "cmdline").read_bytes().split(b"\0")[0].rpartition(b"/")[2]
+        return name.startswith(b"python") and f"\nUid:\t{UID}\t" in (process / "status").read_text()
+    return False
 
 
 def test_container_with_a_limit_of_its_own_is_a_step(pod):
@@ -36,7 +44,7 @@ def test_what_is_run_in_it_counts_into_the_step_too(pod):
     wait(lambda: pod.processes(b"27183"), bool)
     stream = kubelet.open("exec", container="main", argv=["sleep", "27184"], tty=False, stdin=False)
     found = wait(lambda: [pod.processes(word) for word in (b"27181", b"27183", b"27184")], all)
-    step = next(pid for pid in pod.processes(b"isthmus.supervisor.runtime.step") if is_python(pid))
+    step = next(pid for pid in pod.processes(b"isthmus.supervisor.runtime.step") if is_python_of_the_user(pid))
     assert all(pids[0] in pod.below(step) for pids in found)
     stream.cancel()
     wait(lambda: pod.processes(b"27184"), lambda left: not left)

@@ -14,6 +14,8 @@ from tests.repo.test_docs import known_variables
 from tests.support.doc_blocks import commands
 
 PAGES = tree.files("*.md")
+# It is the same for each command, and takes a while to make.
+PARSER = parser()
 # kubectl help, Kubernetes 1.36.
 KUBECTL = {
     *("annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "certificate"),
@@ -43,7 +45,7 @@ def understood(words):
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         try:
             given = [word for word in words if not PLACEHOLDER.match(word)]
-            parser().parse_args([word.lower() if word.isupper() else word for word in given])
+            PARSER.parse_args([word.lower() if word.isupper() else word for word in given])
         except SystemExit as ended:
             return ended.code == 0
     return True

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 
 from tests.repo import tree
 
@@ -10,8 +11,18 @@ MACHINE_PATHS = re.compile(r"(?<![\w.}])/(?:work|Users|workspace)/[\w.-]+")
 PYTHON = ("src/*.py", "tests/*.py", "filter_plugins/*.py")
 
 
-def syntax():
-    return [(path, ast.parse(path.read_text())) for path in tree.files(*PYTHON)]
+@cache
+def modules():
+    """Path -> what the tests below want to know of a module; each is parsed once."""
+    return {path: looked_at(ast.parse(path.read_text())) for path in tree.files(*PYTHON)}
+
+
+def looked_at(module):
+    """Whether a module has a docstring, and the lines with a constant that is asserted and with a bare except."""
+    nodes = [*ast.walk(module)]
+    asserts = [node.lineno for node in nodes if isinstance(node, ast.Assert) and isinstance(node.test, ast.Constant)]
+    excepts = [node.lineno for node in nodes if isinstance(node, ast.ExceptHandler) and node.type is None]
+    return bool(ast.get_docstring(module)), asserts, excepts
 
 
 def mappings(node):
@@ -52,24 +63,20 @@ def test_no_assertion_is_always_true():
 
 
 def test_no_test_asserts_a_constant():
-    assert not [
-        f"{tree.shown(path)}:{node.lineno}"
-        for path, module in syntax()
-        for node in ast.walk(module)
-        if isinstance(node, ast.Assert) and isinstance(node.test, ast.Constant)
-    ]
+    assert not [f"{tree.shown(path)}:{line}" for path, (_, asserts, _) in modules().items() for line in asserts]
 
 
 def test_no_bare_except():
-    assert not [
-        f"{tree.shown(path)}:{node.lineno}"
-        for path, module in syntax()
-        for node in ast.walk(module)
-        if isinstance(node, ast.ExceptHandler) and node.type is None
-    ]
+    assert not [f"{tree.shown(path)}:{line}" for path, (_, _, excepts) in modules().items() for line in excepts]
 
 
 def test_modules_have_docstrings():
     """The name of a test module is its docstring."""
-    modules = [(path, module) for path, module in syntax() if not path.name.startswith("test_")]
-    assert not [tree.shown(path) for path, module in modules if not ast.get_docstring(module)]
+    bare = [path for path, (has_docstring, _, _) in modules().items() if not has_docstring]
+    assert not [tree.shown(path) for path in bare if not path.name.startswith("test_")]
+
+
+def test_a_module_is_looked_at_whole():
+    text = "def f():\n    assert True\n    try:\n        assert f\n    except:\n        pass\n"
+    assert looked_at(ast.parse(text)) == (False, [2], [5])
+    assert looked_at(ast.parse(f'"""Has one."""\n{text}'))[0]

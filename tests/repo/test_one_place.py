@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,8 +46,13 @@ def test_dpkg_is_asked_and_read_in_one_file():
     assert found == {"src/isthmus/support/modules/dpkg.py", "roles/slurm/library/slurm_switch.py"}
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Yield the modules that a file imports, also those that it does when it runs."""
+@cache
+def imported(path: Path) -> frozenset[str]:
+    """Return the modules that a file imports, also those that it does when it runs."""
+    return frozenset(_imported(path))
+
+
+def _imported(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (each.name for each in node.names)

@@ -41,7 +41,7 @@ def load(path: Path) -> Any:
     return yaml.load(path.read_text(), Loader=_Loader)  # noqa: S506
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     pass
 
 

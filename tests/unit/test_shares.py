@@ -12,7 +12,7 @@ def test_stages_are_beside_each_other_while_both_run():
 
 
 def test_run_within_its_budget_names_no_stage():
-    assert over([LINT, TESTBED, SYSTEM], LIMITS) == ["    together        99 s of 100"]
+    assert over([LINT, TESTBED, SYSTEM], LIMITS) == ["    together             99 s of 100"]
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,22 +90,34 @@ def symbols(library, which):
     return {line.split()[-1].partition("@")[0] for line in listed.splitlines()}
 
 
+@contextmanager
+def once(tmp_path_factory, name):
+    """Give a folder of all processes of this run, one after the other: the first builds, the others find that."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder.mkdir(exist_ok=True)
+        yield folder
+
+
 @pytest.fixture(scope="session")
 def host(tmp_path_factory):
     """The program that stands in for Slurm's, by kind of build."""
-    folder = tmp_path_factory.mktemp("host")
     flags = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-rdynamic", "-isystem", HERE / "stub"]
-    for name, more in (("plain", []), ("sanitized", ["-fsanitize=address,undefined"])):
-        run("cc", *flags, *more, "-o", folder / name, HERE / "host.c", "-ldl")
-    return folder
+    with once(tmp_path_factory, "spank-host") as folder:
+        for name, more in (("plain", []), ("sanitized", ["-fsanitize=address,undefined"])):
+            if not (folder / name).exists():
+                run("cc", *flags, *more, "-o", folder / name, HERE / "host.c", "-ldl")
+        return folder
 
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory):
     """Both builds of the plugin against the stub headers."""
-    folder = tmp_path_factory.mktemp("build")
-    for target in ("all", "sanitize"):
-        run("make", "-s", "-C", SOURCE, target, f"OUT={folder}", f"SLURM_INCLUDE={HERE / 'stub'}")
+    with once(tmp_path_factory, "spank-build") as folder:
+        for target in ("all", "sanitize"):
+            run("make", "-s", "-j2", "-C", SOURCE, target, f"OUT={folder}", f"SLURM_INCLUDE={HERE / 'stub'}")
     return {"plain": folder / "isthmus_spank.so", "sanitized": folder / "sanitize/isthmus_spank.so"}
 
 

@@ -20,3 +20,9 @@ def test_process_is_found_by_its_name(monkeypatch):
     assert own_users(USERS) == ["carol", "dave"]
     monkeypatch.delenv("PYTEST_XDIST_WORKER")
     assert own_users(USERS) == USERS
+
+
+def test_process_may_have_more_users():
+    assert own_users([*USERS, "frank"], "gw1", each=3) == ["dave", "erin", "frank"]
+    with pytest.raises(AssertionError, match="at most -n 1"):
+        own_users(USERS, "gw1", each=3)

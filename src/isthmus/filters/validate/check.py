@@ -58,7 +58,7 @@ def cluster_problems(
 def cluster_role_specs(roles: str) -> dict[str, Any]:
     """Return role -> parsed meta/argument_specs.yml for every role of the folder that has one."""
     files = sorted(Path(roles).glob("*/meta/argument_specs.yml"))
-    return {file.parts[-3]: yaml.safe_load(file.read_text()) or {} for file in files}
+    return {file.parts[-3]: yaml.load(file.read_text(), Loader=yaml.CSafeLoader) or {} for file in files}
 
 
 def _problems(site: Site) -> Iterator[str]:

@@ -108,7 +108,7 @@ def _is_common(file: Path) -> bool:
 
 def _entries(file: Path) -> Iterator[Entry]:
     try:
-        root = yaml.compose(file.read_text(), Loader=yaml.SafeLoader)
+        root = yaml.compose(file.read_text(), Loader=yaml.CSafeLoader)
     except (yaml.YAMLError, UnicodeDecodeError):
         return  # Ansible has parsed it already, or reports it as unparsed
     yield from _walk_node(root, _shown(file))
