@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from isthmus.filters.drivers import filters as drivers
-from isthmus.filters.network import encryption, gateways
+from isthmus.filters.network import encryption, gateways, ipv6
 from isthmus.filters.network import layer as network
 
 
@@ -12,4 +12,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., object]]:
         """Return the filters by name."""
-        return network.FILTERS | encryption.FILTERS | gateways.FILTERS | drivers.FILTERS
+        return network.FILTERS | encryption.FILTERS | gateways.FILTERS | ipv6.FILTERS | drivers.FILTERS

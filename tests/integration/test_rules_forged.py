@@ -178,10 +178,10 @@ def test_pod_cannot_take_over_an_address_by_arp(world, filtered):
     assert (own in seen) is not filtered
 
 
-def tap(pod):
+def tap(place, device="eth0"):
     """Open a socket for whole frames."""
-    opened = pod.do(socket.socket, socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-    opened.bind(("eth0", 3))
+    opened = place.do(socket.socket, socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    opened.bind((device, 3))
     return opened
 
 

@@ -14,7 +14,8 @@ pytestmark = needs_root
 PORT, PRIVILEGED, PMIX = 7001, 700, 45679
 LISTEN = """
 import socket, sys
-server = socket.create_server((sys.argv[1], int(sys.argv[2])))
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+server = socket.create_server((sys.argv[1], int(sys.argv[2])), family=family)
 print("ready", flush=True)
 while True:
     connection, _ = server.accept()

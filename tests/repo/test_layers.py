@@ -61,6 +61,7 @@ DOCS = {
     "growing",
     "index",
     "install",
+    "ipv6",
     "joining",
     "limits",
     "local",

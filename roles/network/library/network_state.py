@@ -16,6 +16,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 TUN = Path("/dev/net/tun")
 RESOLV_CONF = Path("/etc/resolv.conf")
+IPV6 = Path("/proc/sys/net/ipv6")
 FORWARD = Path("/proc/sys/net/ipv4/ip_forward")
 LIST_MAX = 65536
 FOLDER = {
@@ -162,6 +163,7 @@ class Asker:
             "resolv_conf": link(RESOLV_CONF),
             "openmpi": text(Path(asked["openmpi"])),
             "drivers": sorted(driver for driver, mark in asked["drivers"].items() if Path(mark).exists()),
+            "ipv6": IPV6.is_dir(),
             "forwards": forwards(Path(asked["sysctl"])),
             "has_user": is_known(asked["user"]),
             "pam": text(Path(asked["pam"])),

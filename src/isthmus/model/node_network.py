@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from isthmus.model.network import Driver
 
@@ -21,6 +21,8 @@ VXLAN_PORT = 4789
 VXLAN_OVERHEAD = 50
 # Where frames to everybody go (bridge(8): the default destination of a VXLAN device).
 FLOOD = "00:00:00:00:00:00"
+# Of a leg or pod whose IPv6 addresses and routes are not those that go with its IPv4 ones; nobody's range.
+UNKNOWN = IPv6Network("::/96")
 
 
 def shared_prefix(driver: Driver) -> str:
@@ -28,9 +30,12 @@ def shared_prefix(driver: Driver) -> str:
     return f"{NAMESPACE}{driver}-"
 
 
-def mac(address: IPv4Address) -> str:
-    """Return the locally administered MAC of a pod or leg: 0a:58 and its address, as CNI's bridge plugin has it."""
-    return ":".join(["0a", "58", *(f"{byte:02x}" for byte in address.packed)])
+def mac(address: IPv4Address | IPv6Address) -> str:
+    """Return the locally administered MAC of a pod or leg: 0a:58 and its address, as CNI's bridge plugin has it.
+
+    An IPv6 address has that of the IPv4 one it goes with.
+    """
+    return ":".join(["0a", "58", *(f"{byte:02x}" for byte in address.packed[-4:])])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,7 @@ class Leg:
         underlay: the node's own address, where VXLAN packets leave from.
         mtu: of bridge and VXLAN device, bytes.
         forwards: every pod and leg of the user on other nodes.
+        ipv6: what IPv6 addresses begin with (`networks.ipv6`); None without IPv6, UNKNOWN only observed.
     """
 
     vni: int
@@ -62,6 +68,7 @@ class Leg:
     underlay: IPv4Address
     mtu: int
     forwards: frozenset[Forward] = frozenset()
+    ipv6: IPv6Network | None = None
 
     @property
     def name(self) -> str:
@@ -88,6 +95,7 @@ class Pod:
         mtu: bytes.
         peers: the job's other nodes, as (node's address, address of the user's leg there): routes without which srun
             inside a pod cannot be answered by the other nodes' slurmstepd.
+        ipv6: what IPv6 addresses begin with, as of a leg.
     """
 
     job: int
@@ -98,6 +106,7 @@ class Pod:
     blocks: tuple[IPv4Network, ...]
     mtu: int
     peers: frozenset[tuple[IPv4Address, IPv4Address]] = frozenset()
+    ipv6: IPv6Network | None = None
 
     @property
     def veth(self) -> str:

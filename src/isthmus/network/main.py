@@ -34,6 +34,7 @@ from functools import partial
 from isthmus.clients.cni.plugins import CniError
 from isthmus.clients.etcd.store import Etcd, EtcdError
 from isthmus.clients.netlink.held import HeldAddresses
+from isthmus.clients.netlink.namespaces import has_ipv6
 from isthmus.clients.netlink.networks import Kernel, NetlinkError
 from isthmus.clients.nftables import NftError
 from isthmus.clients.process import ProcessError, run
@@ -242,6 +243,8 @@ def reload_dns() -> None:
 
 def start(settings: Settings) -> Daemon:
     """Join the pod networks: read all of etcd, and publish this node."""
+    if settings.ipv6 and not has_ipv6():
+        raise SettingsError("ipv6_range is set, and this host's kernel has no IPv6; boot it without ipv6.disable=1")
     store = Store(Etcd(settings.etcd), Keys(settings.cluster), settings.ranges)
     kernel = Kernel()
     carried = kernel.underlay(settings.address).mtu
@@ -254,12 +257,21 @@ def start(settings: Settings) -> Daemon:
     names = NodeNames(settings.dns, reload_dns, settings.resolver)
     shared = tuple(each.network for each in settings.shared.values())
     wireguard_port = settings.encryption.port if settings.encryption else 0
-    rules = read_rules(settings.ranges.pods, settings.rules, shared, settings.logins, settings.gateways, wireguard_port)
+    rules = read_rules(
+        settings.ranges.pods,
+        settings.rules,
+        shared,
+        settings.logins,
+        settings.gateways,
+        wireguard_port,
+        settings.ipv6,
+    )
     networks: dict[Driver, Network] = {}
     pods = partial(_shared_pods, networks)
     outside = _outside(settings)
     packet_filter = NodeFilter(settings.node, rules)
-    converger = Converger(settings.node, kernel, packet_filter, names, shared=pods, outside=outside)
+    beginning = settings.beginning
+    converger = Converger(settings.node, kernel, packet_filter, names, shared=pods, outside=outside, ipv6=beginning)
     context = NodeContext(settings.node, store, view, converger, names)
     networks |= {
         driver: connect(driver, context, settings.shared.get(driver)) for driver in (Driver.PRIVATE, *settings.shared)

@@ -6,12 +6,13 @@ import json
 import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any
 
 from isthmus.clients.etcd.store import Access
 from isthmus.model.network import Driver, Node, Ranges
+from isthmus.model.networks.ipv6 import PREFIX_MAX, prefix
 from isthmus.model.networks.wireguard import OVERHEAD
 from isthmus.model.node_network import VXLAN_OVERHEAD
 from isthmus.network.api.client import ROOT_SOCKET, SOCKET
@@ -59,6 +60,7 @@ class Settings:
         logins: of login pods; None for a cluster without.
         gateways: of gateways; None for a cluster without.
         encryption: of that between nodes; None for a cluster without.
+        ipv6: the range of IPv6 of private networks; None for a cluster without.
     """
 
     cluster: str
@@ -81,6 +83,12 @@ class Settings:
     logins: Logins | None = None
     gateways: Gateways | None = None
     encryption: EncryptionSettings | None = None
+    ipv6: IPv6Network | None = None
+
+    @property
+    def beginning(self) -> IPv6Network | None:
+        """What IPv6 addresses of pods begin with; None without IPv6."""
+        return prefix(self.ipv6) if self.ipv6 else None
 
     @property
     def prefix(self) -> str:
@@ -120,6 +128,9 @@ def read(path: Path = FILE) -> Settings:
 def _settings(raw: Mapping[str, Any]) -> Settings:
     dns, shared = raw["dns"], _shared(raw)
     ranges = {driver: each.network.range for driver, each in shared.items()}
+    ipv6 = _ipv6(raw.get("ipv6_range"))
+    begin = prefix(ipv6) if ipv6 else None
+    upstreams = tuple(map(IPv4Address, dns["upstreams"]))
     return Settings(
         cluster=raw["cluster"],
         node=raw["node"],
@@ -129,7 +140,7 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
         etcd=_access(raw["etcd"]),
         releases=raw["releases"],
         slurm_prefix=Path(raw["slurm_prefix"]),
-        dns=DnsSettings(dns["domain"], tuple(map(IPv4Address, dns["upstreams"])), tuple(dns["search"]), shared=ranges),
+        dns=DnsSettings(dns["domain"], upstreams, tuple(dns["search"]), shared=ranges, ipv6=begin),
         resolver=HostResolver(dns["host"]),
         rules=raw["rules"],
         services=IPv4Network(raw["services"]),
@@ -139,7 +150,18 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
         logins=_logins(raw.get("logins")),
         gateways=gateway_settings.read(raw["gateways"]) if raw.get("gateways") else None,
         encryption=encryption.read(raw.get("encryption")),
+        ipv6=ipv6,
     )
+
+
+def _ipv6(raw: str | None) -> IPv6Network | None:
+    """Read the range; empty or absent where pods have none."""
+    if not raw:
+        return None
+    found = IPv6Network(raw)
+    if found.prefixlen > PREFIX_MAX:
+        raise ValueError(f"ipv6_range {found} has no room for an IPv4 address behind it")
+    return found
 
 
 def _logins(raw: Mapping[str, Any] | None) -> Logins | None:

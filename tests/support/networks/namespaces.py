@@ -26,7 +26,8 @@ from isthmus.model.node_network import NAMESPACE
 NEWNS, NEWNET = 0x20000, 0x40000000
 REC, PRIVATE = 0x4000, 0x40000
 LIBC = ctypes.CDLL(None, use_errno=True)
-IP_PKTINFO = 8
+# linux/in.h, linux/in6.h
+IP_PKTINFO, IPV6_RECVPKTINFO = 8, 49
 TCP, UDP = socket.SOCK_STREAM, socket.SOCK_DGRAM
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="making network namespaces needs root")
@@ -34,9 +35,11 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="making network namesp
 PROBE = """
 import socket, sys
 kind, address, port, source, wait_s = sys.argv[1:]
-probe = socket.socket(socket.AF_INET, int(kind))
+probe = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, int(kind))
 probe.settimeout(float(wait_s))
-if source:
+if source and ":" in address:
+    probe.bind((source, 0))
+elif source:
     address_here, _, port_here = source.partition(":")
     probe.bind((address_here, int(port_here or 0)))
 probe.connect((address, int(port)))
@@ -93,8 +96,11 @@ class Namespace:
 
     def open(self, kind: int, address: object = "", port: int = 0) -> socket.socket:
         """Open a socket here, bound to an address."""
-        opened = self.do(socket.socket, socket.AF_INET, kind)
+        six = ":" in str(address)
+        opened = self.do(socket.socket, socket.AF_INET6 if six else socket.AF_INET, kind)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if six:
+            opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         opened.bind((str(address), port))
         return opened
 
@@ -103,6 +109,8 @@ class Namespace:
         server = self.open(kind, address, port)
         if kind == TCP:
             server.listen()
+        elif server.family == socket.AF_INET6:
+            server.setsockopt(socket.IPPROTO_IPV6, IPV6_RECVPKTINFO, 1)
         else:
             server.setsockopt(socket.IPPROTO_IP, IP_PKTINFO, 1)
         Thread(target=_answer_all, args=(server, kind, name), daemon=True).start()
@@ -127,11 +135,15 @@ class Namespace:
 
     def pings(self, address: object, wait_s: float = 15) -> bool:
         """Return whether an address answers an ICMP echo request, sent as ordinary users may."""
-        with self.do(socket.socket, socket.AF_INET, socket.SOCK_DGRAM, socket.IPPROTO_ICMP) as probe:
+        six = ":" in str(address)
+        family, protocol, asks, answers = (
+            (socket.AF_INET6, socket.IPPROTO_ICMPV6, 128, 129) if six else (socket.AF_INET, socket.IPPROTO_ICMP, 8, 0)
+        )
+        with self.do(socket.socket, family, socket.SOCK_DGRAM, protocol) as probe:
             probe.settimeout(wait_s)
             try:
-                probe.sendto(b"\x08\0\0\0\0\0\0\1", (str(address), 0))
-                return probe.recv(99)[0] == 0
+                probe.sendto(bytes([asks, 0, 0, 0, 0, 0, 0, 1]), (str(address), 0))
+                return probe.recv(99)[0] == answers
             except OSError:
                 return False
 
@@ -147,7 +159,8 @@ def _answer_all(server: socket.socket, kind: int, name: bytes) -> None:
 def _answer_packet(server: socket.socket, name: bytes) -> None:
     _, (asked,), _, client = server.recvmsg(99, 99)
     # A machine with many addresses answers from the one that was asked.
-    answer_from = (*asked[:2], bytes(4) + asked[2][8:] + bytes(4))
+    six = server.family == socket.AF_INET6
+    answer_from = asked if six else (*asked[:2], bytes(4) + asked[2][8:] + bytes(4))
     server.sendmsg([name or client[0].encode()], [answer_from], 0, client)
 
 

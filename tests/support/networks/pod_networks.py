@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Network
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import Path
 
 from isthmus.clients import nftables
 from isthmus.clients.netlink.networks import Kernel
 from isthmus.model.network import Driver, Job, Lease, Node, State, User
+from isthmus.model.networks.ipv6 import beside, prefix
 from isthmus.model.node_network import NodePlan
 from isthmus.model.subids import Range
 from isthmus.network.drivers.private import plan
@@ -69,27 +70,40 @@ def state(nodes: Nodes) -> State:
 
 @dataclass
 class PodNetworks:
-    """The whole world of a test."""
+    """The whole world of a test; with a range of IPv6, pods have it."""
 
     nodes: Nodes
     state: State
+    range6: IPv6Network | None = None
     kernels: dict[str, Kernel] = field(default_factory=dict)
     pods: dict[tuple[str, int], Namespace] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, stack: ExitStack) -> PodNetworks:
+    def of(cls, stack: ExitStack, range6: IPv6Network | None = None, *more: Job) -> PodNetworks:
         nodes = Nodes.of(stack, *MEMBERS)
-        world = cls(nodes, state(nodes))
+        known = state(nodes)
+        world = cls(nodes, replace(known, jobs={**known.jobs, **{each.id: each for each in more}}), range6)
         for name in MEMBERS:
             world.kernels[name] = nodes.kernel(name)
             stack.callback(world.kernels[name].close)
-            sysctl(nodes.places[name], "bridge/bridge-nf-call-iptables", "1" if name == "n1" else "0")
+            for which in ("iptables", "ip6tables"):
+                sysctl(nodes.places[name], f"bridge/bridge-nf-call-{which}", "1" if name == "n1" else "0")
             world.make(name)
         return world
 
     def plan(self, node: str) -> NodePlan:
         """Return what a node should have."""
-        return plan.desired(self.state, node)
+        return plan.desired(self.state, node, self.beginning)
+
+    @property
+    def beginning(self) -> IPv6Network | None:
+        """What IPv6 addresses begin with."""
+        return prefix(self.range6) if self.range6 else None
+
+    def six(self, address: IPv4Address) -> IPv6Address:
+        """Return the IPv6 address that goes with one."""
+        assert self.beginning
+        return beside(self.beginning, address)
 
     def make(self, node: str) -> None:
         """Make a node's legs and pods."""
@@ -101,13 +115,14 @@ class PodNetworks:
             self.pods[node, pod.job] = self.nodes.pod(node, pod.job)
 
     @classmethod
-    def served(cls, stack: ExitStack, filtered: bool) -> PodNetworks:
+    def served(cls, stack: ExitStack, filtered: bool, range6: IPv6Network | None = None, *more: Job) -> PodNetworks:
         """Return a world with servers everywhere, where packets go wherever they can or where the filter lets them."""
-        world = cls.of(stack)
+        world = cls.of(stack, range6, *more)
         places = [*world.pods.values(), *world.nodes.places.values(), world.with_outside()]
         for place in places:
             for kind in (TCP, UDP):
-                stack.enter_context(place.serve("", SERVED, kind))
+                for address in ("", *(["::"] if range6 else [])):
+                    stack.enter_context(place.serve(address, SERVED, kind))
         if filtered:
             for name in MEMBERS:
                 world.filter(name)
@@ -115,6 +130,7 @@ class PodNetworks:
 
     def filter(self, node: str, settings: rules.Settings = SETTINGS, subordinate: Iterable[Range] = ()) -> None:
         """Put the packet filter in force on a node."""
+        settings = replace(settings, ipv6=self.range6)
         wanted = rules.elements(self.plan(node), self.state, node, settings)
         self.nodes.places[node].do(nftables.apply, rules.base(settings, subordinate) + rules.change({}, wanted))
 

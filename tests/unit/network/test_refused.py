@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 
 import pytest
 
@@ -20,8 +20,10 @@ SETTINGS = rules.Settings(
     shared=(Flannel(IPv4Network("10.144.0.0/16")),),
     logins=Logins(20000, 20999, 250, (22, 443), 64030, 5, 64, is_here=True),
 )
-COUNTER = re.compile(r'counter name "refused_(\w+)" (?:drop|reject with icmp type admin-prohibited)(?: comment "|$)')
-REFUSES = re.compile(r'(?:drop|reject with icmp type \S+)(?: comment "[^"]*")?$')
+COUNTER = re.compile(
+    r'counter name "refused_(\w+)" (?:drop|reject with icmp(?:v6)? type admin-prohibited)(?: comment "|$)'
+)
+REFUSES = re.compile(r'(?:drop|reject with icmp(?:v6)? type \S+)(?: comment "[^"]*")?$')
 
 
 def lines(settings=SETTINGS):
@@ -39,6 +41,15 @@ def test_every_rule_that_refuses_is_counted_but_what_nobody_wants(backend):
         "iifname X drop",
         "ip daddr 127.0.0.153 tcp dport 153 meta skuid != 0 reject with icmp type admin-prohibited",
     }
+
+
+def test_of_ipv6_only_what_nobody_wants_is_not_counted():
+    off, on = (
+        {line.partition(' comment "')[0] for line in lines(replace(SETTINGS, ipv6=each)) if not COUNTER.search(line)}
+        for each in (None, IPv6Network("fd12:3456:789a::/48"))
+    )
+    groups = "{ mld-listener-query, mld-listener-report, mld-listener-done, mld2-listener-report }"
+    assert on - off == {"ip6 saddr :: drop", f"icmpv6 type {groups} drop"}
 
 
 def test_every_reason_is_declared_and_used():

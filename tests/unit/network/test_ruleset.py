@@ -1,12 +1,12 @@
 """The filter's own text, walked as nft walks it."""
 
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 import pytest
 
 from isthmus.network.drivers.flannel.rules import Backend, Flannel
-from isthmus.network.node import rules
+from isthmus.network.node import ipv6, rules
 from isthmus.network.trace.ruleset import POLICY, Fate, Ruleset, RulesetError, Unknown
 
 HOOK = "type filter hook input priority filter; policy accept"
@@ -117,7 +117,7 @@ def test_what_is_unknown_does_not_match_when_the_rest_does_not():
     assert len(walk("tcp dport 22 ip daddr @none accept", "ip daddr @none tcp dport 22 accept", packet=packet)) == 1
 
 
-@pytest.mark.parametrize("line", ["ip6 daddr ::1 drop", "tcp dport 80 queue", "ip daddr 10.0.0.0/8 log drop", "quota"])
+@pytest.mark.parametrize("line", ["ip6 hoplimit 1 drop", "tcp dport 80 queue", "ip daddr 10.0.0.0/8 log drop", "quota"])
 def test_unknown_line_is_refused(line):
     with pytest.raises(RulesetError, match="cannot read"):
         walk(line)
@@ -144,6 +144,7 @@ EVERYTHING = rules.Settings(
         EVERYTHING,
         replace(EVERYTHING, slurm=(), barred=(), shared=(replace(EVERYTHING.shared[0], backend=Backend.HOST_GW),)),
         rules.Settings(EVERYTHING.pods),
+        replace(EVERYTHING, ipv6=IPv6Network("fd12:3456:789a::/48")),
     ],
 )
 @pytest.mark.parametrize("family", ["inet", "bridge"])
@@ -151,7 +152,7 @@ def test_every_line_of_the_filter_can_be_read(settings, family):
     chains = rules.tables(settings)[family]
     empty = dict.fromkeys(
         ("peers", "owned", "legs", "networks", "pairs", "pods", "user_1000", "flannel_user_1000"), frozenset()
-    )
+    ) | dict.fromkeys((*ipv6.SETS, *ipv6.BRIDGE_SETS), frozenset())
     for name in chains:
         lines = [HOOK, *(line for line in chains[name] if not line.startswith("type "))]
         for line in lines[1:]:

@@ -1,7 +1,7 @@
 """The daemon's settings as the role writes them."""
 
 import json
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 import pytest
 
@@ -43,6 +43,15 @@ def settings(tmp_path):
         return read(tmp_path / "network.json")
 
     return call
+
+
+def test_range_of_ipv6_is_read(settings):
+    assert settings().ipv6 is settings(ipv6_range="").ipv6 is settings().dns.ipv6 is settings().beginning is None
+    found = settings(ipv6_range="fd12:3456:789a::/48")
+    assert found.ipv6 == IPv6Network("fd12:3456:789a::/48")
+    assert found.beginning == found.dns.ipv6 == IPv6Network("fd12:3456:789a::/96")
+    with pytest.raises(SettingsError, match="no room for an IPv4 address"):
+        settings(ipv6_range="fd12:3456:789a::/112")
 
 
 def test_flannel_is_read(settings):

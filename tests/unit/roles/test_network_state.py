@@ -17,6 +17,7 @@ def look(monkeypatch, tmp_path):
     module = ansible_modules.load("roles/network/library/network_state.py")
     monkeypatch.setattr(module, "RESOLV_CONF", tmp_path / "resolv.conf")
     monkeypatch.setattr(module, "FORWARD", tmp_path / "ip_forward")
+    monkeypatch.setattr(module, "IPV6", tmp_path / "ipv6")
     places = {name: str(tmp_path / name) for name in ("slurm", "prefix", "openmpi", "sysctl", "pam", "wireguard")}
     asked = places | {"user": "nobody-has-this-name", "folders": [], "drivers": {"one": str(tmp_path / "one.service")}}
     return lambda **other: ansible_modules.run(module, **asked | other)
@@ -34,6 +35,12 @@ def test_new_host_has_nothing(look):
         ""
     ] * 6
     assert not (reported["drivers"] or reported["forwards"] or reported["has_user"] or reported["changed"])
+
+
+def test_kernel_has_ipv6_or_not(look, tmp_path):
+    assert look()["ipv6"] is False
+    (tmp_path / "ipv6").mkdir()
+    assert look()["ipv6"] is True
 
 
 def test_driver_is_there_by_its_mark(look, tmp_path):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -19,12 +19,14 @@ from typing import TypeVar
 from isthmus.clients.netlink.wire import AlreadyThereError, NotThereError, Wire, failure
 
 RUN = Path("/run/netns")
-# A pod has no IPv6; fakeroot users may ping; ports below 1024 are the pod's own.
-POD_SYSCTLS = {
-    "ipv6/conf/all/disable_ipv6": "1",
+# Fakeroot users may ping; ports below 1024 are the pod's own.
+_SYSCTLS = {
     "ipv4/ping_group_range": "0 2147483647",
     "ipv4/ip_unprivileged_port_start": "0",
 }
+NO_IPV6 = {"ipv6/conf/all/disable_ipv6": "1"}
+# A pod without IPv6.
+POD_SYSCTLS = NO_IPV6 | _SYSCTLS
 _CLONE_NEWNET = 0x40000000
 _MS_BIND, _MS_REC, _MS_SHARED, _MNT_DETACH = 0x1000, 0x4000, 0x100000, 0x2
 _OWN = Path("/proc/thread-self/ns/net")
@@ -58,8 +60,43 @@ def create(path: Path, sysctls: Mapping[str, str]) -> Wire:
     return _in_thread(work)
 
 
-def enter(path: Path) -> Wire:
+def has_ipv6() -> bool:
+    """Return whether the kernel has IPv6 at all."""
+    return Path("/proc/sys/net/ipv6").is_dir()
+
+
+def ipv6_sysctls(interface: str) -> dict[str, str]:
+    """Return the settings by which an interface has the IPv6 addresses that it is given, and no others.
+
+    It takes nothing from routers, and makes no address of its own, not even one for the link.
+    """
+    here = f"ipv6/conf/{interface}"
+    return {
+        f"{here}/accept_ra": "0",
+        f"{here}/autoconf": "0",
+        f"{here}/accept_redirects": "0",
+        f"{here}/accept_dad": "0",
+        f"{here}/forwarding": "0",
+        f"{here}/addr_gen_mode": "1",
+        f"{here}/disable_ipv6": "0",
+    }
+
+
+def pod_sysctls(interface: str, ipv6: bool) -> dict[str, str]:
+    """Return the settings of a pod's namespace, and of its interface where that is there already."""
+    if not ipv6:
+        return POD_SYSCTLS
+    # Of all at last: until then it has no IPv6 that others could speak to.
+    several = (interface, "default", "all")
+    return _SYSCTLS | {name: value for each in several for name, value in ipv6_sysctls(each).items()}
+
+
+def enter(path: Path, sysctls: Sequence[Mapping[str, str]] = ()) -> Wire:
     """Return a socket in a namespace.
+
+    Args:
+        path: its file.
+        sysctls: settings to change there, one after another.
 
     Raises:
         NotThereError: there is none of that name.
@@ -74,6 +111,9 @@ def enter(path: Path) -> Wire:
             _call(f"enter {path}", _LIBC.setns(handle, _CLONE_NEWNET))
         finally:
             os.close(handle)
+        for each in sysctls:
+            for name, value in each.items():
+                sysctl(name, value)
         return Wire()
 
     return _in_thread(work)

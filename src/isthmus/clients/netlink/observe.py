@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,7 +22,8 @@ from isthmus.clients.netlink import links, namespaces, tables
 from isthmus.clients.netlink.links import Link
 from isthmus.clients.netlink.tables import Route
 from isthmus.clients.netlink.wire import NotThereError, Wire
-from isthmus.model.node_network import LEG, NAMESPACE, POD_INTERFACE, VETH, VXLAN, Forward, Leg, NodePlan, Pod
+from isthmus.model.networks.ipv6 import beginning, beside, block_beside
+from isthmus.model.node_network import LEG, NAMESPACE, POD_INTERFACE, UNKNOWN, VETH, VXLAN, Forward, Leg, NodePlan, Pod
 
 _OURS = re.compile(rf"({LEG}|{VXLAN}|{VETH})\d+")
 _OUR_NAMESPACE = re.compile(rf"{NAMESPACE}\d+")
@@ -38,6 +39,8 @@ class Seen:
     addresses: Mapping[int, list[IPv4Address]]
     routes: Mapping[int, list[Route]]
     forwards: Mapping[int, list[Forward]] = field(default_factory=dict)
+    addresses6: Mapping[int, list[IPv6Address]] = field(default_factory=dict)
+    routes6: Mapping[int, list[IPv6Network]] = field(default_factory=dict)
 
     def up(self, name: str) -> Link | None:
         """Return a link that is there and up."""
@@ -50,13 +53,15 @@ def alias(uid: int) -> str:
     return json.dumps({"uid": uid}, separators=(",", ":"))
 
 
-def look(wire: Wire, forwards: bool = False) -> Seen:
-    """Read a namespace; forwarding entries only where asked for, there may be many."""
+def look(wire: Wire, forwards: bool = False, ipv6: bool = False) -> Seen:
+    """Read a namespace; forwarding entries only where asked for, there may be many, and so IPv6."""
     return Seen(
         {link.name: link for link in wire.read(links.links(), links.read_link)},
         _grouped(wire.read(tables.addresses(), tables.read_address)),
         _grouped(wire.read(tables.routes(), tables.read_route)),
         _grouped(wire.read(tables.forwards(), tables.read_forward)) if forwards else {},
+        _grouped(wire.read(tables.addresses6(), tables.read_address6)) if ipv6 else {},
+        _grouped(wire.read(tables.routes6(), tables.read_route6)) if ipv6 else {},
     )
 
 
@@ -68,7 +73,7 @@ def link(wire: Wire, name: str) -> Link | None:
 
 def plan(wire: Wire, folder: Path) -> NodePlan:
     """Return everything of ours."""
-    seen = look(wire, forwards=True)
+    seen = look(wire, forwards=True, ipv6=True)
     numbers = {(name[:2], int(name[2:])) for name in seen.links if _OURS.fullmatch(name)}
     found_legs = [leg(seen, number) for kind, number in numbers if kind == LEG]
     found_pods = [pod(seen, number, folder) for kind, number in numbers if kind == VETH]
@@ -90,14 +95,16 @@ def leg(seen: Seen, vni: int) -> Leg | None:
     addresses = seen.addresses.get(bridge.index, [])
     if len(addresses) != 1:
         return None
+    blocks = _blocks(seen, bridge.index)
     return Leg(
         vni=vni,
         uid=uid,
         address=addresses[0],
-        blocks=_blocks(seen, bridge.index),
+        blocks=blocks,
         underlay=IPv4Address(vxlan.local),
         mtu=bridge.mtu if bridge.mtu == vxlan.mtu else 0,
         forwards=frozenset(seen.forwards.get(vxlan.index, [])),
+        ipv6=_ipv6(seen, bridge.index, addresses[0], blocks),
     )
 
 
@@ -110,7 +117,7 @@ def pod(seen: Seen, job: int, folder: Path) -> Pod | None:
         return None
     try:
         with closing(namespaces.enter(path)) as wire:
-            inside = look(wire)
+            inside = look(wire, ipv6=True)
     except NotThereError:
         return None
     eth = inside.up(POD_INTERFACE)
@@ -118,6 +125,7 @@ def pod(seen: Seen, job: int, folder: Path) -> Pod | None:
     if not eth or len(addresses) != 1:
         return None
     bridges = {link.index: link.name for link in seen.links.values() if link.name.startswith(LEG)}
+    blocks = _blocks(inside, eth.index)
     over = {route.to: route.gateway for route in inside.routes.get(eth.index, []) if route.gateway}
     return Pod(
         job=job,
@@ -125,14 +133,25 @@ def pod(seen: Seen, job: int, folder: Path) -> Pod | None:
         vni=int(bridges.get(host.master, f"{LEG}0")[len(LEG) :]),
         address=addresses[0],
         gateway=over.pop(IPv4Network("0.0.0.0/0"), _NOWHERE),
-        blocks=_blocks(inside, eth.index),
+        blocks=blocks,
         mtu=eth.mtu if eth.mtu == host.mtu else 0,
         peers=frozenset((to.network_address, gateway) for to, gateway in over.items()),
+        ipv6=_ipv6(inside, eth.index, addresses[0], blocks),
     )
 
 
 def _blocks(seen: Seen, index: int) -> tuple[IPv4Network, ...]:
     return tuple(sorted(route.to for route in seen.routes.get(index, []) if not route.gateway))
+
+
+def _ipv6(seen: Seen, index: int, address: IPv4Address, blocks: Iterable[IPv4Network]) -> IPv6Network | None:
+    """Return what the IPv6 addresses of a link begin with, if these and its routes are those of its IPv4 ones."""
+    addresses, routes = seen.addresses6.get(index, []), seen.routes6.get(index, [])
+    if not addresses and not routes:
+        return None
+    found = beginning(addresses[0]) if addresses else UNKNOWN
+    whole = addresses == [beside(found, address)] and set(routes) == {block_beside(found, each) for each in blocks}
+    return found if whole else UNKNOWN
 
 
 def _uid(text: str) -> int | None:

@@ -10,7 +10,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from isthmus.filters.errors import InputError
-from isthmus.filters.network.layer import host_interfaces
+from isthmus.filters.network.interfaces import host_interfaces
 from isthmus.filters.suggest import unknown
 from isthmus.model.network import is_reservation
 from isthmus.model.node_network import LEG

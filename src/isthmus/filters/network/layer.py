@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
 from isthmus.filters.errors import InputError
+from isthmus.filters.network.interfaces import host_interfaces, interface_overlap
 from isthmus.filters.suggest import unknown
 from isthmus.filters.validate.layers.network import MTU_MIN
 from isthmus.model.network import Driver
@@ -265,27 +266,6 @@ def _uid(name: str, uids: Mapping[str, int]) -> int:
     if name not in uids:
         raise unknown("user in a network rule", name, uids)
     return uids[name]
-
-
-def host_interfaces(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return Ansible's facts of each interface."""
-    return [found for name in facts.get("interfaces", ()) if (found := facts.get(_fact(name)))]
-
-
-def interface_overlap(interface: Mapping[str, Any], pods: IPv4Network, variable: str) -> str:
-    """Return the problem of an interface's network that overlaps a range of pods; empty for none."""
-    ipv4 = interface.get("ipv4") or {}
-    if not ipv4.get("address"):
-        return ""
-    own = IPv4Network(f"{ipv4['address']}/{ipv4.get('prefix', 32)}", strict=False)
-    if not own.overlaps(pods):
-        return ""
-    return f"{interface['device']} ({IPv4Address(ipv4['address'])}) lies in {variable} {pods}; choose another range"
-
-
-def _fact(interface: str) -> str:
-    """Return the name of an interface's fact."""
-    return interface.replace("-", "_").replace(".", "_").replace(":", "_")
 
 
 FILTERS: dict[str, Callable[..., object]] = {

@@ -25,11 +25,13 @@ from isthmus.clients.etcd.store import EtcdError
 from isthmus.clients.netlink import counters
 from isthmus.clients.netlink.wire import NetlinkError
 from isthmus.model.network import Driver, Job, State
+from isthmus.model.networks.ipv6 import beside, prefix
 from isthmus.network import metrics
 from isthmus.network.api import limits, messages, protocol
 from isthmus.network.api.figures import Preparations, cluster_figures
 from isthmus.network.api.messages import ErrorCode, JobState
 from isthmus.network.api.protocol import RequestError
+from isthmus.network.api.shown import Shown
 from isthmus.network.drivers.node import ECHO_S, Network
 from isthmus.network.encryption.follow import Encryptor
 from isthmus.network.gateways import exposing
@@ -372,7 +374,8 @@ class Operations:
         outcome = deps.converger.run(deps.view.state)
         for leg in outcome.plan.legs.values():
             if leg.uid == uid and leg.name not in outcome.errors:
-                return {"leg": leg.name, "address": address}
+                six = {"ipv6": str(beside(leg.ipv6, leg.address))} if leg.ipv6 else {}
+                return {"leg": leg.name, "address": address, **six}
         raise RequestError(ErrorCode.FAILED, f"the network of {name} could not be made here: {dict(outcome.errors)}")
 
     def _trace(self, request: messages.Trace, uid: int | None) -> Mapping[str, Any]:
@@ -404,6 +407,7 @@ class Operations:
             "plugin": self._deps.plugin.state(),
             **self._leading(),
             **({} if tracked is None else {"connections": str(tracked)}),
+            **({"ipv6": str(self._deps.rules.ipv6)} if self._deps.rules.ipv6 else {}),
             "errors": {**self._errors(), **_full(tracked)} if uid is None else {},
             **({"figures": self._figures()} if uid is None else {}),
             **({"encryption": encryptor.status(self._members())} if encryptor and uid is None else {}),
@@ -439,16 +443,13 @@ class Operations:
     def _list(self, uid: int | None) -> Mapping[str, Any]:
         state = self._deps.view.snapshot.state
         users = [user for user in state.users.values() if uid in (None, user.uid)]
+        range = self._deps.rules.ipv6
+        shown = Shown(prefix(range) if range else None)
         return {
-            "jobs": [_job(job, state) for _, job in sorted(state.jobs.items()) if uid in (None, job.uid)],
-            "users": [
-                {"uid": user.uid, "user": user.name, "vni": user.vni, "blocks": list(map(str, user.blocks))}
-                for user in users
-            ],
+            "jobs": [shown.job(job, state) for _, job in sorted(state.jobs.items()) if uid in (None, job.uid)],
+            "users": [shown.user(user) for user in users],
             "reserved": [
-                {"user": user.name, "name": name, "address": str(address)}
-                for user in users
-                for name, address in sorted(user.reserved.items())
+                shown.reserved(user, name, address) for user in users for name, address in sorted(user.reserved.items())
             ],
             **self._exposed(state, uid),
         }
@@ -501,19 +502,6 @@ def _addresses(state: State, nodes: Iterable[str]) -> Mapping[str, IPv4Address]:
 
 def _nodes(job: Job | None) -> tuple[str, ...]:
     return job.nodes if job else ()
-
-
-def _job(job: Job, state: State) -> Mapping[str, Any]:
-    user = state.users.get(job.uid)
-    return {
-        "id": job.id,
-        "uid": job.uid,
-        "user": user.name if user else str(job.uid),
-        "name": job.name,
-        "driver": job.driver,
-        "nodes": list(job.nodes),
-        "addresses": [str(address or "") for address in state.addresses(job)],
-    }
 
 
 def _login(uid: int) -> str:

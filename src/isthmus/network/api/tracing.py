@@ -37,9 +37,10 @@ def answer(deps: Dependencies, request: messages.Trace, uid: int | None) -> Mapp
     state = points.visible(deps.view.snapshot.state, uid)
     addresses = deps.services.addresses
     find = points.Finder(state, deps.rules, deps.domain, uid, lambda name: pwd.getpwnam(name).pw_uid, addresses)
-    probe = way.Probe(rules.Protocol(request.protocol), request.port)
     try:
         source, target = find.source(request.source), find.target(request.target)
+        over = way.OverIPv6.of(deps.rules) if source.is_ipv6 or target.is_ipv6 else None
+        probe = way.Probe(rules.Protocol(request.protocol), request.port, over)
         if target.kind is points.Kind.SERVICE:
             to_service = ToService(state, deps.rules, lambda address: find.target(str(address)))
             steps = to_service.trace(source, target, probe, _services(deps, source))

@@ -44,7 +44,7 @@ class NodeNames:
         self._reload = reload
         self._resolver = resolver
         self._resolv_conf = resolv_conf
-        self._zones = Zones(settings.domain)
+        self._zones = Zones(settings.domain, settings.ipv6)
         self._written: dict[str, str] = {}
         self._stale = True
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Network, IPv6Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import Path
 
 from isthmus.model.network import Driver, Job, label
+from isthmus.model.networks.ipv6 import PREFIX_MAX, beside, block_beside
 from isthmus.model.node_network import Leg
 from isthmus.network.bounds import LOGIN_FIRST
 
@@ -43,6 +44,7 @@ class DnsSettings:
         forwards_hosts: whether the host's own programs may ask for all other names too; with systemd-resolved, which
             would be asked for them in turn, they may not.
         shared: range of each network that all users share.
+        ipv6: what the IPv6 addresses of private networks begin with; None where they have none.
     """
 
     domain: str
@@ -51,6 +53,7 @@ class DnsSettings:
     folder: Path = Path("/run/isthmus/dns")
     forwards_hosts: bool = True
     shared: Mapping[Driver, IPv4Network] = field(default_factory=dict)
+    ipv6: IPv6Network | None = None
 
     def hosts(self, uid: int) -> Path:
         """Name the file of a user's names."""
@@ -72,8 +75,9 @@ def hosts(
     reserved: Mapping[str, IPv4Address],
     addresses: Callable[[Job], Iterable[IPv4Address | None]],
     domain: str,
+    ipv6: IPv6Network | None = None,
 ) -> str:
-    """Give the names of a user: lines as in /etc/hosts, one an address.
+    """Give the names of a user: lines as in /etc/hosts, one an address, and one more where IPv6 goes with it.
 
     `pod<n>.<job>` and `pod<n>.<job name>`, for all pods of a job `<job>` and `<job name>` (the newest job of that
     name), and the names of reservations, each below `<user>.<domain>`. A reservation's name wins over a job's.
@@ -84,17 +88,22 @@ def hosts(
         reserved: name -> address kept for it.
         addresses: gives those of a job's pods; None for a pod without one.
         domain: the cluster's.
+        ipv6: what the IPv6 addresses of private networks begin with; None where they have none.
     """
     below = f"{label(user_name)}.{domain}"
     ordered = sorted(jobs, key=lambda job: job.id)
     newest = {label(job.name): job.id for job in ordered}
-    lines = [f"{address} {label(name)}.{below}" for name, address in sorted(reserved.items())]
+    lines = [
+        f"{each} {label(name)}.{below}" for name, address in sorted(reserved.items()) for each in _each(address, ipv6)
+    ]
     for job in ordered:
         words = _shared(job, newest, reserved)
+        begin = ipv6 if job.driver is Driver.PRIVATE else None
         for index, address in enumerate(addresses(job)):
             if address is not None:
                 names = (f"{word}.{below}" for word in (*(f"pod{index}.{word}" for word in words), *words))
-                lines.append(" ".join([str(address), *names]))
+                text = " ".join(names)
+                lines += [f"{each} {text}" for each in _each(address, begin)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -109,11 +118,18 @@ def corefile(legs: Iterable[Leg], settings: DnsSettings, bridges: Iterable[tuple
     return (
         here
         + shared
-        + "".join(
-            _block(leg.address, settings.hosts(leg.uid), [settings.domain, *reverse_zones(leg.blocks)], settings)
-            for leg in ordered
-        )
+        + "".join(_block(leg.address, settings.hosts(leg.uid), _own_zones(leg, settings), settings) for leg in ordered)
     )
+
+
+def _own_zones(leg: Leg, settings: DnsSettings) -> list[str]:
+    six = reverse_zones6([block_beside(settings.ipv6, block) for block in leg.blocks]) if settings.ipv6 else ()
+    return [settings.domain, *reverse_zones(leg.blocks), *six]
+
+
+def _each(address: IPv4Address, ipv6: IPv6Network | None) -> list[IPv4Address | IPv6Address]:
+    """Return an address, and the one that goes with it where there is IPv6."""
+    return [address, *([beside(ipv6, address)] if ipv6 else [])]
 
 
 def _shared_zones(driver: Driver, settings: DnsSettings) -> list[str]:
@@ -133,6 +149,19 @@ def reverse_zones(blocks: Sequence[IPv4Network]) -> tuple[str, ...]:
     """Return the zones of in-addr.arpa that hold the blocks; one block may need several, as zones end at bytes."""
     zones = [zone for block in blocks for zone in _zones(block)]
     return tuple(dict.fromkeys(zones))
+
+
+def reverse_zones6(blocks: Sequence[IPv6Network]) -> tuple[str, ...]:
+    """Return the zones of ip6.arpa that hold the blocks, as of IPv4; they end at digits of four bits."""
+    zones = [zone for block in blocks for zone in _zones6(block)]
+    return tuple(dict.fromkeys(zones))
+
+
+def _zones6(block: IPv6Network) -> list[str]:
+    length = min(PREFIX_MAX + 24, -(-block.prefixlen // 4) * 4)
+    parts = block.subnets(new_prefix=length) if length > block.prefixlen else [block.supernet(new_prefix=length)]
+    digits = (part.network_address.exploded.replace(":", "")[: length // 4] for part in parts)
+    return [".".join([*reversed(each), "ip6.arpa"]) for each in digits]
 
 
 def _zones(block: IPv4Network) -> list[str]:

@@ -9,6 +9,7 @@ different: a new object that follows a state gives the same texts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from ipaddress import IPv6Network
 from typing import TypeVar
 
 from isthmus.model.network import Driver, Job, State
@@ -26,10 +27,12 @@ class Zones:
 
     Args:
         domain: the cluster's.
+        ipv6: what the IPv6 addresses of private networks begin with; None where they have none.
     """
 
-    def __init__(self, domain: str) -> None:
+    def __init__(self, domain: str, ipv6: IPv6Network | None = None) -> None:
         self._domain = domain
+        self._ipv6 = ipv6
         self._state = State()
         self._jobs: dict[int, dict[int, Job]] = {}
         self._texts: dict[Networks, dict[int, str]] = {}
@@ -53,7 +56,8 @@ class Zones:
             jobs = [job for job in self._jobs.get(uid, {}).values() if job.driver in networks]
             has_reserved = any(definition(each).has_addresses for each in networks)
             reserved = user.reserved if user and has_reserved else {}
-            texts[uid] = dns.hosts(user.name, jobs, reserved, self._state.addresses, self._domain) if user else ""
+            addresses = self._state.addresses
+            texts[uid] = dns.hosts(user.name, jobs, reserved, addresses, self._domain, self._ipv6) if user else ""
         return texts[uid]
 
     def all_users(self, networks: Networks) -> str:

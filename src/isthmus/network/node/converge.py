@@ -16,6 +16,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from ipaddress import IPv6Network
 from threading import Lock
 from typing import Protocol
 
@@ -71,8 +72,8 @@ class Outcome:
 
     Attributes:
         plan: what the node has now, as far as it is known.
-        errors: subject (an interface's or namespace's name, `state`, `filter`, `names`, `outside`) -> why it is not as
-            wanted.
+        errors: subject (an interface's or namespace's name, `state`, `filter`, `names`, `outside`, `ipv6`) -> why it is
+            not as wanted.
     """
 
     plan: NodePlan = field(default_factory=NodePlan)
@@ -90,6 +91,7 @@ class Converger:
         shared: gives the pods of shared networks that exist; rules and names follow them.
         clock: seconds that never go back.
         outside: of a gateway.
+        ipv6: what pods' IPv6 addresses begin with; None where they have none.
     """
 
     def __init__(
@@ -101,8 +103,9 @@ class Converger:
         clock: Callable[[], float] = time.monotonic,
         shared: Callable[[], Mapping[int, SharedPod]] = dict,
         outside: Outside | None = None,
+        ipv6: IPv6Network | None = None,
     ) -> None:
-        self._planner = Planner(node)
+        self._planner = Planner(node, ipv6)
         self._kernel = kernel
         self._filter = packet_filter
         self._names = names
@@ -137,7 +140,8 @@ class Converger:
                 if self._outside:
                     attempts.make("outside", self._outside.follow, desired, state)
             attempts.make("names", self._names.follow, desired, state)
-            self.last = Outcome(desired, {**lost, **attempts.errors})
+            narrow = {"ipv6": self._planner.narrow} if self._planner.narrow else {}
+            self.last = Outcome(desired, {**lost, **narrow, **attempts.errors})
             return self.last
 
     def _unconnected(self) -> dict[str, str]:

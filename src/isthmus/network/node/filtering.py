@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +94,7 @@ def read_rules(
     logins: Logins | None = None,
     gateways: Gateways | None = None,
     wireguard_port: int = 0,
+    ipv6: IPv6Network | None = None,
 ) -> rules.Settings:
     """Read the filter's part of the daemon's settings.
 
@@ -104,6 +105,7 @@ def read_rules(
         logins: of login pods.
         gateways: of gateways.
         wireguard_port: of WireGuard, where packets between nodes are encrypted.
+        ipv6: the range of IPv6 of private networks, where they have one.
 
     Raises:
         KeyError: a field is missing.
@@ -125,6 +127,7 @@ def read_rules(
         logins=logins,
         gateways=gateways,
         wireguard_port=wireguard_port,
+        ipv6=ipv6,
     )
 
 

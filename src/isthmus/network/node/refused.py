@@ -5,7 +5,7 @@ share one: whom a packet was for is its user's business, and would be a series f
 whenever the tables are written again, as with each start of the daemon.
 
 What a rule refuses is known by its chain, for drivers name theirs alike. Not counted is what hosts and pods say without
-anybody's will: IPv6, which pods do not have, and frames to the bridges' own group addresses.
+anybody's will: IPv6, where pods do not have it, what it says of groups, and frames to the bridges' own group addresses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from isthmus.model.node_network import VETH, VXLAN
 # The kernel is asked no more often, however often the metrics are.
 LEAST_S = 5.0
 _PREFIX = "refused_"
-_VERDICT = re.compile(r'\b(?:drop|reject with icmp type \S+)(?= comment "|$)')
+_VERDICT = re.compile(r'\b(?:drop|reject with icmp(?:v6)? type \S+)(?= comment "|$)')
 
 
 class Why(StrEnum):
@@ -39,14 +39,17 @@ class Why(StrEnum):
 _CHAINS = {
     r"to_.*": Why.HOST_TO_POD,
     r"from_(.*_)?pods": Why.POD_TO_OUTSIDE,
-    r"from_.*|own_leg|host_services": Why.POD_TO_HOST,
+    r"from_.*|own_leg(_ip6)?|host_services": Why.POD_TO_HOST,
     r"(.*_)?(input|forward)": Why.OUTSIDE_TO_POD,
-    r"output|prerouting": Why.FORGED,
+    r"output|prerouting(_ip6)?": Why.FORGED,
     r"(bound|dns)_.*": Why.BOUNDS,
 }
 # Whatever the chain: an address that is not the sender's, a tunnel's packet that is not a member's.
-_FORGED = re.compile(r"ip saddr != \S+ drop|udp dport \d+ ip [sd]addr ")
-_NOBODYS = re.compile(rf'meta nfproto ipv6 |ether type ip6 |iifname "({VXLAN}|{VETH})\*" drop|ip daddr 127\.')
+_FORGED = re.compile(r"ip saddr != \S+ drop|iifname \. ip6 saddr != |udp dport \d+ ip [sd]addr ")
+_NOBODYS = re.compile(
+    rf'meta nfproto ipv6 |ether type ip6 |ip6 saddr :: |icmpv6 type {{ mld|iifname "({VXLAN}|{VETH})\*" drop'
+    r"|ip daddr 127\."
+)
 
 
 def why(chain: str, rule: str) -> Why | None:

@@ -19,6 +19,7 @@ Two tables of ours, `inet isthmus` and `bridge isthmus`, and nothing of anybody 
   a user's forged one has no mark (which only CAP_NET_ADMIN can set). In: from members only, and none is forwarded to
   members, for a container of another network on a node would be seen with that node's address.
 - Is this frame from the pod whose port it comes from? By MAC, IPv4 source and ARP sender.
+All of it is about IPv4; IPv6 is dropped, or asked the same where a site has it (`ipv6`).
 
 With br_netfilter loaded frames bridged between pods pass the `inet` hooks too, and appear as going from a leg to the
 same leg. Masquerading is therefore never done towards a leg.
@@ -32,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 from typing import TypeVar
 
 from isthmus.model.network import State
@@ -45,7 +46,7 @@ from isthmus.network.gateways import rules as gateway_rules
 from isthmus.network.gateways.settings import Gateways
 from isthmus.network.logins import rules as login_rules
 from isthmus.network.logins.numbers import Logins
-from isthmus.network.node import encrypted, refused, rules_bounds
+from isthmus.network.node import encrypted, ipv6, refused, rules_bounds
 from isthmus.network.node.nat import PORTED, PRIVILEGED, masquerade
 from isthmus.network.node.rules_bounds import Bounds
 
@@ -132,6 +133,7 @@ class Settings:
         logins: of login pods; None for a cluster without.
         gateways: of gateways; None for a cluster without.
         wireguard_port: of WireGuard, where nodes encrypt what pods send to one another; 0 where they do not.
+        ipv6: the cluster's range of IPv6; None where pods have none.
     """
 
     pods: IPv4Network
@@ -156,6 +158,7 @@ class Settings:
     logins: Logins | None = None
     gateways: Gateways | None = None
     wireguard_port: int = 0
+    ipv6: IPv6Network | None = None
 
 
 def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
@@ -174,6 +177,7 @@ def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
         **rules_bounds.sets(),
         **(login_rules.sets() if settings.logins else {}),
         **(gateway_rules.sets(settings.gateways) if settings.gateways else {}),
+        **(ipv6.SETS if settings.ipv6 else {}),
         **{_user_set(uid): "type ifname" for uid in _named_uids(settings)},
         **{each.user_set(uid): "type ipv4_addr" for each in settings.shared for uid in _named_uids(settings)},
         **_merged(each.sets() for each in settings.shared),
@@ -181,6 +185,7 @@ def base(settings: Settings, subordinate: Iterable[Range] = ()) -> str:
     bridge_sets = {
         "pods": "type ifname . ether_addr . ipv4_addr",
         **(gateway_rules.BRIDGE_SETS if settings.gateways else {}),
+        **(ipv6.BRIDGE_SETS if settings.ipv6 else {}),
     }
     declared = {"inet": sets, "bridge": bridge_sets}
     bounds = rules_bounds.chains(
@@ -226,6 +231,7 @@ def elements(plan: NodePlan, state: State, node: str, settings: Settings) -> dic
         **_merged(each.elements(_pods_of(each, plan), _named_uids(settings), state) for each in settings.shared),
         **(login_rules.elements(state, node, settings.logins) if settings.logins else {}),
         **(gateway_rules.elements(plan, state, node, settings.gateways) if settings.gateways else {}),
+        **(ipv6.elements(plan) if settings.ipv6 else {}),
     }
 
 
@@ -241,20 +247,28 @@ def change(have: Elements, want: Elements) -> str:
 
 
 def _bridge_chains(settings: Settings) -> dict[str, list[str]]:
+    six = ipv6.frames(settings.ipv6) if settings.ipv6 else {}
     if not settings.gateways:
-        return {"prerouting": _port_rules("accept")}
+        return {"prerouting": _port_rules("accept", six), **six}
     inside = [[settings.pods], settings.barred, settings.hosts]
-    ports = _port_rules("goto from_bridged_pods", gateway_rules.crossing(settings.pods))
-    return {"prerouting": ports, **gateway_rules.bridged(inside)}
+    ports = _port_rules("goto from_bridged_pods", six, gateway_rules.crossing(settings.pods))
+    return {"prerouting": ports, **gateway_rules.bridged(inside), **six}
 
 
-def _port_rules(packets: str, crossing: Iterable[str] = ()) -> list[str]:
-    """Return the rules for frames; `packets` is what happens to a pod's own IPv4, `crossing` comes first."""
+def _port_rules(packets: str, six: Iterable[str], crossing: Iterable[str] = ()) -> list[str]:
+    """Return the rules for frames.
+
+    Args:
+        packets: what happens to a pod's own IPv4.
+        six: the chain that IPv6 goes to; none where it is dropped.
+        crossing: what comes first.
+    """
     return [
         "type filter hook prerouting priority filter; policy accept",
         *crossing,
         f'iifname != "{VETH}*" accept',
         "ether type 8021q drop",
+        *[f"ether type ip6 goto {each}" for each in six or ()],
         "ether type ip6 drop",
         f"iifname . ether saddr . ip saddr @pods {packets}",
         "iifname . ether saddr . arp saddr ip @pods iifname . arp saddr ether . arp saddr ip @pods accept",
@@ -279,9 +293,10 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
             f"ip daddr {pods} ct state established,related accept",
             _said(f"ip daddr {pods} drop", _NOBODY_BEGINS),
             f"ip saddr {pods} drop",
+            *(ipv6.elsewhere(settings.ipv6) if settings.ipv6 else []),
         ],
         "from_leg": [
-            *_sane(pods),
+            *_with_ipv6(settings, _sane(pods), "goto from_leg_ip6"),
             "ct state established,related accept",
             "iifname . ip daddr @legs goto own_leg",
             f"ip daddr {pods} drop",
@@ -302,6 +317,7 @@ def _chains(settings: Settings) -> dict[str, list[str]]:
         **_merged(_shared_chains(each, settings) for each in settings.shared),
         **(login_rules.chains(settings.logins, settings.admins) if settings.logins else {}),
         **(gateway_rules.chains(settings.gateways) if settings.gateways else {}),
+        **(ipv6.chains(settings.ipv6, _trusted(settings)) if settings.ipv6 else {}),
     }
 
 
@@ -327,6 +343,7 @@ def _untranslated(settings: Settings) -> list[str]:
     return [
         "type filter hook postrouting priority srcnat + 1; policy accept",
         _said(f"{_leaving(settings)} drop", "nothing leaves with a pod's own address"),
+        *([ipv6.leaving(settings.ipv6)] if settings.ipv6 else []),
     ]
 
 
@@ -357,6 +374,7 @@ def _forward(settings: Settings) -> list[str]:
         _said(f'oifname "{LEG}*" drop', _NOBODY_BEGINS),
         f"ip daddr {pods} drop",
         f"ip saddr {pods} drop",
+        *(ipv6.elsewhere(settings.ipv6) if settings.ipv6 else []),
     ]
 
 
@@ -371,14 +389,15 @@ def _output(settings: Settings) -> list[str]:
         *(encrypted.output() if settings.wireguard_port else []),
         *(f'oifname "{prefix}*" goto to_pods' for prefix in (LEG, VXLAN, VETH)),
         f"ip daddr {pods} goto to_pods",
+        *(ipv6.output(settings.ipv6) if settings.ipv6 else []),
         _said(f"ip daddr {HOST_ADDRESS} tcp dport {FIGURES_PORT} meta skuid != 0 {_REFUSE}", _FIGURES),
     ]
 
 
 def _to_pods(settings: Settings) -> list[str]:
-    trusted = ", ".join(str(uid) for uid in sorted({0, *settings.admins}))
+    trusted = ", ".join(map(str, _trusted(settings)))
     return [
-        "meta nfproto ipv6 drop",
+        *_with_ipv6(settings, ["meta nfproto ipv6 drop"], "goto to_pods_ip6"),
         _said(f"meta skuid {{ {trusted} }} accept", "root, and network_admin_users"),
         *(
             _said(f'oifname "{prefix}*" oifname . ip daddr != @networks drop', "by a leg to its own network alone")
@@ -397,6 +416,15 @@ def _to_pods(settings: Settings) -> list[str]:
         _said(_REFUSE, _OWN_UID),
         "drop",
     ]
+
+
+def _trusted(settings: Settings) -> list[int]:
+    return sorted({0, *settings.admins})
+
+
+def _with_ipv6(settings: Settings, rules: list[str], verdict: str) -> list[str]:
+    """Return rules that begin with IPv6, which goes elsewhere where pods have it."""
+    return [f"meta nfproto ipv6 {verdict}", *rules[1:]] if settings.ipv6 else rules
 
 
 def _host_services(settings: Settings) -> list[str]:
@@ -424,7 +452,7 @@ def _merged(several: Iterable[Mapping[str, T]]) -> dict[str, T]:
 
 def _from_pods(settings: Settings) -> list[str]:
     return [
-        *_sane(settings.pods),
+        *_with_ipv6(settings, _sane(settings.pods), _said("drop", ipv6.NO_WAY_OUT)),
         *(login_rules.from_pods() if settings.logins else []),
         *(gateway_rules.from_pods(settings.gateways) if settings.gateways else []),
         _said(f'oifname "{LEG}*" drop', _OTHERS),
@@ -487,7 +515,7 @@ def _user_set(uid: int) -> str:
 
 
 def _family(name: str) -> str:
-    return "bridge" if name in ("pods", *gateway_rules.BRIDGE_SETS) else "inet"
+    return "bridge" if name in ("pods", *gateway_rules.BRIDGE_SETS, *ipv6.BRIDGE_SETS) else "inet"
 
 
 def _block(head: str, lines: Iterable[str]) -> str:

@@ -59,6 +59,7 @@ class ChangeLeg:
         blocks_added: routes it lacks.
         blocks_removed: routes it should not have.
         mtu: whether the MTU is another.
+        ipv6: whether it has no IPv6 and should, or the other way round, or another.
     """
 
     leg: Leg
@@ -67,6 +68,7 @@ class ChangeLeg:
     blocks_added: Blocks = frozenset()
     blocks_removed: Blocks = frozenset()
     mtu: bool = False
+    ipv6: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,8 @@ class ChangePod:
         blocks_removed: on-link routes it should not have.
         mtu: whether the MTU is another.
         gateway: whether the default route is another.
-        attach: whether the host's end must be attached to the leg, which is a new one.
+        attach: whether the host's end must be attached to the leg, which is a new one, or forgot its neighbours.
+        ipv6: as of a leg.
     """
 
     pod: Pod
@@ -99,6 +102,7 @@ class ChangePod:
     mtu: bool = False
     gateway: bool = False
     attach: bool = False
+    ipv6: bool = False
 
 
 Step = RemoveBroken | RemovePod | RemoveLeg | AddLeg | ChangeLeg | AddPod | ChangePod
@@ -147,6 +151,7 @@ def _changed_legs(found: NodePlan, wanted: NodePlan, kept: set[int]) -> Iterator
             frozenset(leg.blocks).difference(had.blocks),
             frozenset(had.blocks).difference(leg.blocks),
             leg.mtu != had.mtu,
+            leg.ipv6 != had.ipv6,
         )
         if step != ChangeLeg(leg):
             yield step
@@ -163,7 +168,8 @@ def _changed_pods(found: NodePlan, wanted: NodePlan, kept: set[int], kept_legs: 
             frozenset(had.blocks).difference(pod.blocks),
             pod.mtu != had.mtu,
             pod.gateway != had.gateway,
-            pod.vni != had.vni or pod.vni not in kept_legs,
+            pod.vni != had.vni or pod.vni not in kept_legs or found.legs[pod.vni].ipv6 != wanted.legs[pod.vni].ipv6,
+            pod.ipv6 != had.ipv6,
         )
         if step != ChangePod(pod):
             yield step

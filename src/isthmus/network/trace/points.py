@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address
 
 from isthmus.model.network import Job, State, label
+from isthmus.model.networks.ipv6 import companion, prefix
 from isthmus.network.dns.zones import PRIVATE, Zones
 from isthmus.network.drivers.registry import NAMES, definition
 from isthmus.network.node.rules import Settings
@@ -43,6 +44,7 @@ class Point:
         node: where it is; empty where no member has it.
         uid: whose pod or leg it is; of a host that sends, the process's.
         job: of a pod, its job.
+        is_ipv6: whether it was named by its IPv6 address.
     """
 
     kind: Kind
@@ -51,6 +53,7 @@ class Point:
     node: str = ""
     uid: int | None = None
     job: int = 0
+    is_ipv6: bool = False
 
 
 class PointError(Exception):
@@ -104,6 +107,10 @@ class Finder:
             return Point(Kind.OUTSIDE, ANYWHERE, f"outside (as {ANYWHERE}; give an address for the rules about it)")
         try:
             return self._at(IPv4Address(word))
+        except ValueError:
+            pass
+        try:
+            return self._ipv6(IPv6Address(word))
         except ValueError:
             pass
         if word in self.state.nodes:
@@ -173,6 +180,18 @@ class Finder:
         if address in self.services:
             return Point(Kind.SERVICE, address, f"{address}, of Services (`kubectl get services -A` has its name)")
         return Point(Kind.OUTSIDE, address, f"outside, {address}")
+
+    def _ipv6(self, address: IPv6Address) -> Point:
+        """Find what has the IPv4 address that an IPv6 one goes with."""
+        if address.is_loopback:
+            raise PointError(f"{address} is each pod's and each host's own; nothing is in its way")
+        if self.settings.ipv6 is None:
+            raise PointError(f"{address}: pods of this cluster have no IPv6; an admin sets network_ipv6_range")
+        known = companion(prefix(self.settings.ipv6), address)
+        if known is None or known not in self.settings.pods:
+            raise PointError(f"{address} is of no pod, and pods have no way out by IPv6; use an IPv4 address")
+        point = self._in_pods(known)
+        return replace(point, text=f"{point.text}, by IPv6 ({address})", is_ipv6=True)
 
     def _in_pods(self, address: IPv4Address) -> Point:
         for job in self.state.jobs.values():

@@ -15,17 +15,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from isthmus.network.node.rules import Elements
 
 _KEY = re.compile(
-    r"meta mark & \S+|meta \w+|ct original ip daddr|tcp flags & \([^)]*\)|(?:tcp|udp|th) [sd]port|ip [sd]addr"
-    r"|[io]ifname|ct \w+|icmp type|socket wildcard|ether \w+|arp saddr \w+"
+    r"meta mark & \S+|meta \w+|ct original ip daddr|tcp flags & \([^)]*\)|(?:tcp|udp|th) [sd]port|ip6? [sd]addr"
+    r"|ip6 (?:nexthdr|length)|@th,\d+,\d+|[io]ifname|ct \w+|icmp(?:v6)? type|socket wildcard|ether \w+|arp saddr \w+"
 )
 _VALUE = re.compile(r'(?P<wrong>!= |== )?(?P<value>\{[^}]*\}|\([^)]*\)|"[^"]*"|\S+)(?: |$)')
 _STATEMENT = re.compile(
-    r"(?P<verdict>accept|drop|reject with icmp type \S+|masquerade(?: to \S+)?|notrack)$"
+    r"(?P<verdict>accept|drop|reject with icmp(?:v6)? type \S+|masquerade(?: to \S+)?|notrack)$"
     r"|(?P<way>jump|goto) (?P<chain>\w+)$|meta mark set meta mark \| \S+$"
 )
 # A frame gets what a map has for it; one that the map lacks is not matched.
@@ -40,7 +40,7 @@ class Unknown(StrEnum):
     UNKNOWN = "?"
 
 
-Value = str | int | IPv4Address | Unknown
+Value = str | int | IPv4Address | IPv6Address | Unknown
 Packet = Mapping[str, Value]
 
 
@@ -174,6 +174,8 @@ def _is(text: str, value: Value) -> bool:
     match value:
         case IPv4Address():
             return value in IPv4Network(text)
+        case IPv6Address():
+            return value in IPv6Network(text)
         case int():
             first, _, last = text.partition("-")
             return int(first, 0) <= value <= int(last or first, 0)

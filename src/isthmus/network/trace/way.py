@@ -15,9 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from isthmus.model.network import State
+from isthmus.model.networks.ipv6 import beside, prefix
 from isthmus.model.networks.wireguard import DEVICE
 from isthmus.model.node_network import FLOOD, VXLAN_PORT, Forward, Leg, NodePlan, mac
 from isthmus.network.drivers.private import plan
@@ -30,6 +31,8 @@ from isthmus.network.trace.ruleset import POLICY, Fate, Met, Packet, Ruleset, Un
 UPLINK = "uplink"
 # Where programs send from that choose no port (RFC 6335, 6); a privileged one reaches less.
 EPHEMERAL = 49152
+# RFC 3849: an address of documentation, as that of hosts and of the outside, which have none here.
+_NO_POD = IPv6Address("2001:db8::1")
 _Packet = dict[str, Value]
 MARK = f"meta mark & {rules.MARK:#x}"
 
@@ -66,29 +69,60 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class OverIPv6:
+    """By IPv6: the addresses that go with IPv4 ones.
+
+    Attributes:
+        begin: what they begin with.
+        pods: the range of private networks; nothing else has an address.
+    """
+
+    begin: IPv6Network
+    pods: IPv4Network
+
+    @classmethod
+    def of(cls, settings: rules.Settings) -> OverIPv6 | None:
+        """Return that of a cluster; None where pods have no IPv6."""
+        return cls(prefix(settings.ipv6), settings.pods) if settings.ipv6 else None
+
+    def address(self, address: IPv4Address) -> IPv6Address:
+        """Return the address that goes with one."""
+        return beside(self.begin, address) if address in self.pods else _NO_POD
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
     """What is sent.
 
     Attributes:
         protocol: its protocol.
         port: of TCP and UDP; 0 for any.
+        over: by which addresses; None for IPv4.
     """
 
     protocol: rules.Protocol
     port: int = 0
+    over: OverIPv6 | None = None
+
+    def addresses(self, source: IPv4Address, target: IPv4Address) -> _Packet:
+        """Return what the head of a packet from one address to another has."""
+        if self.over is None:
+            return {"ip saddr": source, "ip daddr": target}
+        return {"ip6 saddr": self.over.address(source), "ip6 daddr": self.over.address(target)}
 
     def packet(self, source: IPv4Address, target: IPv4Address) -> _Packet:
         """Return the first packet from one address to another, without interfaces."""
         seen: _Packet = {
-            "meta nfproto": "ipv4",
+            "meta nfproto": "ipv6" if self.over else "ipv4",
             "meta l4proto": str(self.protocol),
-            "ip saddr": source,
-            "ip daddr": target,
+            **self.addresses(source, target),
             "ct state": "new",
             "ct direction": "original",
             MARK: 0,
         }
         if self.protocol is rules.Protocol.ICMP:
+            if self.over:
+                return seen | {"meta l4proto": "ipv6-icmp", "icmpv6 type": "echo-request"}
             return seen | {"icmp type": "echo-request"}
         port: Value = self.port or Unknown.UNKNOWN
         if self.protocol is rules.Protocol.TCP:
@@ -173,15 +207,21 @@ class _Way:
         node = source.node
         yield from self._has_pod(source)
         leg, pod = self._leg(node, source.uid), self._plan(node).pods[source.job]
-        frame: _Packet = {"iifname": pod.veth, "ether saddr": mac(pod.address), "ip saddr": pod.address}
-        frame["ip daddr"] = target.address
+        is_own = any(target.address in block for block in leg.blocks)
+        if self.probe.over and not is_own:
+            yield Step(node, "route", Verdict.MISSING, "by IPv6 a pod has routes to its own user's network alone")
+            return
+        frame: _Packet = {"iifname": pod.veth, "ether saddr": mac(pod.address)}
+        frame |= self.probe.addresses(pod.address, target.address)
+        if self.probe.over:
+            frame["ether type"] = "ip6"
         yield from self._hook(node, "prerouting", frame, "bridge")
-        by_leg = dict(pod.peers).get(target.address)
+        by_leg = None if self.probe.over else dict(pod.peers).get(target.address)
         packet = self.probe.packet(pod.address, target.address)
         if by_leg is not None:
             yield Step(node, "route", Verdict.PASSES, f"{target.address} by the user's leg there, {by_leg}")
             yield from self._over(leg, node, replace(target, kind=Kind.LEG, address=by_leg, uid=source.uid), packet)
-        elif any(target.address in block for block in leg.blocks):
+        elif is_own:
             yield from self._over(leg, node, target, packet)
         elif target.node == node and target.kind in (Kind.HOST, Kind.LEG):
             yield from self._hook(node, "input", packet | {"iifname": leg.name})
@@ -293,7 +333,8 @@ class _Way:
 
     def _plan(self, node: str) -> NodePlan:
         if node not in self.plans:
-            self.plans[node] = plan.desired(self.state, node)
+            ipv6 = self.settings.ipv6
+            self.plans[node] = plan.desired(self.state, node, prefix(ipv6) if ipv6 else None)
         return self.plans[node]
 
     def _leg(self, node: str, uid: int | None) -> Leg:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
-from isthmus.filters.network.layer import host_interfaces, interface_overlap
+from isthmus.filters.network.interfaces import host_interfaces, interface_overlap
 from isthmus.model.flannel import BRIDGE, PORT, VXLAN
 
 # The newest that the plugin `flannel` supports; the first with CHECK.

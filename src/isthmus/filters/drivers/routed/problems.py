@@ -8,7 +8,7 @@ from typing import Any
 
 from isthmus.filters.drivers.ranges import network, overlaps
 from isthmus.filters.drivers.registry import declared
-from isthmus.filters.network.layer import host_interfaces, interface_overlap
+from isthmus.filters.network.interfaces import host_interfaces, interface_overlap
 from isthmus.filters.validate.site import Site
 from isthmus.model.networks.routed import SUBNET_BITS, VETH, Plan
 

@@ -8,6 +8,7 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Network
 from isthmus.filters.drivers.registry import DRIVERS, chosen, of_site
 from isthmus.filters.errors import InputError
 from isthmus.filters.network.encryption import encryption_problems
+from isthmus.filters.network.ipv6 import ipv6_problems
 from isthmus.filters.suggest import unknown
 from isthmus.filters.validate.site import Site
 from isthmus.model.network import Driver, label
@@ -35,6 +36,7 @@ def network_problems(site: Site) -> Iterator[str]:
     yield from _egress(site)
     yield from _addresses(site)
     yield from encryption_problems(site)
+    yield from ipv6_problems(site)
 
 
 def _ranges(site: Site) -> Iterator[str]:

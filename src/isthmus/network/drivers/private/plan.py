@@ -16,10 +16,11 @@ different: `desired` is the same without one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Network
 from typing import Any, TypeVar
 
 from isthmus.model.network import Driver, Job, Node, State, User
+from isthmus.model.networks.ipv6 import MTU_MIN
 from isthmus.model.node_network import FLOOD, VXLAN_OVERHEAD, Forward, Leg, NodePlan, Pod, mac
 from isthmus.network.drivers.state import check
 
@@ -28,25 +29,38 @@ T = TypeVar("T")
 Forwards = frozenset[Forward]
 
 
-def desired(state: State, node: str) -> NodePlan:
+def desired(state: State, node: str, ipv6: IPv6Network | None = None) -> NodePlan:
     """Return what a node should have.
+
+    Args:
+        state: etcd's.
+        node: which node.
+        ipv6: what IPv6 addresses begin with; None where pods have none.
 
     Raises:
         PlanError: the node is not among the members, or two users share a VNI.
     """
-    return Planner(node).plan(state)
+    return Planner(node, ipv6).plan(state)
 
 
 class Planner:
     """Plans of one node, of one state after another; states share what did not change.
 
+    Args:
+        node: which node.
+        ipv6: what IPv6 addresses begin with; None where pods have none.
+
     Attributes:
         unconnected: jobs on the node that the last plan could not hold, as etcd does not know their user's leg here:
             it was damaged.
+        narrow: why pods have no IPv6 although they should; empty otherwise.
     """
 
-    def __init__(self, node: str) -> None:
+    def __init__(self, node: str, ipv6: IPv6Network | None = None) -> None:
         self._node = node
+        self._ipv6 = ipv6
+        self._beginning = ipv6
+        self.narrow = ""
         self._nodes: Mapping[str, Node] = {}
         self._memory = _Memory()
         self._jobs: dict[int, tuple[Job, bool]] = {}
@@ -63,6 +77,7 @@ class Planner:
             # Rare, and everything depends on where nodes are.
             self._nodes, self._memory = state.nodes, _Memory()
         mtu = min(node.mtu for node in self._nodes.values()) - VXLAN_OVERHEAD
+        self._look_at(mtu)
         here = self._here(state)
         uids = {job.uid for job in here} | {uid for uid, node in state.leases if node == self._node}
         if self._nodes[self._node].gateway:
@@ -73,6 +88,15 @@ class Planner:
         self.unconnected = tuple(sorted(job.id for job in here if job.id not in pods))
         self._memory.turn()
         return NodePlan(legs, pods)
+
+    def _look_at(self, mtu: int) -> None:
+        """Let pods do without IPv6 where packets may be too short for it: the kernel takes no address then."""
+        self._beginning = self._ipv6 if mtu >= MTU_MIN else None
+        if self._ipv6 is None or self._beginning:
+            self.narrow = ""
+            return
+        name = min(self._nodes.values(), key=lambda node: node.mtu).name
+        self.narrow = f"pods have {mtu} bytes, as {name} carries no more, and IPv6 needs {MTU_MIN}; raise its MTU"
 
     def _here(self, state: State) -> list[Job]:
         known = self._jobs
@@ -87,7 +111,8 @@ class Planner:
         ways = recall(("legs", user.uid), user.legs, self._ways_to_legs, user)
         pods = [recall(("pods", job.id), job, self._ways_to_pods, job) for job in jobs]
         underlay = self._nodes[self._node].address
-        return Leg(user.vni, user.uid, user.legs[self._node], user.blocks, underlay, mtu, ways.union(*pods))
+        address, forwards = user.legs[self._node], ways.union(*pods)
+        return Leg(user.vni, user.uid, address, user.blocks, underlay, mtu, forwards, self._beginning)
 
     def _ways_to_legs(self, user: User) -> Forwards:
         return frozenset().union(
@@ -112,7 +137,8 @@ class Planner:
     def _pod(self, user: User, job: Job, mtu: int) -> Pod:
         peers = self._memory.recall(("peers", job.id), (job, user.legs), self._peers, (job, user))
         address = job.addresses[job.nodes.index(self._node)]
-        return Pod(job.id, job.uid, user.vni, address, user.legs[self._node], user.blocks, mtu, peers)
+        leg = user.legs[self._node]
+        return Pod(job.id, job.uid, user.vni, address, leg, user.blocks, mtu, peers, self._beginning)
 
     def _peers(self, pod: tuple[Job, User]) -> frozenset[tuple[IPv4Address, IPv4Address]]:
         job, user = pod
