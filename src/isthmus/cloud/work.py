@@ -1,19 +1,20 @@
-"""Executes a plan: the steps of one kind concurrently, kind after kind, and writes the record in between."""
+"""Executes a plan: the steps of a wave concurrently, wave after wave, and writes the record in between."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import groupby
 from typing import TypeVar
 
 from isthmus.clients.openstack.change import Changes
 from isthmus.clients.openstack.connection import CloudError
 from isthmus.cloud.ownership import Record
-from isthmus.cloud.plan import Plan
+from isthmus.cloud.plan import Plan, waves
 from isthmus.cloud.recorded import Recorded
-from isthmus.model.cloud import UNMARKED, Found, Kind, Made, Step, Verb
+from isthmus.model.cloud import UNMARKED, WAVES, Found, Kind, Made, Step, Verb, Wanted
 
 _AT_ONCE = 10
 # Deletions that fail for a moment: of a volume that is being detached, of a port that a server just released.
@@ -52,13 +53,14 @@ class Work:
         ids = {(one.kind, one.name): one.id for one in plan.kept}
         ids |= {(step.kind, step.name): step.found.id for step in plan.steps if step.found}
         self._begin(plan.steps)
-        for kind, steps in plan.stages():
-            self._progress(f"{kind}: {', '.join(f'{step.verb} {step.name}' for step in steps)}")
+        for steps in plan.waves():
+            self._show(steps)
             self._clear([step.found for step in steps if step.verb is Verb.REPLACE and step.found])
-            for made in self._stage(kind, steps, ids):
+            for made in self._wave(steps, ids):
                 ids[made.kind, made.name] = made.id
-            if kind is Kind.SERVER:
-                self._until_active([step.name for step in steps])
+            servers = [step.name for step in steps if step.kind is Kind.SERVER]
+            if servers:
+                self._until_active(servers)
         for step in plan.steps:
             if step.verb is Verb.DELETE and step.found:
                 self._changes.delete(step.found)
@@ -90,17 +92,18 @@ class Work:
         return refused
 
     def remove(self, steps: Sequence[Step]) -> None:
-        """Delete resources, kind by kind.
+        """Delete resources, wave by wave.
 
         Raises:
             CloudError: some could not be deleted; the others are removed from the record.
         """
-        for kind in reversed(Kind):
-            found = [step.found for step in steps if step.kind is kind and step.found]
-            if found:
-                self._progress(f"{kind}: delete {', '.join(one.name for one in found)}")
-                self._clear(found)
-                self._forget(found)
+        for wave in waves(steps, reversed(WAVES)):
+            self._show(wave)
+            self._clear([step.found for step in wave if step.found])
+
+    def _show(self, wave: Iterable[Step]) -> None:
+        for kind, steps in groupby(wave, key=lambda step: step.kind):
+            self._progress(f"{kind}: {', '.join(f'{step.verb} {step.name}' for step in steps)}")
 
     def _begin(self, steps: Iterable[Step]) -> None:
         """Record the names of resources that cannot bear a mark before they are created."""
@@ -108,15 +111,17 @@ class Work:
         record = self._record()
         self._recorded.save(replace(record, begun=record.begun | names))
 
-    def _stage(self, kind: Kind, steps: Sequence[Step], ids: dict[tuple[Kind, str], str]) -> list[Made]:
-        created = [step for step in steps if step.verb in (Verb.CREATE, Verb.REPLACE)]
-        made: list[Made] = []
-        if kind is Kind.PORT:
-            if created:
-                made += self._changes.ports([step.wanted for step in created if step.wanted], ids)
-            steps = [step for step in steps if step.verb is Verb.UPDATE]
-        done, failed = at_once(lambda step: self._changes.apply(step, ids), steps)
-        made += done
+    def _wave(self, steps: Sequence[Step], ids: dict[tuple[Kind, str], str]) -> list[Made]:
+        # Ports take one call for all of them.
+        new = [step for step in steps if step.kind is Kind.PORT and step.verb is Verb.CREATE]
+        ports = [step.wanted for step in new if step.wanted]
+        jobs: list[Step | list[Wanted]] = [step for step in steps if step not in new]
+        jobs += [ports] if ports else []
+
+        def do(job: Step | list[Wanted]) -> object:
+            return self._changes.ports(job, ids) if isinstance(job, list) else self._changes.apply(job, ids)
+
+        made, failed = at_once(do, jobs)
         record = self._record().with_made(made)
         addresses = {one.name: one.address for one in made if one.address}
         self._recorded.save(replace(record, addresses={**dict(record.addresses), **addresses}))
@@ -143,6 +148,9 @@ class Work:
     def outcome(self, names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         """Wait until servers run or have failed, within the limit; return name -> fault, and those still building."""
         until = time.monotonic() + self._timeout_s
+        # A list of names costs a cloud little, one of details much: it asks neutron about each server.
+        while self._changes.listed(names, "BUILD") and time.monotonic() <= until:
+            time.sleep(self._look_s)
         while True:
             there = self._changes.servers(names)
             waiting = [name for name in names if name not in there or there[name].status not in ("ACTIVE", "ERROR")]
@@ -157,13 +165,22 @@ class Work:
             return str(error).partition("; ")[0]
 
     def _clear(self, found: Sequence[Found]) -> None:
-        """Delete resources of one kind; servers are gone when this returns."""
+        """Delete resources of a wave, and remove them from the record; servers are gone when this returns.
+
+        Raises:
+            CloudError: some could not be deleted.
+        """
         _, failed = at_once(self._delete, found)
+        refused = [one for one, _ in failed]
+        gone = [one for one in found if one not in refused]
+        self._until_gone([one.name for one in gone if one.kind is Kind.SERVER])
+        self._forget(gone)
         if failed:
             raise CloudError(_sum(failed), "run it again; it continues")
-        names = [one.name for one in found if one.kind is Kind.SERVER]
+
+    def _until_gone(self, names: Collection[str]) -> None:
         until = time.monotonic() + self._timeout_s
-        while names and (left := self._changes.servers(names)):
+        while names and (left := self._changes.listed(names)):
             if time.monotonic() > until:
                 raise CloudError(f"after {self._timeout_s} s still there: {', '.join(sorted(left))}", "run it again")
             time.sleep(self._look_s)
@@ -198,7 +215,7 @@ def at_once(call: Callable[[T], object], items: Iterable[T]) -> tuple[list[Made]
             except CloudError as error:
                 failed.append((item, error))
             else:
-                done += [result] if isinstance(result, Made) else []
+                done += result if isinstance(result, list) else [result] if isinstance(result, Made) else []
     return done, failed
 
 
