@@ -71,6 +71,7 @@ def write(site: Site, disk: Path) -> None:
 def ask(site: Site, node: str, command: str) -> str:
     """Return what a command in a guest prints, as an admin runs it over SSH."""
     config = site.state / f"isthmus/{NAME}/ssh/config"
-    done = subprocess.run(["ssh", "-F", config, node, command], check=False, capture_output=True, text=True)
+    command_line = ["ssh", "-F", str(config), node, command]
+    done = subprocess.run(command_line, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     assert done.returncode == 0, f"{command} on {node}: {done.stdout}{done.stderr}"
     return done.stdout.strip()

@@ -1,5 +1,6 @@
 """What openstacksdk gives and takes, against what plans speak of; tests/site talks to the real APIs."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
@@ -162,6 +163,18 @@ def test_clouds_yaml_that_does_not_say_which_is_refused_before_a_call(tmp_path, 
     monkeypatch.setattr(Session, "get_token", pytest.fail)
     with pytest.raises(CloudError, match=message):
         connect("mine", region)
+
+
+def test_one_of_several_clouds_must_be_chosen(tmp_path, monkeypatch):
+    clouds = tmp_path / "clouds.yaml"
+    one = "{auth: {auth_url: 'http://127.0.0.1:1/v3', username: ada, password: secret, project_name: hpc}}"
+    clouds.write_text(f"clouds: {{mine: {one}, yours: {one}}}\n")
+    for name in [name for name in os.environ if name.startswith("OS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(clouds))
+    monkeypatch.setattr(Session, "get_token", pytest.fail)
+    with pytest.raises(CloudError, match=r"lacks something: .*auth_url.*, or set cloud; clouds\.yaml has: mine, yours"):
+        connect("", "")
 
 
 CATALOG = [{"type": "compute", "endpoints": [{"region_id": "north"}, {"region_id": "south"}]}, {"type": "image"}]

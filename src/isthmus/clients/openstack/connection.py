@@ -85,6 +85,11 @@ def _refuse_region(connection: Connection, cloud: str) -> None:
 def _as_cloud_errors(cloud: str) -> Iterator[None]:
     try:
         yield
+    except keystone.MissingRequiredOptions as error:
+        raise CloudError(
+            f"cloud {cloud!r} lacks something: {_line(error)}",
+            f"complete it, or set cloud; clouds.yaml has: {_clouds()}",
+        ) from error
     except (keystone.ClientException, SDKException) as error:
         if _is_of_the_credentials(error):
             raise CloudError(
@@ -100,7 +105,7 @@ def _is_of_the_credentials(error: Exception) -> bool:
     # keystone answers 404 for an application credential that was deleted, as it does for a wrong path of auth_url.
     if isinstance(error, keystone.NotFound):
         return "application credential" in str(error).lower()
-    return isinstance(error, keystone.Unauthorized | keystone.MissingRequiredOptions)
+    return isinstance(error, keystone.Unauthorized)
 
 
 @contextmanager
