@@ -17,6 +17,7 @@ from isthmus.cloud.recorded import Recorded
 from isthmus.model.cloud import UNMARKED, WAVES, Found, Kind, Made, Step, Verb, Wanted
 
 _AT_ONCE = 10
+_PORTS = 10
 # Deletions that fail for a moment: of a volume that is being detached, of a port that a server just released.
 _TRIES = 15
 T = TypeVar("T")
@@ -112,11 +113,10 @@ class Work:
         self._recorded.save(replace(record, begun=record.begun | names))
 
     def _wave(self, steps: Sequence[Step], ids: dict[tuple[Kind, str], str]) -> list[Made]:
-        # Ports take one call for all of them.
-        new = [step for step in steps if step.kind is Kind.PORT and step.verb is Verb.CREATE]
-        ports = [step.wanted for step in new if step.wanted]
-        jobs: list[Step | list[Wanted]] = [step for step in steps if step not in new]
-        jobs += [ports] if ports else []
+        # Some ports take one call; all of a large cluster would take a call longer than a load balancer waits.
+        ports = [step.wanted for step in steps if _is_new_port(step) and step.wanted]
+        jobs: list[Step | list[Wanted]] = [step for step in steps if not _is_new_port(step)]
+        jobs += [ports[begin : begin + _PORTS] for begin in range(0, len(ports), _PORTS)]
 
         def do(job: Step | list[Wanted]) -> object:
             return self._changes.ports(job, ids) if isinstance(job, list) else self._changes.apply(job, ids)
@@ -202,6 +202,10 @@ class Work:
     def _record(self) -> Record:
         assert self._recorded.current is not None  # noqa: S101 (saved before)
         return self._recorded.current
+
+
+def _is_new_port(step: Step) -> bool:
+    return step.kind is Kind.PORT and step.verb is Verb.CREATE
 
 
 def at_once(call: Callable[[T], object], items: Iterable[T]) -> tuple[list[Made], list[tuple[T, CloudError]]]:

@@ -14,7 +14,7 @@ from isthmus.cloud.plan import plan, removal
 from isthmus.cloud.recorded import Recorded
 from isthmus.cloud.work import Work
 from isthmus.model.cloud import Found, Kind, Made, Step, Verb, Wanted
-from tests.unit.cloud.given import MARK, OFFER, VARIABLES, cloud, found, settings
+from tests.unit.cloud.given import MARK, NODES, OFFER, VARIABLES, cloud, found, settings
 
 WANTED = desired(settings(spread=["ctl", "c1"]))
 
@@ -84,6 +84,21 @@ def test_all_is_made_and_recorded(recorded):
     assert dict(again.made).keys() == changes.there.keys()
     assert again.addresses == {"hpc-login": "192.0.2.7"}
     assert not again.begun
+
+
+def test_ports_are_made_by_the_ten(recorded):
+    calls = []
+
+    class Counting(FakeChanges):
+        def ports(self, wanted, ids):
+            calls.append(len(wanted))
+            return super().ports(wanted, ids)
+
+    nodes = {**NODES, "c": {"group": "compute", "count": 21, "at": 21}}
+    wanted = desired(settings(nodes=nodes))
+    Work(Counting(), recorded, lambda line: None, 0.2, 0.01).make(plan(cloud(), wanted, recorded.current, MARK))
+    assert sorted(calls) == [3, 10, 10]
+    assert sum(kind is Kind.PORT for kind, _ in dict(recorded.load().made)) == 23
 
 
 def test_what_was_made_beside_a_refused_server_is_recorded(recorded):

@@ -84,7 +84,7 @@ class Changes:
         return str(server.settings["fault"]).strip(" .")
 
     def ports(self, wanted: Sequence[Wanted], ids: Names) -> list[Made]:
-        """Make ports, all in one call."""
+        """Make ports in one call."""
         with calls(f"making {len(wanted)} ports"):
             made = self._cloud.network.create_ports([self._port(one, ids) for one in wanted])
             return [Made(Kind.PORT, str(one.name), str(one.id)) for one in made]
