@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import groupby
+from types import MappingProxyType
 from typing import TypeVar
 
 from isthmus.clients.openstack.change import Changes
@@ -98,9 +99,14 @@ class Work:
         Raises:
             CloudError: some could not be deleted; the others are removed from the record.
         """
-        for wave in waves(steps, reversed(WAVES)):
-            self._show(wave)
-            self._clear([step.found for step in wave if step.found])
+        servers = {step.name for step in steps if step.kind is Kind.SERVER}
+        ports = {step.name: step for step in steps if step.kind is Kind.PORT and step.name in servers}
+        rest = [step for step in steps if step.kind is not Kind.PORT or step.name not in servers]
+        for wave in waves(rest, reversed(WAVES)):
+            has_servers = any(step.kind is Kind.SERVER for step in wave)
+            self._show([*wave, *(ports.values() if has_servers else ())])
+            freed = {name: step.found for name, step in ports.items() if step.found}
+            self._clear([step.found for step in wave if step.found], freed)
 
     def _show(self, wave: Iterable[Step]) -> None:
         for kind, steps in groupby(wave, key=lambda step: step.kind):
@@ -164,8 +170,12 @@ class Work:
         except CloudError as error:
             return str(error).partition("; ")[0]
 
-    def _clear(self, found: Sequence[Found]) -> None:
+    def _clear(self, found: Sequence[Found], freed: Mapping[str, Found] = MappingProxyType({})) -> None:
         """Delete resources of a wave, and remove them from the record; servers are gone when this returns.
+
+        Args:
+            found: the resources.
+            freed: name of a server -> its port, which is deleted as soon as the server is gone.
 
         Raises:
             CloudError: some could not be deleted.
@@ -173,17 +183,29 @@ class Work:
         _, failed = at_once(self._delete, found)
         refused = [one for one, _ in failed]
         gone = [one for one in found if one not in refused]
-        self._until_gone([one.name for one in gone if one.kind is Kind.SERVER])
-        self._forget(gone)
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            names = self._going([one.name for one in gone if one.kind is Kind.SERVER])
+            ports = [(freed[name], pool.submit(self._delete, freed[name])) for name in names if name in freed]
+            failed += _settled(ports)[1]
+        refused = [one for one, _ in failed]
+        self._forget(one for one in [*gone, *(port for port, _ in ports)] if one not in refused)
         if failed:
             raise CloudError(_sum(failed), "run it again; it continues")
 
-    def _until_gone(self, names: Collection[str]) -> None:
-        until = time.monotonic() + self._timeout_s
-        while names and (left := self._changes.listed(names)):
-            if time.monotonic() > until:
+    def _going(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield the names of servers as they go.
+
+        Raises:
+            CloudError: some take too long.
+        """
+        until, left = time.monotonic() + self._timeout_s, set(names)
+        while left:
+            there = self._changes.listed(left)
+            yield from left - there
+            left = there
+            if left and time.monotonic() > until:
                 raise CloudError(f"after {self._timeout_s} s still there: {', '.join(sorted(left))}", "run it again")
-            time.sleep(self._look_s)
+            time.sleep(self._look_s if left else 0)
 
     def _delete(self, found: Found) -> None:
         for left in reversed(range(_TRIES)):
@@ -210,16 +232,20 @@ def _is_new_port(step: Step) -> bool:
 
 def at_once(call: Callable[[T], object], items: Iterable[T]) -> tuple[list[Made], list[tuple[T, CloudError]]]:
     """Call a function for each item concurrently; return the results, and the items with errors."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return _settled([(item, pool.submit(call, item)) for item in items])
+
+
+def _settled(calls: Iterable[tuple[T, Future[object]]]) -> tuple[list[Made], list[tuple[T, CloudError]]]:
     done: list[Made] = []
     failed: list[tuple[T, CloudError]] = []
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for item, future in [(item, pool.submit(call, item)) for item in items]:
-            try:
-                result = future.result()
-            except CloudError as error:
-                failed.append((item, error))
-            else:
-                done += result if isinstance(result, list) else [result] if isinstance(result, Made) else []
+    for item, future in calls:
+        try:
+            result = future.result()
+        except CloudError as error:
+            failed.append((item, error))
+        else:
+            done += result if isinstance(result, list) else [result] if isinstance(result, Made) else []
     return done, failed
 
 
