@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from itertools import groupby
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from isthmus.clients.openstack.change import Changes
 from isthmus.clients.openstack.connection import CloudError
@@ -236,7 +236,7 @@ def at_once(call: Callable[[T], object], items: Iterable[T]) -> tuple[list[Made]
         return _settled([(item, pool.submit(call, item)) for item in items])
 
 
-def _settled(calls: Iterable[tuple[T, Future[object]]]) -> tuple[list[Made], list[tuple[T, CloudError]]]:
+def _settled(calls: Iterable[tuple[T, Future[Any]]]) -> tuple[list[Made], list[tuple[T, CloudError]]]:
     done: list[Made] = []
     failed: list[tuple[T, CloudError]] = []
     for item, future in calls:
