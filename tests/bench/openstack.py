@@ -105,7 +105,7 @@ def refuse_leavings(project: Project) -> None:
 
 def seconds(found: dict[str, Any], what: str) -> float:
     """Return what a goal is about: servers count once they are in the inventory."""
-    return round(found[what]["seconds"] + found[what].get("inventory_s", 0), 1)
+    return round(float(found[what]["seconds"] + found[what].get("inventory_s", 0)), 1)
 
 
 def main() -> int:
