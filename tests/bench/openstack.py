@@ -77,7 +77,7 @@ def timed(site: Site, what: str, run: Callable[[], Result]) -> dict[str, Any]:
 def measure(site: Site, count: int) -> dict[str, Any]:
     """Make servers, run again, remove them; the cloud is empty before and after."""
     project = Project(site.box)
-    refuse_leavings(project)
+    refuse_rest(project)
     # Besides the compute nodes there are a controller and a login node.
     site.write(count - 2)
     found: dict[str, Any] = {"load": [round(one, 1) for one in os.getloadavg()]}
@@ -92,11 +92,11 @@ def measure(site: Site, count: int) -> dict[str, Any]:
     if found["second"]["changed"]:
         raise SystemExit("the second run changed something; see results/logs/openstack_bench_second.log")
     found["teardown"] = timed(site, "teardown", lambda: site.play("bench_teardown", "playbooks/teardown.yml"))
-    refuse_leavings(project)
+    refuse_rest(project)
     return found
 
 
-def refuse_leavings(project: Project) -> None:
+def refuse_rest(project: Project) -> None:
     """End where the project has anything."""
     there = {kind: names for kind, names in project.listing().items() if names}
     if there:

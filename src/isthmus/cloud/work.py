@@ -186,7 +186,7 @@ class Work:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             names = self._going([one.name for one in gone if one.kind is Kind.SERVER])
             ports = [(freed[name], pool.submit(self._delete, freed[name])) for name in names if name in freed]
-            failed += _settled(ports)[1]
+            failed += _collected(ports)[1]
         refused = [one for one, _ in failed]
         self._forget(one for one in [*gone, *(port for port, _ in ports)] if one not in refused)
         if failed:
@@ -233,10 +233,10 @@ def _is_new_port(step: Step) -> bool:
 def at_once(call: Callable[[T], object], items: Iterable[T]) -> tuple[list[Made], list[tuple[T, CloudError]]]:
     """Call a function for each item concurrently; return the results, and the items with errors."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        return _settled([(item, pool.submit(call, item)) for item in items])
+        return _collected([(item, pool.submit(call, item)) for item in items])
 
 
-def _settled(calls: Iterable[tuple[T, Future[Any]]]) -> tuple[list[Made], list[tuple[T, CloudError]]]:
+def _collected(calls: Iterable[tuple[T, Future[Any]]]) -> tuple[list[Made], list[tuple[T, CloudError]]]:
     done: list[Made] = []
     failed: list[tuple[T, CloudError]] = []
     for item, future in calls:
