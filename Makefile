@@ -31,7 +31,7 @@ export PIP_NO_INDEX := 1
 export PIP_FIND_LINKS := $(ISTHMUS_BUNDLE)/wheels
 endif
 
-.PHONY: help venv testbed teardown ssh lock format lint unit integration system system-shared system-disruptive attack attack-short fuzz molecule site-tests openstack-tests test shares test-full bench bench-papers bench-papers-plain bench-reference conformance conformance-mpi verify artifacts bundle docs generate
+.PHONY: help venv testbed teardown ssh lock format lint unit integration system system-shared system-disruptive attack attack-short fuzz molecule site-tests openstack-tests test shares test-full bench bench-papers bench-papers-plain bench-reference bench-openstack conformance conformance-mpi verify artifacts bundle docs generate
 
 help: ## Show this text
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -168,6 +168,9 @@ bench: venv ## Take the figures in docs/results (results/*.json)
 
 bench-reference: venv ## Compare pods with a plain Kubernetes on this machine (results/reference.json; about an hour)
 	$(BIN)/python -m tests.bench.reference $(ARGS)
+
+bench-openstack: venv ## Time twenty servers in the OpenStack of the tests (results/openstack.json; ARGS='--rounds 3')
+	$(BIN)/python -m tests.bench.openstack $(ARGS)
 
 conformance: venv ## Run Kubernetes' own conformance cases on the running test bed (FOCUS=regex, ARGS=--help)
 	$(BIN)/ansible-playbook playbooks/conformance.yml

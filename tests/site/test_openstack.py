@@ -2,16 +2,14 @@
 
 import base64
 import json
-import os
-import signal
 import subprocess
-from pathlib import Path
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from tests.bench import results
-from tests.support.clusters.cluster import BIN, ROOT
-from tests.support.clusters.openstack_site import NAME, Project, Site, qcow2
+from tests.support.clusters.openstack_site import NAME, Project, Site, qcow2, two_regions
 from tests.support.servers import openstack as box
 from tests.support.wait import wait
 
@@ -36,7 +34,7 @@ def site(tmp_path_factory):
         running = box.start(clouds)
     site = Site(inventory, state, running)
     yield site
-    results.save("openstack", seconds=site.times)
+    results.save("openstack_tests", seconds=site.times)
     if not ran:
         box.stop()
 
@@ -77,28 +75,33 @@ def test_bad_setting_is_refused_before_anything_is_made(site, project, settings,
     [
         (lambda text: text.replace("password: ", "password: x"), "does not accept the credentials"),
         (lambda text: text.replace("region_name: RegionOne", "region_name: Mars"), "has no region 'Mars'; it has: Reg"),
+        (two_regions, "has several regions; set region to one"),
         (lambda text: text.replace(":5000", ":5001"), "cannot be asked"),
     ],
-    ids=["credentials", "region", "address"],
+    ids=["credentials", "region", "regions", "address"],
 )
 def test_wrong_clouds_yaml_is_refused_and_no_password_is_shown(site, written, message):
     site.write(2)
-    clouds = site.box.clouds.read_text()
-    try:
-        site.box.clouds.write_text(written(clouds))
+    with site.clouds(written) as clouds:
         refused = site.create("clouds")
-    finally:
-        site.box.clouds.write_text(clouds)
     assert message in refused.output
     assert clouds.split("password: ")[1].split(",")[0] not in refused.output
 
 
 def test_application_credential_is_taken_until_it_is_gone(site, project):
     site.write(2)
-    with site.application_credential(project) as credential:
+    with site.application_credential(project, "deployer") as credential:
         assert f"create server {NAME}-c2" in site.succeed("credential", "--check").output
         project.user.identity.delete_application_credential(project.user.current_user_id, credential)
         assert "does not accept the credentials" in site.create("credential_gone").output
+
+
+def test_expired_application_credential_is_refused_before_anything_is_made(site, project):
+    end = datetime.now(UTC) + timedelta(seconds=2)
+    with site.application_credential(project, "expiring", expires_at=end.strftime("%Y-%m-%dT%H:%M:%S.%f")):
+        wait(lambda: datetime.now(UTC) > end)
+        assert "does not accept the credentials" in site.create("credential_expired").output
+    assert UNTOUCHED.items() <= project.listing().items()
 
 
 def test_quota_that_is_too_small_is_refused(site, project):
@@ -122,14 +125,7 @@ def test_check_shows_the_plan_and_makes_nothing(site, project):
 def test_killed_run_is_gone_on_with(site, project):
     """Killed once the network is there: nothing is made twice, and nothing is a stranger's."""
     site.write(2)
-    command = [BIN / "ansible-playbook", "-i", site.folder, "--tags", "configure", "playbooks/create.yml"]
-    environment = {**os.environ, **site.environment}
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as process:
-        wait(lambda: project.listing()["networks"], interval_s=0.2)
-        # Ansible's workers live on without it.
-        workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-        for one in (process.pid, *map(int, workers)):
-            os.kill(one, signal.SIGKILL)
+    site.kill("playbooks/create.yml", lambda: project.listing()["networks"])
     assert site.succeed("after_kill").rc == 0
     listing = project.listing()
     assert listing["networks"] == [f"{NAME}-net"]
@@ -250,15 +246,17 @@ def test_strangers_name_is_refused_and_stays(made, site, project):
 
 
 def test_other_deployer_with_the_same_name_is_refused(made, site, project, tmp_path):
-    environment = {**site.environment, "XDG_STATE_HOME": str(tmp_path)}
-    refused = subprocess.run(
-        [BIN / "ansible-playbook", "-i", site.folder, "--tags", "configure", "playbooks/create.yml"],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-    )
-    assert "belongs to a cluster of this name that another deployer created" in refused.stdout
+    refused = replace(site, state=tmp_path).create("other_deployer")
+    assert "belongs to a cluster of this name that another deployer created" in refused.output
+
+
+def test_other_region_than_the_clusters_is_refused(made, site, project):
+    """Else a second cluster would be made there, and the first one be forgotten."""
+    site.write(COUNT, region="RegionTwo")
+    with project.second_region("RegionTwo"), site.clouds(two_regions):
+        refused = site.create("region")
+    site.write(COUNT)
+    assert "is of region 'RegionOne', the inventory chooses 'RegionTwo'; choose that region" in refused.output
 
 
 def test_lost_record_is_taken_over_by_its_identity(made, site, project):

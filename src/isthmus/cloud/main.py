@@ -3,8 +3,8 @@
     state: present   all resources of the inventory, or with `only` the servers of some nodes
     state: absent    no resource of this cluster, or with `only` no servers of some nodes
 
-A run observes the cloud once, computes a plan, and then creates or deletes kind by kind, the resources of a kind
-concurrently. The record is written between kinds, so that the next run continues after one that was killed.
+A run observes the cloud once, computes a plan, and then creates or deletes wave by wave, the resources of a wave
+concurrently. The record is written between waves, so that the next run continues after one that was killed.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _present(arguments: Mapping[str, Any], progress: Progress, dry: bool) -> dic
         chosen = plan(cloud, desired(settings), record, mark, only)
         refuse(settings, cloud.offer, chosen.steps)
         if not dry:
-            recorded.save(replace(record, project=cloud.offer.project))
+            recorded.save(replace(record, project=cloud.offer.project, region=cloud.offer.region))
             with _naming_what_is_there(recorded):
                 Work(Changes(connection, mark), recorded, progress, settings.timeout_s).make(chosen)
         return _result(settings, chosen, recorded, cloud)
@@ -94,6 +94,11 @@ def _checked(recorded: Recorded, cloud: Cloud, cluster: str, identity: str) -> o
         raise InputError(
             f"{recorded.path} is of project {record.project}, these credentials of {cloud.offer.project}",
             "log in to that project, or give this cluster a name of its own",
+        )
+    if record.region and record.region != cloud.offer.region:
+        raise InputError(
+            f"{recorded.path} is of region {record.region!r}, the inventory chooses {cloud.offer.region!r}",
+            "choose that region, or give the cluster in this one a name of its own",
         )
     if identity and identity != record.identity:
         raise InputError(

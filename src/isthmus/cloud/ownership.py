@@ -27,6 +27,7 @@ class Record:
         made: (kind, name) -> id.
         begun: names of unmarked resources that were about to be created.
         addresses: node -> its floating IP.
+        region: the cloud's region; "" before the first run, and in records of earlier releases.
     """
 
     identity: str
@@ -34,6 +35,7 @@ class Record:
     made: Mapping[tuple[Kind, str], str] = ()  # type: ignore[assignment]
     begun: frozenset[tuple[Kind, str]] = frozenset()
     addresses: Mapping[str, str] = ()  # type: ignore[assignment]
+    region: str = ""
 
     def with_made(self, found: Iterable[Made]) -> Record:
         """Return the record with created resources."""
@@ -58,6 +60,7 @@ def to_json(record: Record) -> dict[str, Any]:
         "schema": SCHEMA,
         "identity": record.identity,
         "project": record.project,
+        "region": record.region,
         "made": rows,
         "begun": begun,
         "addresses": dict(record.addresses),
@@ -79,6 +82,7 @@ def from_json(text: Mapping[str, Any], place: str) -> Record:
             {(Kind(row["kind"]), str(row["name"])): str(row["id"]) for row in text["made"]},
             frozenset((Kind(row["kind"]), str(row["name"])) for row in text["begun"]),
             {str(node): str(address) for node, address in text["addresses"].items()},
+            str(text.get("region", "")),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, InputError):

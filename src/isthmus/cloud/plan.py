@@ -12,7 +12,7 @@ from typing import Any
 
 from isthmus.cloud.ownership import Record, is_ours, refuse_strangers
 from isthmus.filters.errors import InputError
-from isthmus.model.cloud import Cloud, Found, Kind, Step, Verb, Wanted
+from isthmus.model.cloud import WAVES, Cloud, Found, Kind, Step, Verb, Wanted
 
 # nova's status -> the action that starts the server.
 ASLEEP = {
@@ -41,7 +41,7 @@ _LATER = {Kind.SERVER: ("flavor", "image")}
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps by kind: those of one kind can run concurrently, kinds run in order.
+    """Steps by kind: those of a wave can run concurrently, waves run in order.
 
     Attributes:
         kept: resources that need no change.
@@ -52,16 +52,22 @@ class Plan:
     kept: Sequence[Found]
     notes: Sequence[str]
 
-    def stages(self) -> Iterator[tuple[Kind, list[Step]]]:
-        """Yield the steps that create or change, kind by kind."""
-        for kind in Kind:
-            steps = [step for step in self.steps if step.kind is kind and step.verb is not Verb.DELETE]
-            if steps:
-                yield kind, steps
+    def waves(self) -> Iterator[list[Step]]:
+        """Yield the steps that create or change, wave by wave."""
+        yield from waves([step for step in self.steps if step.verb is not Verb.DELETE])
 
     def lines(self) -> list[str]:
         """Return the plan as text."""
         return [str(step) for step in self.steps]
+
+
+def waves(steps: Iterable[Step], order: Iterable[Sequence[Kind]] = WAVES) -> Iterator[list[Step]]:
+    """Yield what can be done at once, those of one kind together."""
+    found = list(steps)
+    for kinds in order:
+        wave = [step for kind in kinds for step in found if step.kind is kind]
+        if wave:
+            yield wave
 
 
 def plan(cloud: Cloud, wanted: Sequence[Wanted], record: Record, ours: str, only: Iterable[str] | None = None) -> Plan:

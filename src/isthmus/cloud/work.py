@@ -1,21 +1,24 @@
-"""Executes a plan: the steps of one kind concurrently, kind after kind, and writes the record in between."""
+"""Executes a plan: the steps of a wave concurrently, wave after wave, and writes the record in between."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from typing import TypeVar
+from itertools import groupby
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from isthmus.clients.openstack.change import Changes
 from isthmus.clients.openstack.connection import CloudError
 from isthmus.cloud.ownership import Record
-from isthmus.cloud.plan import Plan
+from isthmus.cloud.plan import Plan, waves
 from isthmus.cloud.recorded import Recorded
-from isthmus.model.cloud import UNMARKED, Found, Kind, Made, Step, Verb
+from isthmus.model.cloud import UNMARKED, WAVES, Found, Kind, Made, Step, Verb, Wanted
 
 _AT_ONCE = 10
+_PORTS = 10
 # Deletions that fail for a moment: of a volume that is being detached, of a port that a server just released.
 _TRIES = 15
 T = TypeVar("T")
@@ -52,13 +55,14 @@ class Work:
         ids = {(one.kind, one.name): one.id for one in plan.kept}
         ids |= {(step.kind, step.name): step.found.id for step in plan.steps if step.found}
         self._begin(plan.steps)
-        for kind, steps in plan.stages():
-            self._progress(f"{kind}: {', '.join(f'{step.verb} {step.name}' for step in steps)}")
+        for steps in plan.waves():
+            self._show(steps)
             self._clear([step.found for step in steps if step.verb is Verb.REPLACE and step.found])
-            for made in self._stage(kind, steps, ids):
+            for made in self._wave(steps, ids):
                 ids[made.kind, made.name] = made.id
-            if kind is Kind.SERVER:
-                self._until_active([step.name for step in steps])
+            servers = [step.name for step in steps if step.kind is Kind.SERVER]
+            if servers:
+                self._until_active(servers)
         for step in plan.steps:
             if step.verb is Verb.DELETE and step.found:
                 self._changes.delete(step.found)
@@ -90,17 +94,23 @@ class Work:
         return refused
 
     def remove(self, steps: Sequence[Step]) -> None:
-        """Delete resources, kind by kind.
+        """Delete resources, wave by wave.
 
         Raises:
             CloudError: some could not be deleted; the others are removed from the record.
         """
-        for kind in reversed(Kind):
-            found = [step.found for step in steps if step.kind is kind and step.found]
-            if found:
-                self._progress(f"{kind}: delete {', '.join(one.name for one in found)}")
-                self._clear(found)
-                self._forget(found)
+        servers = {step.name for step in steps if step.kind is Kind.SERVER}
+        ports = {step.name: step for step in steps if step.kind is Kind.PORT and step.name in servers}
+        rest = [step for step in steps if step.kind is not Kind.PORT or step.name not in servers]
+        for wave in waves(rest, reversed(WAVES)):
+            has_servers = any(step.kind is Kind.SERVER for step in wave)
+            self._show([*wave, *(ports.values() if has_servers else ())])
+            freed = {name: step.found for name, step in ports.items() if step.found}
+            self._clear([step.found for step in wave if step.found], freed)
+
+    def _show(self, wave: Iterable[Step]) -> None:
+        for kind, steps in groupby(wave, key=lambda step: step.kind):
+            self._progress(f"{kind}: {', '.join(f'{step.verb} {step.name}' for step in steps)}")
 
     def _begin(self, steps: Iterable[Step]) -> None:
         """Record the names of resources that cannot bear a mark before they are created."""
@@ -108,15 +118,16 @@ class Work:
         record = self._record()
         self._recorded.save(replace(record, begun=record.begun | names))
 
-    def _stage(self, kind: Kind, steps: Sequence[Step], ids: dict[tuple[Kind, str], str]) -> list[Made]:
-        created = [step for step in steps if step.verb in (Verb.CREATE, Verb.REPLACE)]
-        made: list[Made] = []
-        if kind is Kind.PORT:
-            if created:
-                made += self._changes.ports([step.wanted for step in created if step.wanted], ids)
-            steps = [step for step in steps if step.verb is Verb.UPDATE]
-        done, failed = at_once(lambda step: self._changes.apply(step, ids), steps)
-        made += done
+    def _wave(self, steps: Sequence[Step], ids: dict[tuple[Kind, str], str]) -> list[Made]:
+        # Some ports take one call; all of a large cluster would take a call longer than a load balancer waits.
+        ports = [step.wanted for step in steps if _is_new_port(step) and step.wanted]
+        jobs: list[Step | list[Wanted]] = [step for step in steps if not _is_new_port(step)]
+        jobs += [ports[begin : begin + _PORTS] for begin in range(0, len(ports), _PORTS)]
+
+        def do(job: Step | list[Wanted]) -> object:
+            return self._changes.ports(job, ids) if isinstance(job, list) else self._changes.apply(job, ids)
+
+        made, failed = at_once(do, jobs)
         record = self._record().with_made(made)
         addresses = {one.name: one.address for one in made if one.address}
         self._recorded.save(replace(record, addresses={**dict(record.addresses), **addresses}))
@@ -143,6 +154,9 @@ class Work:
     def outcome(self, names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
         """Wait until servers run or have failed, within the limit; return name -> fault, and those still building."""
         until = time.monotonic() + self._timeout_s
+        # A list of names costs a cloud little, one of details much: it asks neutron about each server.
+        while self._changes.listed(names, "BUILD") and time.monotonic() <= until:
+            time.sleep(self._look_s)
         while True:
             there = self._changes.servers(names)
             waiting = [name for name in names if name not in there or there[name].status not in ("ACTIVE", "ERROR")]
@@ -156,17 +170,42 @@ class Work:
         except CloudError as error:
             return str(error).partition("; ")[0]
 
-    def _clear(self, found: Sequence[Found]) -> None:
-        """Delete resources of one kind; servers are gone when this returns."""
+    def _clear(self, found: Sequence[Found], freed: Mapping[str, Found] = MappingProxyType({})) -> None:
+        """Delete resources of a wave, and remove them from the record; servers are gone when this returns.
+
+        Args:
+            found: the resources.
+            freed: name of a server -> its port, which is deleted as soon as the server is gone.
+
+        Raises:
+            CloudError: some could not be deleted.
+        """
         _, failed = at_once(self._delete, found)
+        refused = [one for one, _ in failed]
+        gone = [one for one in found if one not in refused]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            names = self._going([one.name for one in gone if one.kind is Kind.SERVER])
+            ports = [(freed[name], pool.submit(self._delete, freed[name])) for name in names if name in freed]
+            failed += _collected(ports)[1]
+        refused = [one for one, _ in failed]
+        self._forget(one for one in [*gone, *(port for port, _ in ports)] if one not in refused)
         if failed:
             raise CloudError(_sum(failed), "run it again; it continues")
-        names = [one.name for one in found if one.kind is Kind.SERVER]
-        until = time.monotonic() + self._timeout_s
-        while names and (left := self._changes.servers(names)):
-            if time.monotonic() > until:
+
+    def _going(self, names: Iterable[str]) -> Iterator[str]:
+        """Yield the names of servers as they go.
+
+        Raises:
+            CloudError: some take too long.
+        """
+        until, left = time.monotonic() + self._timeout_s, set(names)
+        while left:
+            there = self._changes.listed(left)
+            yield from left - there
+            left = there
+            if left and time.monotonic() > until:
                 raise CloudError(f"after {self._timeout_s} s still there: {', '.join(sorted(left))}", "run it again")
-            time.sleep(self._look_s)
+            time.sleep(self._look_s if left else 0)
 
     def _delete(self, found: Found) -> None:
         for left in reversed(range(_TRIES)):
@@ -187,18 +226,26 @@ class Work:
         return self._recorded.current
 
 
+def _is_new_port(step: Step) -> bool:
+    return step.kind is Kind.PORT and step.verb is Verb.CREATE
+
+
 def at_once(call: Callable[[T], object], items: Iterable[T]) -> tuple[list[Made], list[tuple[T, CloudError]]]:
     """Call a function for each item concurrently; return the results, and the items with errors."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return _collected([(item, pool.submit(call, item)) for item in items])
+
+
+def _collected(calls: Iterable[tuple[T, Future[Any]]]) -> tuple[list[Made], list[tuple[T, CloudError]]]:
     done: list[Made] = []
     failed: list[tuple[T, CloudError]] = []
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for item, future in [(item, pool.submit(call, item)) for item in items]:
-            try:
-                result = future.result()
-            except CloudError as error:
-                failed.append((item, error))
-            else:
-                done += [result] if isinstance(result, Made) else []
+    for item, future in calls:
+        try:
+            result = future.result()
+        except CloudError as error:
+            failed.append((item, error))
+        else:
+            done += result if isinstance(result, list) else [result] if isinstance(result, Made) else []
     return done, failed
 
 

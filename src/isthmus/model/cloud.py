@@ -17,7 +17,7 @@ UNLIMITED = -1
 
 
 class Kind(StrEnum):
-    """Kinds of resources, in the order in which they can be made; the reverse removes them."""
+    """Kinds of resources, in the order in which plans show them."""
 
     IMAGE = "image"
     KEY_PAIR = "key pair"
@@ -32,6 +32,13 @@ class Kind(StrEnum):
     FLOATING_IP = "floating IP"
 
 
+# Those of a wave need nothing of one another and are made at once; the reverse removes them.
+WAVES = (
+    (Kind.IMAGE, Kind.KEY_PAIR, Kind.SERVER_GROUP, Kind.NETWORK, Kind.SECURITY_GROUP),
+    (Kind.SUBNET,),
+    (Kind.ROUTER, Kind.PORT, Kind.VOLUME),
+    (Kind.FLOATING_IP, Kind.SERVER),
+)
 UNMARKED = (Kind.KEY_PAIR, Kind.SERVER_GROUP)
 # Names that would be ambiguous where somebody else has one too.
 NAMED = (Kind.KEY_PAIR, Kind.SERVER_GROUP, Kind.NETWORK, Kind.ROUTER, Kind.SECURITY_GROUP, Kind.VOLUME, Kind.SERVER)
@@ -91,6 +98,7 @@ class Offer:
 
     Attributes:
         project: its id.
+        region: its name; "" where the cloud has none.
         images: name -> GiB that a disk must have for it.
         flavors: by name.
         external: names of networks to the outside.
@@ -106,6 +114,7 @@ class Offer:
     subnets: Sequence[str]
     quotas: Mapping[str, Quota]
     volumes: bool
+    region: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +19,7 @@ import yaml
 from tests.support.clusters import playbooks
 from tests.support.clusters.cluster import BIN, ROOT
 from tests.support.servers.openstack import Box
+from tests.support.wait import wait
 
 NAME = "ostest"
 
@@ -86,20 +89,40 @@ class Site:
         return done
 
     @contextmanager
-    def application_credential(self, project: Project) -> Iterator[Any]:
-        """Have an application credential in clouds.yaml, in place of the password; yield it."""
+    def clouds(self, written: Callable[[str], str]) -> Iterator[str]:
+        """Have another clouds.yaml; yield the text that it had and gets back."""
         kept = self.box.clouds.read_text()
-        clouds = yaml.safe_load(kept)
-        identity = project.user.identity
-        made = identity.create_application_credential(project.user.current_user_id, "deployer")
-        login = {"application_credential_id": made.id, "application_credential_secret": made.secret}
-        box = clouds["clouds"]["box"]
-        box |= {"auth_type": "v3applicationcredential", "auth": {"auth_url": box["auth"]["auth_url"], **login}}
         try:
-            self.box.clouds.write_text(yaml.safe_dump(clouds))
-            yield made
+            self.box.clouds.write_text(written(kept))
+            yield kept
         finally:
             self.box.clouds.write_text(kept)
+
+    @contextmanager
+    def application_credential(self, project: Project, name: str, **given: Any) -> Iterator[Any]:
+        """Have an application credential in clouds.yaml, in place of the password; yield it."""
+        made = project.user.identity.create_application_credential(project.user.current_user_id, name, **given)
+        login = {"application_credential_id": made.id, "application_credential_secret": made.secret}
+
+        def written(text: str) -> str:
+            clouds = yaml.safe_load(text)
+            box = clouds["clouds"]["box"]
+            box |= {"auth_type": "v3applicationcredential", "auth": {"auth_url": box["auth"]["auth_url"], **login}}
+            return str(yaml.safe_dump(clouds))
+
+        with self.clouds(written):
+            yield made
+
+    def kill(self, playbook: str, reached: Callable[[], object]) -> None:
+        """Kill a playbook, with all it started, once something is so."""
+        command = [BIN / "ansible-playbook", "-i", self.folder, "--tags", "configure", playbook]
+        environment = {**os.environ, **self.environment}
+        with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as process:
+            wait(reached, interval_s=0.2)
+            # Ansible's workers live on without it.
+            workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            for one in (process.pid, *map(int, workers)):
+                os.kill(one, signal.SIGKILL)
 
     def inventory(self) -> dict[str, Any]:
         """Return what ansible-inventory says."""
@@ -149,6 +172,19 @@ class Project:
         return next(iter(self.user.network.ports(name=name)))
 
     @contextmanager
+    def second_region(self, name: str) -> Iterator[None]:
+        """Have another region in the catalog, of the same services."""
+        identity, url = self.admin.identity, self.admin.compute.get_endpoint()
+        compute = next(one for one in identity.services() if one.type == "compute")
+        identity.create_region(id=name)
+        made = identity.create_endpoint(service_id=compute.id, interface="public", url=url, region_id=name)
+        try:
+            yield
+        finally:
+            identity.delete_endpoint(made)
+            identity.delete_region(name)
+
+    @contextmanager
     def without_hypervisors(self) -> Iterator[None]:
         """Have nova find no place for a server."""
         compute = self.admin.compute
@@ -164,6 +200,11 @@ class Project:
     def quota(self, **limits: int) -> None:
         """Set the project's limits of nova."""
         self.admin.compute.update_quota_set(self.id, **limits)
+
+
+def two_regions(text: str) -> str:
+    """Have clouds.yaml leave the choice of a region to the inventory."""
+    return text.replace("region_name: RegionOne", "regions: [RegionOne, RegionTwo]")
 
 
 def qcow2(content: int) -> bytes:

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,10 +22,11 @@ COLOR = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True)
 class Result:
-    """How a command ended and what it printed, without colours."""
+    """How a command ended and what it printed, without colours, and when it printed each line."""
 
     rc: int
     output: str
+    at_s: Sequence[float] = ()
 
     @property
     def recap(self) -> dict[str, dict[str, int]]:
@@ -43,7 +45,7 @@ def run(log: str, *command: str, environment: Mapping[str, str] | None = None) -
     LOGS.mkdir(parents=True, exist_ok=True)
     path = f"{BIN}:{os.environ['PATH']}"
     variables = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", **(environment or {})}
-    lines = []
+    lines, at_s, begun = [], [], time.monotonic()
     with (
         Path(LOGS, f"{log}.log").open("w") as kept,
         subprocess.Popen(
@@ -55,7 +57,8 @@ def run(log: str, *command: str, environment: Mapping[str, str] | None = None) -
             sys.stdout.flush()
             kept.write(COLOR.sub("", line))
             lines.append(COLOR.sub("", line))
-    return Result(process.returncode, "".join(lines))
+            at_s.append(time.monotonic() - begun)
+    return Result(process.returncode, "".join(lines), at_s)
 
 
 def cut(at: str, *arguments: str, tree: Path = ROOT) -> None:

@@ -1,9 +1,12 @@
 """What openstacksdk gives and takes, against what plans speak of; tests/site talks to the real APIs."""
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 from keystoneauth1 import exceptions as keystone
+from keystoneauth1.session import Session
 from openstack.exceptions import HttpException
 
 from isthmus.clients.openstack import change, connection, look
@@ -89,6 +92,112 @@ def test_error_of_a_call_says_what_was_tried(error, message):
 def test_error_of_a_login_says_whether_the_credentials_are_wrong(error, message):
     with pytest.raises(CloudError, match=message), connection._as_cloud_errors("mine"):
         raise error
+
+
+CREDENTIALS = "the credentials have expired or were deleted: create a new application credential"
+
+
+@pytest.mark.parametrize(
+    "error", [keystone.Unauthorized("no"), keystone.NotFound("Could not find Application Credential: 8e.")]
+)
+def test_credentials_that_expire_within_a_run_are_named(error):
+    with pytest.raises(CloudError, match=rf"making c1 failed: .*; {CREDENTIALS}.*; run it again"), calls("making c1"):
+        raise error
+
+
+class FakeNova:
+    """Lists servers; a limit, with which the library asks twice, it does not know."""
+
+    def __init__(self):
+        self.asked, self.found = [], []
+
+    def servers(self, *, details, status=None):
+        self.asked.append((details, status))
+        return [SimpleNamespace(name=name) for name in ("hpc-c1", "hpc-c2", "other") if status in (None, "BUILD")]
+
+    def find_flavor(self, name, *, ignore_missing):
+        assert not ignore_missing
+        self.found.append(name)
+        return SimpleNamespace(id=f"id-{name}")
+
+
+def test_list_of_names_has_no_details_and_no_strangers():
+    nova = FakeNova()
+    changes = change.Changes(SimpleNamespace(compute=nova), "")
+    assert changes.listed(["hpc-c1", "hpc-c2", "hpc-c3"]) == {"hpc-c1", "hpc-c2"}
+    assert changes.listed(["hpc-c2"], "BUILD") == {"hpc-c2"}
+    assert nova.asked == [(False, None), (False, "BUILD")]
+
+
+def test_flavor_is_asked_for_once_by_all_threads():
+    nova = FakeNova()
+    others = {"image": SimpleNamespace(find_image=None), "network": SimpleNamespace(find_network=None)}
+    changes = change.Changes(SimpleNamespace(compute=nova, **others), "")
+    with ThreadPoolExecutor(8) as pool:
+        found = {*pool.map(lambda _: changes._id("flavor", "small"), range(32))}
+    assert (found, nova.found) == ({"id-small"}, ["small"])
+
+
+TWO = "clouds: {mine: {auth: {auth_url: 'http://127.0.0.1:1/v3'}, regions: [north, {name: south}]}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "region", "message"),
+    [
+        (TWO, "", r"cloud 'mine' has several regions; set region to one of them: north, south"),
+        (TWO, "west", r"Region west is not a valid region name for cloud mine\. Valid choices are north,south"),
+        (
+            "clouds: {mine: [\n",
+            "",
+            r"mine was not found; clouds\.yaml has: nothing: there is none, or it is no YAML",
+        ),
+        ("clouds: {}\n", "", r"Cloud mine was not found; clouds\.yaml has: "),
+        ("- mine\n", "", r"not a valid mapping; clouds\.yaml has: nothing"),
+    ],
+    ids=["none chosen", "unknown region", "no YAML", "no cloud", "no mapping"],
+)
+def test_clouds_yaml_that_does_not_say_which_is_refused_before_a_call(tmp_path, monkeypatch, text, region, message):
+    clouds = tmp_path / "clouds.yaml"
+    clouds.write_text(text)
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(clouds))
+    monkeypatch.setattr(Session, "get_token", pytest.fail)
+    with pytest.raises(CloudError, match=message):
+        connect("mine", region)
+
+
+def test_one_of_several_clouds_must_be_chosen(tmp_path, monkeypatch):
+    clouds = tmp_path / "clouds.yaml"
+    one = "{auth: {auth_url: 'http://127.0.0.1:1/v3', username: ada, password: secret, project_name: hpc}}"
+    clouds.write_text(f"clouds: {{mine: {one}, yours: {one}}}\n")
+    for name in [name for name in os.environ if name.startswith("OS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(clouds))
+    monkeypatch.setattr(Session, "get_token", pytest.fail)
+    with pytest.raises(CloudError, match=r"lacks something: .*auth_url.*, or set cloud; clouds\.yaml has: mine, yours"):
+        connect("", "")
+
+
+CATALOG = [{"type": "compute", "endpoints": [{"region_id": "north"}, {"region_id": "south"}]}, {"type": "image"}]
+
+
+@pytest.mark.parametrize(
+    ("region", "catalog", "message"),
+    [
+        (None, CATALOG, "cloud 'mine' has several regions; set region to one of them: north, south"),
+        ("west", CATALOG, "cloud 'mine' has no region 'west'; it has: north, south"),
+        ("west", [], "cloud 'mine' has no region 'west'; it has: none"),
+    ],
+)
+def test_region_that_the_catalog_does_not_have_is_refused(region, catalog, message):
+    config = SimpleNamespace(get_region_name=lambda: region)
+    with pytest.raises(CloudError, match=message):
+        connection._refuse_region(SimpleNamespace(config=config, service_catalog=catalog), "mine")
+
+
+def test_one_region_need_not_be_chosen():
+    config = SimpleNamespace(get_region_name=lambda: None)
+    only = [{"type": "compute", "endpoints": [{"region_id": "north"}, {"region_id": "north"}]}]
+    connection._refuse_region(SimpleNamespace(config=config, service_catalog=only), "mine")
 
 
 def test_unknown_cloud_is_refused_with_those_there_are(tmp_path, monkeypatch):

@@ -6,13 +6,21 @@ import pytest
 
 from isthmus.cloud.desired import desired
 from isthmus.cloud.ownership import Record
-from isthmus.cloud.plan import plan, removal
+from isthmus.cloud.plan import plan, removal, waves
 from isthmus.filters.errors import InputError
-from isthmus.model.cloud import Found, Kind, Made, Verb
+from isthmus.model.cloud import WAVES, Found, Kind, Made, Verb
 from tests.unit.cloud.given import MARK, NODES, cloud, found, settings
 
 WANTED = desired(settings())
 EMPTY = Record("0a0b0c0d")
+# What an API wants to be there before a kind.
+NEEDS = {
+    Kind.SUBNET: [Kind.NETWORK],
+    Kind.ROUTER: [Kind.SUBNET],
+    Kind.PORT: [Kind.SUBNET, Kind.SECURITY_GROUP],
+    Kind.FLOATING_IP: [Kind.PORT, Kind.ROUTER],
+    Kind.SERVER: [Kind.PORT, Kind.KEY_PAIR, Kind.SERVER_GROUP, Kind.VOLUME, Kind.IMAGE],
+}
 THERE = [found(one) for one in WANTED]
 WHOLE = EMPTY.with_made(Made(one.kind, one.name, one.id) for one in THERE)
 
@@ -26,9 +34,19 @@ def steps(there, wanted=WANTED, record=WHOLE):
 
 
 def test_empty_cloud_gets_everything_in_an_order_that_works():
-    stages = [kind for kind, _ in plan(cloud(), WANTED, EMPTY, MARK).stages()]
-    assert stages == sorted(stages, key=list(Kind).index)
+    made = [{step.kind for step in wave} for wave in plan(cloud(), WANTED, EMPTY, MARK).waves()]
+    at = {kind: number for number, wave in enumerate(made) for kind in wave}
+    assert sum(map(len, made)) == len(at)
+    for kind, needed in NEEDS.items():
+        assert all(at[one] < at[kind] for one in needed if one in at), kind
     assert len(steps([], record=EMPTY)) == len(WANTED)
+
+
+def test_whole_cluster_goes_in_the_reverse_order():
+    order = [step.kind for wave in waves(removal(cloud(*THERE), WHOLE, MARK), reversed(WAVES)) for step in wave]
+    assert len(order) == len(WANTED)
+    for kind, needed in NEEDS.items():
+        assert all(order.index(one) > len(order) - 1 - order[::-1].index(kind) for one in needed if one in order), kind
 
 
 def test_whole_cluster_needs_nothing():

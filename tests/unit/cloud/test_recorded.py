@@ -15,6 +15,7 @@ RECORD = Record(
     {(Kind.SERVER, "hpc-c1"): "id1"},
     frozenset({(Kind.KEY_PAIR, "hpc-key")}),
     {"hpc-login": "1.2.3.4"},
+    "RegionOne",
 )
 
 

@@ -1,6 +1,8 @@
 """Steps in their order, the record between them, and what is left when one fails."""
 
+import json
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -12,13 +14,13 @@ from isthmus.cloud.plan import plan, removal
 from isthmus.cloud.recorded import Recorded
 from isthmus.cloud.work import Work
 from isthmus.model.cloud import Found, Kind, Made, Step, Verb, Wanted
-from tests.unit.cloud.given import MARK, VARIABLES, cloud, found, settings
+from tests.unit.cloud.given import MARK, NODES, OFFER, VARIABLES, cloud, found, settings
 
 WANTED = desired(settings(spread=["ctl", "c1"]))
 
 
 class FakeChanges:
-    """A cloud in which each call succeeds, but for names that it is given; it knows no call beside these five."""
+    """A cloud in which each call succeeds, but for names that it is given; it knows no call beside these six."""
 
     def __init__(self, refuses: Iterable[str] = (), fails: Iterable[str] = ()) -> None:
         self.refuses, self.fails = set(refuses), set(fails)
@@ -53,6 +55,9 @@ class FakeChanges:
             if kind is Kind.SERVER and name in names
         }
 
+    def listed(self, names: Iterable[str], status: str = "") -> set[str]:
+        return {name for name, one in self.servers(names).items() if status in ("", one.status)}
+
     def fault(self, server: Found) -> str:
         assert server.status == "ERROR"
         return "No valid host was found"
@@ -74,11 +79,26 @@ def test_all_is_made_and_recorded(recorded):
     changes = FakeChanges()
     make(changes, recorded)
     assert changes.there.keys() == {(one.kind, one.name) for one in WANTED}
-    assert changes.made == sorted(changes.made, key=list(Kind).index)
+    assert changes.made.index(Kind.SERVER) > changes.made.index(Kind.ROUTER) > changes.made.index(Kind.SUBNET)
     again = recorded.load()
     assert dict(again.made).keys() == changes.there.keys()
     assert again.addresses == {"hpc-login": "192.0.2.7"}
     assert not again.begun
+
+
+def test_ports_are_made_by_the_ten(recorded):
+    calls = []
+
+    class Counting(FakeChanges):
+        def ports(self, wanted, ids):
+            calls.append(len(wanted))
+            return super().ports(wanted, ids)
+
+    nodes = {**NODES, "c": {"group": "compute", "count": 21, "at": 21}}
+    wanted = desired(settings(nodes=nodes))
+    Work(Counting(), recorded, lambda line: None, 0.2, 0.01).make(plan(cloud(), wanted, recorded.current, MARK))
+    assert sorted(calls) == [3, 10, 10]
+    assert sum(kind is Kind.PORT for kind, _ in dict(recorded.load().made)) == 23
 
 
 def test_what_was_made_beside_a_refused_server_is_recorded(recorded):
@@ -124,6 +144,34 @@ def test_failed_server_whose_reason_cannot_be_had_is_reported_all_the_same(recor
         make(Silent(fails=["hpc-c2"]), recorded)
 
 
+def test_details_are_asked_for_when_no_server_is_built_any_more(recorded):
+    asked = []
+
+    class Building(FakeChanges):
+        left = 3
+
+        def listed(self, names, status=""):
+            assert status == "BUILD"
+            self.left -= 1
+            return {"hpc-c1"} if self.left else set()
+
+        def servers(self, names):
+            asked.append(self.left)
+            return super().servers(names)
+
+    make(Building(), recorded)
+    assert asked == [0]
+
+
+def test_server_that_is_built_for_ever_ends_the_run(recorded):
+    class Stuck(FakeChanges):
+        def servers(self, names):
+            return {name: replace(one, status="BUILD") for name, one in super().servers(names).items()}
+
+    with pytest.raises(CloudError, match=r"not running: .*hpc-c2; run it again later"):
+        make(Stuck(), recorded)
+
+
 def test_server_that_never_runs_ends_the_run(recorded):
     class Slow(FakeChanges):
         def servers(self, names):
@@ -152,3 +200,53 @@ def test_removal_forgets_what_went_and_keeps_what_stayed(recorded):
     left = dict(recorded.load().made)
     assert (Kind.SERVER, "hpc-c1") in left
     assert (Kind.FLOATING_IP, "hpc-login") not in left
+    assert left.keys().isdisjoint({(Kind.SERVER, "hpc-c2"), (Kind.PORT, "hpc-c2")})
+    assert {(Kind.PORT, "hpc-c1"), (Kind.ROUTER, "hpc-router")} <= left.keys()
+
+
+def test_port_goes_once_its_server_is_gone(recorded):
+    """And no later: nova would make or detach something of its own."""
+
+    class Slow(FakeChanges):
+        has_gone = False
+
+        def delete(self, gone):
+            assert self.has_gone or (gone.kind, gone.name) != (Kind.PORT, "hpc-c1")
+            super().delete(gone)
+
+        def listed(self, names, status=""):
+            others = {(Kind.PORT, f"hpc-{node}") for node in ("ctl", "login", "c2")}
+            self.has_gone = others.isdisjoint(self.there)
+            return set() if status or self.has_gone else {"hpc-c1"}.intersection(names)
+
+    changes = Slow()
+    make(changes, recorded)
+    steps = removal(cloud(*map(found, WANTED)), recorded.current, MARK)
+    Work(changes, recorded, lambda line: None, 5, 0.01).remove(steps)
+    assert changes.there == {}
+    assert not recorded.load().made
+
+
+@pytest.mark.parametrize("state", ["present", "absent"])
+def test_another_region_than_the_recorded_one_is_refused(tmp_path, monkeypatch, state):
+    path = tmp_path / "record.json"
+    with Recorded(path, dry=False) as recorded:
+        recorded.save(Record("0a0b0c0d", "p1", region="north"))
+    monkeypatch.setattr(main, "connect", lambda *names: None)
+    monkeypatch.setattr(main, "look", lambda connection: cloud(offer=replace(OFFER, region="south")))
+    given = VARIABLES | {"record": str(path), "cloud": "", "region": "", "identity": "", "home_keep": False}
+    result = main.run({"state": state, "settings": given}, lambda line: None)
+    assert "is of region 'north', the inventory chooses 'south'; choose that region, or give" in result["msg"]
+
+
+def test_region_is_recorded_where_an_earlier_release_did_not(tmp_path, monkeypatch):
+    path = tmp_path / "record.json"
+    with Recorded(path, dry=False) as recorded:
+        recorded.save(Record("0a0b0c0d", "p1"))
+    path.write_text(json.dumps({key: value for key, value in json.loads(path.read_text()).items() if key != "region"}))
+    monkeypatch.setattr(main, "connect", lambda *names: None)
+    monkeypatch.setattr(main, "look", lambda connection: cloud(offer=replace(OFFER, region="south")))
+    monkeypatch.setattr(main, "Changes", lambda connection, mark: FakeChanges())
+    given = VARIABLES | {"record": str(path), "cloud": "", "region": "", "identity": "", "home_keep": False}
+    assert main.run({"state": "present", "settings": given}, lambda line: None)["changed"]
+    assert json.loads(path.read_text())["region"] == "south"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 from openstack.connection import Connection
@@ -35,7 +36,8 @@ class Changes:
 
     def __init__(self, connection: Connection, mark: str) -> None:
         self._cloud, self._mark = connection, mark
-        self._flavors: dict[str, str] = {}
+        self._ids: dict[tuple[str, str], str] = {}
+        self._asking = Lock()
 
     def apply(self, step: Step, ids: Names) -> Made:
         """Take a step that makes, changes or wakes something; a server is then on its way.
@@ -60,8 +62,15 @@ class Changes:
         """Ask for servers by name, in one call; those that are gone are left out."""
         wanted = set(names)
         with calls("asking for servers"):
-            found = self._cloud.compute.servers(details=True, limit=1000)
+            found = self._cloud.compute.servers(details=True)
             return {one.name: read_server(one, {}) for one in found if one.name in wanted}
+
+    def listed(self, names: Iterable[str], status: str = "") -> set[str]:
+        """Return which of these servers there are, or are in this state: the cheapest question there is."""
+        given: dict[str, Any] = {"status": status} if status else {}
+        with calls("asking for servers"):
+            found = self._cloud.compute.servers(details=False, **given)
+            return {str(one.name) for one in found}.intersection(names)
 
     def fault(self, server: Found) -> str:
         """Return why a server failed, or "".
@@ -75,7 +84,7 @@ class Changes:
         return str(server.settings["fault"]).strip(" .")
 
     def ports(self, wanted: Sequence[Wanted], ids: Names) -> list[Made]:
-        """Make ports, all in one call."""
+        """Make ports in one call."""
         with calls(f"making {len(wanted)} ports"):
             made = self._cloud.network.create_ports([self._port(one, ids) for one in wanted])
             return [Made(Kind.PORT, str(one.name), str(one.id)) for one in made]
@@ -194,7 +203,7 @@ class Changes:
             more["availability_zone"] = given["availability_zone"]
         return self._cloud.compute.create_server(
             name=wanted.name,
-            flavor_id=self._flavor(given["flavor"]),
+            flavor_id=self._id("flavor", given["flavor"]),
             networks=[{"port": ids[Kind.PORT, given["port"]]}],
             config_drive=True,
             metadata={MARK: self._mark},
@@ -258,15 +267,23 @@ class Changes:
             removers[found.kind](found.id)
 
     def _external(self, name: str) -> str:
-        return str(self._cloud.network.find_network(name, ignore_missing=False).id)
+        return self._id("network", name)
 
     def _image_id(self, name: str, ids: Names) -> str:
-        return ids.get((Kind.IMAGE, name)) or str(self._cloud.image.find_image(name, ignore_missing=False).id)
+        return ids.get((Kind.IMAGE, name)) or self._id("image", name)
 
-    def _flavor(self, name: str) -> str:
-        if name not in self._flavors:
-            self._flavors[name] = str(self._cloud.compute.find_flavor(name, ignore_missing=False).id)
-        return self._flavors[name]
+    def _id(self, kind: str, name: str) -> str:
+        """Return the id of something of the cloud's own, of which each is asked for once by all threads."""
+        with self._asking:
+            if (kind, name) not in self._ids:
+                cloud = self._cloud
+                find: dict[str, Callable[..., Any]] = {
+                    "flavor": cloud.compute.find_flavor,
+                    "image": cloud.image.find_image,
+                    "network": cloud.network.find_network,
+                }
+                self._ids[kind, name] = str(find[kind](name, ignore_missing=False).id)
+            return self._ids[kind, name]
 
 
 def _local_boot(image: str) -> dict[str, Any]:

@@ -46,6 +46,7 @@ def look(connection: Connection) -> Cloud:
         subnets=[one.cidr for one in answers["subnets"] if one.network_id in ids and one.ip_version == 4],
         quotas=_quotas(answers),
         volumes=answers["volume_limits"] is not None,
+        region=connection.config.get_region_name() or "",
     )
     return Cloud(offer, list(_found(answers, names, project)))
 
@@ -57,7 +58,7 @@ def look_at_servers(connection: Connection) -> list[Found]:
         CloudError: a service cannot be asked.
     """
     with calls("asking the cloud for its servers"):
-        servers = [read_server(one, {}) for one in connection.compute.servers(details=True, limit=1000)]
+        servers = [read_server(one, {}) for one in connection.compute.servers(details=True)]
     with calls("asking the cloud for its ports"):
         project = str(connection.current_project_id)
         return servers + [_port(one, {}) for one in connection.network.ports(project_id=project)]
@@ -66,7 +67,7 @@ def look_at_servers(connection: Connection) -> list[Found]:
 def _answers(connection: Connection, project: str) -> dict[str, Any]:
     network, compute, image = connection.network, connection.compute, connection.image
     questions: dict[str, Callable[[], Any]] = {
-        "servers": lambda: list(compute.servers(details=True, limit=1000)),
+        "servers": lambda: list(compute.servers(details=True)),
         "flavors": lambda: list(compute.flavors()),
         "key_pairs": lambda: list(compute.keypairs()),
         "server_groups": lambda: list(compute.server_groups()),

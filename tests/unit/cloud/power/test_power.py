@@ -57,6 +57,9 @@ class FakeCloud:
             raise CloudError(f"removing {found.name} failed: {self.refuses[found.name]}", "never")
         self.servers.pop(found.name, None)
 
+    def listed(self, names, status=""):
+        return {name for name, one in self.servers_of(names).items() if status in ("", one.status)}
+
     def servers_of(self, names):
         return {name: one for name, one in self.servers.items() if name in names}
 
@@ -101,7 +104,7 @@ class FakeTokens:
 @pytest.fixture
 def bed(tmp_path, monkeypatch):
     cloud, slurm, tokens, lines = FakeCloud(), FakeSlurm(), FakeTokens(), []
-    calls = {"apply": cloud.apply, "delete": cloud.delete, "servers": cloud.servers_of}
+    calls = {"apply": cloud.apply, "delete": cloud.delete, "servers": cloud.servers_of, "listed": cloud.listed}
     changes = SimpleNamespace(**calls, fault=lambda server: server.settings["fault"])
     monkeypatch.setattr(module, "connect", lambda name, region: None)
     monkeypatch.setattr(module, "look_at_servers", cloud.look)

@@ -1,0 +1,63 @@
+"""Real guests: nova boots the disk of a node, cloud-init takes its data from the config drive, and Ansible logs in."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.clusters import openstack_guests as guests
+from tests.support.clusters import playbooks
+from tests.support.clusters.openstack_site import Project, Site
+from tests.support.servers import openstack as box
+
+
+@pytest.fixture(scope="module")
+def disk():
+    """The disk of a node, which has the packages of all layers."""
+    made = playbooks.run("openstack_disk", "ansible-playbook", "playbooks/image.yml", "-e", "image_format=qcow2")
+    assert made.rc == 0
+    return Path(made.output.rpartition("msg: ")[2].split()[0])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory, disk):
+    """A box of this test's own."""
+    box.stop()
+    running = box.start(tmp_path_factory.mktemp("clouds"))
+    guests.add_hypervisor(running)
+    site = Site(tmp_path_factory.mktemp("inventory"), tmp_path_factory.mktemp("state"), running)
+    guests.write(site, disk)
+    with guests.way(running):
+        yield site
+    box.stop()
+
+
+@pytest.fixture(scope="module")
+def made(site):
+    """Servers that answer over SSH, and how long that took."""
+    begun = time.monotonic()
+    assert site.play("guests", "playbooks/create.yml").rc == 0
+    print(f"three guests asked for and reached: {time.monotonic() - begun:.0f} s")
+    return site
+
+
+@pytest.mark.parametrize(("node", "address"), [("ctl", "10.20.0.10"), ("c1", "10.20.0.21"), ("c2", "10.20.0.22")])
+def test_guest_is_what_its_data_say(made, node, address):
+    assert guests.ask(made, node, "hostname") == node
+    assert f" {address}/24 " in guests.ask(made, node, "ip -4 -oneline address")
+    assert guests.ask(made, node, "cloud-init status").endswith("done")
+    assert "passwordauthentication no" in guests.ask(made, node, "sshd -T")
+
+
+def test_guests_reach_each_other(made):
+    guests.ask(made, "c1", "timeout 60 bash -c '</dev/tcp/10.20.0.10/22'")
+
+
+def test_second_run_changes_nothing(made):
+    again = made.play("guests_second", "playbooks/create.yml")
+    assert (again.rc, again.changed) == (0, set())
+
+
+def test_teardown_leaves_nothing(made):
+    assert made.play("guests_teardown", "playbooks/teardown.yml").rc == 0
+    assert not any(Project(made.box).listing().values())
