@@ -53,6 +53,13 @@ static bool cover(const char *path, const char *type, const char *data, struct p
            failed(problem, path);
 }
 
+/* The names of all networks of the host, in each pod's mounts once more: a thousand pods would hold a million of them, and
+ * nobody in a pod has use for one. A host may have none yet. */
+static bool leave_out_networks(struct problem *problem)
+{
+    return umount2("/run/netns", MNT_DETACH) == 0 || errno == EINVAL || errno == ENOENT || failed(problem, "/run/netns");
+}
+
 static bool choose_ports(int ports, struct problem *problem)
 {
     char text[32];
@@ -167,7 +174,7 @@ int main(int argc, char **argv)
     done = done && (chdir(argv[1]) == 0 || failed(&problem, argv[1]));
     done = done && ((view.resolv_conf = resolv_conf = realpath("resolv.conf", NULL)) || failed(&problem, "resolv.conf"));
     done = done && ((view.ports = open("ports", O_RDONLY | O_CLOEXEC)) >= 0 || failed(&problem, "ports"));
-    done = done && enter_network(&problem) && mounts_unshare(&problem) &&
+    done = done && enter_network(&problem) && mounts_unshare(&problem) && leave_out_networks(&problem) &&
            (unshare(CLONE_NEWIPC | CLONE_NEWPID) == 0 || failed(&problem, "no namespaces can be made"));
     done = done && start(&view, &problem);
     if (*problem.text) {

@@ -69,7 +69,8 @@ class Planner:
             uids |= {job.uid for job in state.jobs.values() if job.driver == Driver.PRIVATE}
         users = [state.users[uid] for uid in sorted(uids & state.users.keys()) if self._node in state.users[uid].legs]
         legs = {user.vni: self._leg(user, jobs, mtu) for user, jobs in _by_user(users, state)}
-        pods = {job.id: self._pod(user, job, mtu) for user in users for job in here if job.uid == user.uid}
+        known = {user.uid: user for user in users}
+        pods = {job.id: self._pod(known[job.uid], job, mtu) for job in here if job.uid in known}
         self.unconnected = tuple(sorted(job.id for job in here if job.id not in pods))
         self._memory.turn()
         return NodePlan(legs, pods)
