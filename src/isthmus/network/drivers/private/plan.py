@@ -68,9 +68,11 @@ class Planner:
         if self._nodes[self._node].gateway:
             uids |= {job.uid for job in state.jobs.values() if job.driver == Driver.PRIVATE}
         users = [state.users[uid] for uid in sorted(uids & state.users.keys()) if self._node in state.users[uid].legs]
-        legs = {user.vni: self._leg(user, jobs, mtu) for user, jobs in _by_user(users, state)}
-        known = {user.uid: user for user in users}
-        pods = {job.id: self._pod(known[job.uid], job, mtu) for job in here if job.uid in known}
+        same, known = self._memory.same, {user.uid: user for user in users}
+        legs = {
+            user.vni: same(("whole", user.vni), self._leg(user, jobs, mtu)) for user, jobs in _by_user(users, state)
+        }
+        pods = {job.id: same(job.id, self._pod(known[job.uid], job, mtu)) for job in here if job.uid in known}
         self.unconnected = tuple(sorted(job.id for job in here if job.id not in pods))
         self._memory.turn()
         return NodePlan(legs, pods)
@@ -143,6 +145,15 @@ class _Memory:
         self._new[key] = known
         value: T = known[1]
         return value
+
+    def same(self, key: object, value: T) -> T:
+        """Return an equal value of last time in place of a new one: who compares plans sees at once what changed."""
+        known = self._old.get(key, (None, value))
+        if known[1] != value:
+            known = (None, value)
+        self._new[key] = known
+        kept: T = known[1]
+        return kept
 
     def turn(self) -> None:
         """End a round."""
