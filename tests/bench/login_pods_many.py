@@ -117,7 +117,7 @@ class Node:
         """How many elements the packet filter's sets have."""
         inside = ["nsenter", f"--net=/proc/{self.machine.process}/ns/net", "--"]
         listed = subprocess.run([*inside, "nft", "list", "table", "inet", "isthmus"], check=True, capture_output=True)
-        return sum(text.count(b",") + 1 for text in listed.stdout.split(b"elements = {")[1:] if b"}" in text)
+        return sum(text.split(b"}")[0].count(b",") + 1 for text in listed.stdout.split(b"elements = {")[1:])
 
     def look(self, pods: int) -> Look:
         """Measure once nothing happens any more."""
