@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from pathlib import Path
 
@@ -135,6 +136,8 @@ def reverse_zones(blocks: Sequence[IPv4Network]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(zones))
 
 
+# All of a node's legs are asked for at each change of one.
+@lru_cache(maxsize=8192)
 def _zones(block: IPv4Network) -> list[str]:
     length = min(24, -(-block.prefixlen // 8) * 8)
     parts = block.subnets(new_prefix=length) if length > block.prefixlen else [block.supernet(new_prefix=length)]
