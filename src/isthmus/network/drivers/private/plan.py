@@ -15,16 +15,14 @@ different: `desired` is the same without one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address
-from typing import Any, TypeVar
 
 from isthmus.model.network import Driver, Job, Node, State, User
 from isthmus.model.node_network import FLOOD, VXLAN_OVERHEAD, Forward, Leg, NodePlan, Pod, mac
 from isthmus.network.drivers.state import check
+from isthmus.support.recall import Memory
 
-S = TypeVar("S")
-T = TypeVar("T")
 Forwards = frozenset[Forward]
 
 
@@ -48,7 +46,7 @@ class Planner:
     def __init__(self, node: str) -> None:
         self._node = node
         self._nodes: Mapping[str, Node] = {}
-        self._memory = _Memory()
+        self._memory = Memory()
         self._jobs: dict[int, tuple[Job, bool]] = {}
         self.unconnected: tuple[int, ...] = ()
 
@@ -61,7 +59,7 @@ class Planner:
         check(state, self._node)
         if self._nodes != state.nodes:
             # Rare, and everything depends on where nodes are.
-            self._nodes, self._memory = state.nodes, _Memory()
+            self._nodes, self._memory = state.nodes, Memory()
         mtu = min(node.mtu for node in self._nodes.values()) - VXLAN_OVERHEAD
         here = self._here(state)
         uids = {job.uid for job in here} | {uid for uid, node in state.leases if node == self._node}
@@ -128,36 +126,6 @@ class Planner:
     def _is_peer(self, node: str) -> bool:
         """Return whether a node is another one, and a member: else nobody knows where it is."""
         return node != self._node and node in self._nodes
-
-
-class _Memory:
-    """Values by key, each with the source it was made of; what a round did not ask for is forgotten."""
-
-    def __init__(self) -> None:
-        self._old: dict[object, tuple[object, Any]] = {}
-        self._new: dict[object, tuple[object, Any]] = {}
-
-    def recall(self, key: object, source: object, make: Callable[[S], T], argument: S) -> T:
-        """Return `make(argument)`, made now if the source is another one than last time."""
-        known = self._old.get(key)
-        if known is None or (known[0] is not source and known[0] != source):
-            known = (source, make(argument))
-        self._new[key] = known
-        value: T = known[1]
-        return value
-
-    def same(self, key: object, value: T) -> T:
-        """Return an equal value of last time in place of a new one: who compares plans sees at once what changed."""
-        known = self._old.get(key, (None, value))
-        if known[1] != value:
-            known = (None, value)
-        self._new[key] = known
-        kept: T = known[1]
-        return kept
-
-    def turn(self) -> None:
-        """End a round."""
-        self._old, self._new = self._new, {}
 
 
 def _by_user(users: Iterable[User], state: State) -> list[tuple[User, list[Job]]]:
