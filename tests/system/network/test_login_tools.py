@@ -14,7 +14,6 @@ from tests.support.clusters.cluster import ROOT
 from tests.support.clusters.sessions import OPTIONS, inside, running, session, ssh, uid
 from tests.support.wait import wait
 
-pytestmark = pytest.mark.usefixtures("login_pods")
 PLACE = "/usr/local/lib/isthmus-test-desk.py"
 DESK = f"python3 {PLACE}"
 NOTEBOOK, FORWARDED, DISPLAY, FIRST_DISPLAY = 8899, 18899, 77, 6010
@@ -22,14 +21,14 @@ KEY = "open-sesame"
 
 
 @pytest.fixture(autouse=True, scope="module")
-def desk(login):
+def desk(login_pods, login):
     login.output(f"cat > {PLACE} <<'END'\n{(ROOT / 'tests/support/remote/desk.py').read_text()}\nEND")
     yield
     login.output(f"rm -f {PLACE}")
 
 
 @pytest.fixture(autouse=True, scope="module")
-def pod(login, user):
+def pod(login_pods, login, user):
     """A session that keeps the pod there."""
     with session(login, user):
         wait(lambda: ssh(login, user, "true").rc == 0)
@@ -117,8 +116,8 @@ def test_tmux_goes_on_in_further_sessions_and_is_seen_by_nobody_else(login, user
             lambda: inside(login, user, f"{tmux} capture-pane -p -t work"), lambda text: text.count("again") == 2
         )
         assert shown.split()[0] == "begun"
-        attached = f"timeout 2 {tmux} attach -t work; {tmux} list-sessions -F '#S'"
-        assert "work" in inside(login, user, attached, "-tt")
+        with session(login, user, f"TERM=xterm {tmux} attach -t work", "-tt"):
+            wait(lambda: "xterm" in ssh(login, user, f"{tmux} list-clients").stdout)
         socket = f"/tmp/tmux-{uid(login, user)}/isthmus-test"
         assert inside(login, user, f"test -S {socket} && echo there") == "there"
         for place in (lambda: login.run(f"test -e {socket}"), lambda: ssh(login, other_user, f"test -e {socket}")):
