@@ -53,8 +53,8 @@ static bool cover(const char *path, const char *type, const char *data, struct p
            failed(problem, path);
 }
 
-/* The names of all networks of the host, in each pod's mounts once more: a thousand pods would hold a million of them, and
- * nobody in a pod has use for one. A host may have none yet. */
+/* The networks of the host, whose names are mounts, once more in each pod: a thousand pods would hold a million of them,
+ * and nobody in a pod has use for one. A host may have none yet. */
 static bool leave_out_networks(struct problem *problem)
 {
     return umount2("/run/netns", MNT_DETACH) == 0 || errno == EINVAL || errno == ENOENT || failed(problem, "/run/netns");

@@ -78,7 +78,7 @@ def names():
         subprocess.run(["ip", "netns", "delete", each], check=True)
 
 
-def test_pod_has_no_names_of_the_hosts_networks(names, folder, built_folder):
+def test_pod_holds_no_network_of_the_host(names, folder, built_folder):
     """Neither those that were there, nor later ones: each pod would keep a mount of each other one's."""
     names()
     subprocess.run([built_folder / "isthmus_login", folder, str(UID), "16"], check=True, timeout=30)
@@ -86,7 +86,6 @@ def test_pod_has_no_names_of_the_hosts_networks(names, folder, built_folder):
     try:
         names()
         assert not [line for line in inside(first, "cat", "/proc/self/mountinfo") if line.startswith("/run/netns")]
-        assert inside(first, "sh", "-c", "ls /run/netns | wc -l") == ["0"]
     finally:
         subprocess.run(["kill", "-KILL", str(first)], check=False)
 
