@@ -181,9 +181,11 @@ def measure(pods: int) -> dict[str, Any]:
     marks = {min(COUNTED, pods), pods // 10, pods // 2, pods}
     with one_node(pods) as node, subprocess.Popen(["sleep", "infinity"]) as session:
         try:
-            looks, seconds = [node.look(0)], []
+            looks, seconds, work = [node.look(0)], [], []
             for number in range(1, pods + 1):
+                before = worked_s(node.machine.process)
                 seconds.append(node.enter(UID + number, session.pid))
+                work.append(worked_s(node.machine.process) - before)
                 if number in marks:
                     looks.append(node.look(number))
                     print(f"{number} pods: {statistics.median(seconds[-COUNTED:]):.3f} s, {looks[-1]}", flush=True)
@@ -193,7 +195,8 @@ def measure(pods: int) -> dict[str, Any]:
         began_s = time.monotonic()
         wait(lambda: node.machine.pods, lambda left: left == 0, timeout_s=600, interval_s=0.5)
         ended_s = time.monotonic() - began_s
-        return {**figures(seconds, looks), "end_of_all_s": round(ended_s, 1), "left": left(node)}
+        ended = {"end_of_all_s": round(ended_s, 1), "left": left(node)}
+        return {**figures(seconds, work, looks), **ended}
 
 
 def left(node: Node) -> dict[str, int]:
@@ -207,9 +210,17 @@ def left(node: Node) -> dict[str, int]:
     }
 
 
-def figures(seconds: Sequence[float], looks: Sequence[Look]) -> dict[str, Any]:
-    """Return what a pod costs: of the first and the last in time, and on average in memory and rules."""
-    first, last = (statistics.median(each) for each in (seconds[1 : 1 + COUNTED], seconds[-COUNTED:]))
+def ends(values: Sequence[float]) -> tuple[float, float]:
+    """Return the middle one of the first pods, without the very first, and of the last."""
+    return statistics.median(values[1 : 1 + COUNTED]), statistics.median(values[-COUNTED:])
+
+
+def figures(seconds: Sequence[float], work: Sequence[float], looks: Sequence[Look]) -> dict[str, Any]:
+    """Return what a pod costs: of the first and the last in time, and on average in memory and rules.
+
+    Other work on the machine makes both times longer; the work of the daemon, seconds of one core, says more then.
+    """
+    (first, last), (first_work, last_work) = ends(seconds), ends(work)
     begin, end = looks[1], looks[-1]
     count = end.pods - begin.pods
 
@@ -222,6 +233,9 @@ def figures(seconds: Sequence[float], looks: Sequence[Look]) -> dict[str, Any]:
         "last_s": round(last, 4),
         "ratio": round(last / first, 2),
         "goal_ratio": GOAL_RATIO,
+        "first_work_s": round(first_work, 4),
+        "last_work_s": round(last_work, 4),
+        "work_ratio": round(last_work / first_work, 2),
         "pod_kib": each_kib(end.used_kib, begin.used_kib),
         "goal_kib": GOAL_MIB * 1024,
         "parts_kib": {name: each_kib(end.parts_kib[name], begin.parts_kib[name]) for name in PARTS},

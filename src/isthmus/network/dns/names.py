@@ -71,7 +71,7 @@ class NodeNames:
 
     def resolv_conf(self, job: int) -> Path:
         """Name the file that a job's pod here has as /etc/resolv.conf."""
-        return self._settings.folder / f"{job}{RESOLV}"
+        return dns.below(self._settings.folder, f"{job}{RESOLV}")
 
     def _files(self, desired: NodePlan, state: State) -> Mapping[str, str]:
         self._zones.follow(state)

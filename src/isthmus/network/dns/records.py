@@ -55,7 +55,7 @@ class DnsSettings:
 
     def hosts(self, uid: int) -> Path:
         """Name the file of a user's names."""
-        return self.folder / f"{uid}.hosts"
+        return below(self.folder, f"{uid}.hosts")
 
     def shared_hosts(self, driver: Driver) -> Path:
         """Name the file of all names of a network that all users share."""
@@ -65,6 +65,13 @@ class DnsSettings:
     def all_hosts(self) -> Path:
         """Name the file of all users' names."""
         return self.folder / "all.hosts"
+
+
+# All of a node's files are named at each change of one.
+@lru_cache(maxsize=8192)
+def below(folder: Path, name: str) -> Path:
+    """Return a file of the folder."""
+    return folder / name
 
 
 def hosts(
