@@ -36,7 +36,7 @@ FIRST_PORT, PORTS_EACH = 10_000, 48
 # Pods whose median counts, at the beginning, after the very first, and at the end.
 COUNTED = 20
 GOAL_RATIO, GOAL_MIB = 1.5, 3.0
-SETTLE_S, IDLE_S = 3.0, 10.0
+QUIET_S, IDLE_S = 3.0, 10.0
 PARTS = ("AnonPages", "SUnreclaim", "SReclaimable", "Percpu", "KernelStack", "PageTables")
 SYSTEMCTL = """#!/bin/sh
 [ "$1" = --no-block ] && shift
@@ -121,7 +121,7 @@ class Node:
 
     def look(self, pods: int) -> Look:
         """Measure once nothing happens any more."""
-        time.sleep(SETTLE_S)
+        time.sleep(QUIET_S)
         worked = worked_s(self.machine.process)
         time.sleep(IDLE_S)
         idle = (worked_s(self.machine.process) - worked) / IDLE_S

@@ -2,7 +2,7 @@
 
 desk.py display NUMBER         stand in for an X server at home: refuse each client, with a reason that shows who asks
 desk.py draw                   be a client of $DISPLAY with the cookie that xauth has; print the server's reason
-desk.py notebook PORT TOKEN    serve on localhost as Jupyter does: whoever has the token
+desk.py notebook PORT TOKEN    serve on localhost as Jupyter does: who has the token
 desk.py editor                 serve as an editor's remote server does: on a free port of localhost, which it prints,
                                and on a socket in $XDG_RUNTIME_DIR; answer each line until the client has enough
 desk.py fetch URL              print what a server answers, and the status

@@ -120,7 +120,7 @@ def test_refused_partition_is_reported_and_not_kept(theirs, login):
 
 
 def test_kubectl_finds_the_cluster_by_itself(mine, login):
-    """At once, in a login shell and in one that reads no profile; whoever sets KUBECONFIG decides."""
+    """At once, in a login shell and in one that reads no profile; KUBECONFIG is for a user to set."""
     up = "isthmus up 2>/dev/null"
     assert "KUBECONFIG" not in login.run_as(mine.user, f"{up} && kubectl get nodes >/dev/null")
     assert login.run_as(mine.user, "env -u KUBECONFIG sh -c 'kubectl get nodes --output=name'") == "node/slurm"

@@ -188,7 +188,7 @@ def test_notebook_is_reached_by_its_user_who_has_the_token(login, user, other_us
         assert wait(lambda: login.try_as(user, ask.format(FORWARDED, KEY)).stdout.strip()) == mine
         assert inside(login, user, ask.format(NOTEBOOK, KEY)) == mine
         assert inside(login, user, ask.format(NOTEBOOK, quote("no"))).startswith("403")
-        # Whoever knows the token, as it may be seen in a list of processes or in a home: there is no way.
+        # Who knows the token, as it may be seen in a list of processes or in a home, has no way.
         for reached in (
             ssh(login, other_user, ask.format(NOTEBOOK, KEY)),
             login.try_as(other_user, ask.format(NOTEBOOK, KEY)),

@@ -66,7 +66,7 @@ def traced(source, target, port=443, protocol=rules.Protocol.TCP, asker=None, at
         # To its own address nothing comes, open port or not.
         ("outside", str(TRAIN), 8000, Verdict.REFUSED, "c1", "forward", "nobody outside begins"),
         ("outside", "10", 8000, Verdict.REFUSED, "c1", "forward", "nobody outside begins"),
-        # The cluster's own do not come in by it, whoever opened it.
+        # The cluster's own do not come in by it, even to a port of their own.
         ("10", str(SITE), 25, Verdict.REFUSED, "login", "input", "network_outside_addresses"),
         ("alice@c1", str(ALICES), 8000, Verdict.REFUSED, "login", "input", "network_outside_addresses"),
         ("root@login", str(ALICES), 8000, Verdict.REFUSED, "login", "input", "network_outside_addresses"),

@@ -3,10 +3,10 @@
 Two things are changed elsewhere: pods of shared networks, by their drivers (`network.drivers`), and the rules
 for Services in a pod's own namespace (`network.services`).
 
-One pass at a time, under a lock; a request that comes meanwhile waits and then mostly finds its work done: whoever
-wants a new state, its pass is made once. A pass computes what should be, compares it with what the last pass left, and
-carries out the difference; it looks at the kernel itself at the start, after any failure, and now and then, for what
-others may have changed. The filter comes first: what it does not know of is refused, so nothing is open before its
+One pass at a time, under a lock; a request that comes meanwhile waits and then mostly finds its work done: however
+many want a new state, its pass is made once. A pass computes what should be, compares it with what the last pass left,
+and carries out the difference; it looks at the kernel itself at the start, after any failure, and now and then, for
+what others may have changed. The filter comes first: what it does not know of is refused, so nothing is open before its
 rules are. A step that fails leaves the others alone; it is reported to requests for that job, and retried by the next
 pass.
 """
