@@ -19,6 +19,7 @@ import sys
 import threading
 import urllib.parse
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -52,7 +53,8 @@ def display(number: str) -> None:
     print("ready", flush=True)
     while True:
         connection, _ = server.accept()
-        with connection:
+        # Who only looks whether it is there sends nothing.
+        with connection, suppress(EOFError, OSError):
             _, _, name, data = struct.unpack("<c x H 2x H H 2x", whole(connection, 12))
             sent = whole(connection, len(padded(bytes(name))) + len(padded(bytes(data))))
             reason = b"no screen for " + sent[:name]

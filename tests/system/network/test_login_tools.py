@@ -3,7 +3,6 @@
 The login host is the client too, as another host of the user's would be: there the user is outside of the pod.
 """
 
-import shlex
 import uuid
 from urllib.parse import quote
 
@@ -194,19 +193,3 @@ def test_notebook_is_reached_by_its_user_who_has_the_token(login, user, other_us
             login.try_as(other_user, ask.format(NOTEBOOK, KEY)),
         ):
             assert (reached.rc != 0, "kernels" in reached.stdout) == (True, False)
-
-
-def test_display_and_agent_are_forwarded_into_a_jobs_pod(login, controller, computes, user, screen):
-    """On a compute node the session is in the job's network: its localhost is the job's."""
-    node = computes[0]
-    if node.run("command -v xauth && grep -q 'pam_isthmus.so job' /etc/pam.d/sshd").rc:
-        pytest.skip("sessions on compute nodes stay on the host, or have no xauth")
-    node.output(f"cat > {PLACE} <<'END'\n{(ROOT / 'tests/support/remote/desk.py').read_text()}\nEND")
-    try:
-        with jobs.running(login, controller, user, f"--pod-network --mem=50 --nodelist={node.name}"):
-            shown = login.run_as(
-                user, f"{screen} ssh -X -o ForwardX11Trusted=yes {OPTIONS} {node.name} {shlex.quote(f'{DESK} draw')}"
-            )
-        assert shown == "no screen for MIT-MAGIC-COOKIE-1"
-    finally:
-        node.output(f"rm -f {PLACE}")
