@@ -157,6 +157,7 @@ bench: venv ## Take the figures in docs/results (results/*.json)
 	$(BIN)/python -m tests.bench.encryption
 	$(BIN)/python -m tests.bench.routed
 	$(BIN)/python -m tests.bench.login_pods
+	$(BIN)/python -m tests.bench.login_pods --pods 1000
 	$(BIN)/python -m tests.bench.hostile
 	$(BIN)/python -m tests.bench.pod_hpl
 	$(BIN)/python -m tests.bench.pods

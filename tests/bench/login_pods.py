@@ -1,7 +1,8 @@
 """What does a login pod add to `ssh login true`: to the first session, which makes it, and to a further one?
 
 One sshd with the module and one without it, on the same host, in rounds of random order. So both pay for one session,
-and for whatever else the machine does.
+and for whatever else the machine does. With --pods it is asked what one more pod costs where there are many, on a
+simulated node (`login_pods_many`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.bench import testbed
+from tests.bench import login_pods_many, testbed
 from tests.bench.login_rounds import FIRST, FURTHER, WITHOUT
 from tests.bench.results import quantile, save
 
@@ -46,8 +47,14 @@ def main() -> int:
     """Measure and write JSON."""
     parser = argparse.ArgumentParser(description="Time sessions in login pods against those on the host.")
     parser.add_argument("--rounds", type=int, default=25, help="of all three kinds (default: %(default)s)")
+    parser.add_argument("--pods", type=int, metavar="N", help="make N pods on a simulated node instead, up to 1000")
     testbed.add_arguments(parser)
     arguments = parser.parse_args()
+    if arguments.pods:
+        found = login_pods_many.measure(arguments.pods)
+        print({name: value for name, value in found.items() if name not in ("looks", "seconds")})
+        print(save("login_pods_many", quick=arguments.pods < 1000, **found))
+        return 0
     console = Console()
     cluster = testbed.TestBed(arguments.name, arguments.host, "root")
     seconds = measure(cluster, arguments.user, arguments.rounds)

@@ -2,7 +2,8 @@
 
 The caller's process moves out of the machine's network too and holds the switch they are all plugged into; nothing has
 a name outside, and all of it ends with the process. Nodes are forked, not started: one that has imported everything
-shares its memory, so hundreds fit. What a node lacks is Slurm, and systemd: `systemctl` is `true` there.
+shares its memory, so hundreds fit. What a node lacks is Slurm, and systemd: `systemctl` is `true` there,
+or what the caller has for it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import ctypes
 import gc
 import logging
 import os
+import resource
 import selectors
 import signal
 import socket
@@ -32,6 +34,7 @@ from isthmus.network.api.messages import Request, Status
 from isthmus.network.api.protocol import encode_request, parse_reply
 from isthmus.network.dns.hostresolver import HostResolver
 from isthmus.network.dns.records import DnsSettings
+from isthmus.network.logins.numbers import Logins
 from isthmus.network.settings import Settings
 from tests.bench.network_state import RANGES
 from tests.support.networks.namespaces import LIBC, NEWNET, NEWNS, PRIVATE, REC, checked
@@ -58,6 +61,8 @@ NODES_MAX = 1000
 # All members hear of each new one, here on the same few cores.
 STARTED_AT_ONCE = 16
 TICKS_S = os.sysconf("SC_CLK_TCK")
+# LimitNOFILE of the daemon's unit.
+FILES = 16384
 
 
 def member(index: int) -> Node:
@@ -94,12 +99,28 @@ class Machine:
         return bool(ended)
 
 
+@dataclass(frozen=True)
+class Host:
+    """What nodes have other than the machine they run on.
+
+    Attributes:
+        systemctl: the program in its place.
+        passwd: the accounts; None for the machine's own.
+        logins: of login pods; None for nodes without.
+    """
+
+    systemctl: Path = Path("/bin/true")
+    passwd: Path | None = None
+    logins: Logins | None = None
+
+
 @dataclass
 class Simulation:
     """The switch, etcd and the nodes so far."""
 
     folder: Path
     etcd: Cluster
+    host: Host = field(default_factory=Host)
     machines: list[Machine] = field(default_factory=list)
 
     def grow(self, count: int) -> Sequence[Machine]:
@@ -121,8 +142,8 @@ class Simulation:
         socket_path = self.folder / f"{node.name}.sock"
         if not process:
             try:
-                _enter(reported, here)
-                _be(node, self.etcd, self.folder, socket_path)
+                _enter(reported, here, self.host)
+                _be(node, self.folder, _settings(node, self.etcd, socket_path, self.host))
             except BaseException:
                 traceback.print_exc()
             os._exit(1)
@@ -148,13 +169,13 @@ class Simulation:
 
 
 @contextmanager
-def simulation(folder: Path) -> Iterator[Simulation]:
+def simulation(folder: Path, host: Host | None = None) -> Iterator[Simulation]:
     """Leave the machine's network for good, make the switch, start etcd; end all in the end."""
     checked(LIBC.unshare(NEWNS | NEWNET))
     checked(LIBC.mount(b"none", b"/", None, REC | PRIVATE, None))
     for command in ("link set lo up", "link add switch up type bridge", f"addr add {SWITCH}/15 dev switch"):
         subprocess.run(["ip", *command.split()], check=True)
-    simulated = Simulation(folder, new_cluster(folder, address=str(SWITCH)))
+    simulated = Simulation(folder, new_cluster(folder, address=str(SWITCH)), host or Host())
     try:
         # An etcd that does not wait for its disk would flatter.
         simulated.etcd.start(*AS_DEPLOYED)
@@ -208,24 +229,26 @@ def worked_s(process: int) -> float:
     return time.clock_gettime(clock.value) + sum(map(int, programs)) / TICKS_S
 
 
-def _enter(reported: int, here: int) -> None:
+def _enter(reported: int, here: int, host: Host) -> None:
     """Become a node that is plugged in."""
     checked(LIBC.prctl(DIE_WITH_PARENT, signal.SIGKILL))
     checked(LIBC.unshare(NEWNS | NEWNET))
     checked(LIBC.mount(b"none", b"/run", b"tmpfs", 0, None))
-    checked(LIBC.mount(b"/bin/true", b"/usr/bin/systemctl", None, BIND, None))
+    for source, target in ((host.systemctl, "/usr/bin/systemctl"), (host.passwd, "/etc/passwd")):
+        if source:
+            checked(LIBC.mount(os.fsencode(source), os.fsencode(target), None, BIND, None))
     os.write(reported, b"1")
     os.read(here, 1)
 
 
-def _be(node: Node, etcd: Cluster, folder: Path, socket_path: Path) -> None:
+def _be(node: Node, folder: Path, reported: Settings) -> None:
     """Run the daemon; never returns while it lives."""
     for command in ("link set lo up", "link set eth0 up", f"addr add {node.address}/15 dev eth0"):
         subprocess.run(["ip", *command.split()], check=True)
     with (folder / f"{node.name}.log").open("w") as log:
         os.dup2(log.fileno(), sys.stderr.fileno())
     logging.basicConfig(level="WARNING", format="%(levelname)s %(message)s")
-    reported = _settings(node, etcd, socket_path)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, FILES))
     for folder in (Path("/run/netns"), reported.dns.folder):
         folder.mkdir(parents=True)
     while True:
@@ -237,7 +260,7 @@ def _be(node: Node, etcd: Cluster, folder: Path, socket_path: Path) -> None:
             time.sleep(1)
 
 
-def _settings(node: Node, etcd: Cluster, socket_path: Path) -> Settings:
+def _settings(node: Node, etcd: Cluster, socket_path: Path, host: Host) -> Settings:
     return Settings(
         cluster="test",
         node=node.name,
@@ -253,4 +276,5 @@ def _settings(node: Node, etcd: Cluster, socket_path: Path) -> Settings:
         socket=socket_path.with_suffix(".users") / "networkd.sock",
         root_socket=socket_path,
         services=SERVICES,
+        logins=host.logins,
     )

@@ -3,16 +3,21 @@
 import socket
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from ipaddress import IPv4Network
 
 import pytest
 
 from isthmus.clients.netlink.held import DEVICE
 from isthmus.model.network import Transport
 from isthmus.model.node_network import mac
+from isthmus.network.node.rules import Protocol
+from isthmus.network.trace.points import Finder
+from isthmus.network.trace.way import Probe, Verdict, trace, verdict
 from tests.integration.test_rules_forged import received
 from tests.support.networks.gateways import (
     ALICE_SEEN,
     CLOSED,
+    GATED,
     GATEWAYS,
     NEAR,
     SITE_LAST,
@@ -169,6 +174,29 @@ def test_outside_address_is_none_of_the_hosts_own(gated):
 
 def test_pods_own_address_is_not_reached_from_outside(gated):
     assert gated.place("outside").refused(own(gated), WEB)
+
+
+def reported(gated, source, target, port, protocol):
+    """Return what a trace says of what comes from outside."""
+    find = Finder(gated.world.state, GATED, "cl", None, {}.__getitem__, IPv4Network("10.96.0.0/16"))
+    return verdict(trace(find.state, GATED, find.source(source), find.target(target), Probe(protocol, port)))
+
+
+@pytest.mark.parametrize("protocol", [Protocol.TCP, Protocol.UDP])
+@pytest.mark.parametrize("source", ["", str(OPEN)])
+def test_verdict_on_what_comes_from_outside_is_what_happens(gated, source, protocol):
+    kind = TCP if protocol is Protocol.TCP else UDP
+    seen = source or str(gated.world.nodes.address("outside"))
+    targets = [
+        *((ALICE_SEEN, port) for port in (WEB, CLOSED, NEAR, 5999, SLURM)),
+        *((address, WEB) for address in (SITE_SEEN, SITE_LAST, own(gated))),
+    ]
+    said = {to: reported(gated, seen, str(to[0]), to[1], protocol) is Verdict.PASSES for to in targets}
+    outside = gated.place("outside")
+    really = {to: bool(outside.asks(*to, kind, bind=source, wait_s=15 if said[to] else 0.5)) for to in targets}
+    assert said == really
+    # The first rule refuses what comes by TCP from one of them.
+    assert any(really.values()) == (not source or protocol is Protocol.UDP)
 
 
 def test_withdrawn_port_ends_what_is_open(gated):

@@ -20,7 +20,7 @@ from isthmus.controlplane import settings
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import Home
 from isthmus.kubelet.objects import servicetable
-from isthmus.kubelet.objects.services import SERVICES, SLICES
+from isthmus.kubelet.objects.servicetable import SERVICES, SLICES
 from isthmus.kubelet.objects.watching import follow
 from isthmus.model.network import Driver
 from isthmus.model.services import Answering, ServicePort, bounded

@@ -149,6 +149,11 @@ class Home:
         return self.folder / "kubeconfig"
 
     @property
+    def usual_kubeconfig(self) -> Path:
+        """Where kubectl and others look by themselves; the user's, who may have more clusters."""
+        return self.home / ".kube/config"
+
+    @property
     def pods(self) -> Path:
         """A folder per pod, named by its UID."""
         return self.folder / "pods"

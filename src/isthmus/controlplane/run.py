@@ -149,6 +149,7 @@ def _names(setup: Run) -> pki.Names:
 def _write_kubeconfig(setup: Run) -> None:
     text = kubeconfig.of_user(setup.home.cluster, setup.site.server)
     durable.write(setup.home.kubeconfig, text, 0o600)
+    kubeconfig.refresh(setup.home.usual_kubeconfig, setup.home.kubeconfig)
 
 
 def _programs(setup: Run) -> list[Program]:

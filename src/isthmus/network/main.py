@@ -143,8 +143,9 @@ class Daemon:
             # Who has pods or a lease here will ask.
             for leg in self._deps.converger.last.plan.legs.values():
                 sockets.open(leg.uid)
-            turn = self._deps.view.next_turn(turn, IDLE_S)
-            self._deps.converger.run(self._deps.view.state)
+            before, turn = turn, self._deps.view.next_turn(turn, IDLE_S)
+            # A request may have done already what woke this thread.
+            self._deps.converger.run(self._deps.view.state, again=turn == before)
             self._followed_s = time.monotonic()
 
     def _release(self) -> None:

@@ -35,6 +35,26 @@ def write(path: Path, content: str, mode: int = 0o644) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def create(path: Path, content: str, mode: int = 0o644) -> None:
+    """Write a small file that is not there yet, in one step.
+
+    Raises:
+        FileExistsError: something has the name; it stays.
+    """
+    descriptor, name = mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(content)
+        temporary.chmod(mode)
+        sync(temporary)
+        # Unlike rename(2) this replaces nothing.
+        path.hardlink_to(temporary)
+        sync(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 @contextmanager
 def workspace(parent: Path, name: str) -> Iterator[Path]:
     """Give a new folder below `parent`, which is made if missing; it is gone at the end, whatever happened."""

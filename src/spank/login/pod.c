@@ -53,6 +53,13 @@ static bool cover(const char *path, const char *type, const char *data, struct p
            failed(problem, path);
 }
 
+/* The networks of the host, whose names are mounts, once more in each pod: a thousand pods would hold a million of them,
+ * and nobody in a pod has use for one. A host may have none yet. */
+static bool leave_out_networks(struct problem *problem)
+{
+    return umount2("/run/netns", MNT_DETACH) == 0 || errno == EINVAL || errno == ENOENT || failed(problem, "/run/netns");
+}
+
 static bool choose_ports(int ports, struct problem *problem)
 {
     char text[32];
@@ -64,6 +71,19 @@ static bool choose_ports(int ports, struct problem *problem)
         (void)close(fd);
     }
     return chosen || failed(problem, "the pod's ports cannot be set");
+}
+
+/* sshd forwards X11 only where every address of localhost can be bound, and a pod has no IPv6 otherwise. A kernel may have
+ * none at all. */
+static bool allow_localhost(struct problem *problem)
+{
+    int fd = open("/proc/sys/net/ipv6/conf/lo/disable_ipv6", O_WRONLY | O_CLOEXEC);
+    bool allowed = fd < 0 ? errno == ENOENT : write(fd, "0", 1) == 1;
+
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return allowed || failed(problem, "the pod's localhost cannot be set");
 }
 
 /* The runtime folder that pam_systemd names (XDG_RUNTIME_DIR), empty; a host without systemd-logind has none. */
@@ -87,7 +107,7 @@ static bool make_view(const struct view *view, struct problem *problem)
            mounts_cover_resolv_conf(view->resolv_conf, problem) && cover("/dev/mqueue", "mqueue", NULL, problem) &&
            cover("/dev/shm", "tmpfs", size, problem) && cover("/tmp", "tmpfs", size, problem) &&
            cover("/var/tmp", "tmpfs", size, problem) && make_runtime(view->uid, problem) &&
-           choose_ports(view->ports, problem);
+           choose_ports(view->ports, problem) && allow_localhost(problem);
 }
 
 static void wait_for_the_end(const sigset_t *awaited)
@@ -167,7 +187,7 @@ int main(int argc, char **argv)
     done = done && (chdir(argv[1]) == 0 || failed(&problem, argv[1]));
     done = done && ((view.resolv_conf = resolv_conf = realpath("resolv.conf", NULL)) || failed(&problem, "resolv.conf"));
     done = done && ((view.ports = open("ports", O_RDONLY | O_CLOEXEC)) >= 0 || failed(&problem, "ports"));
-    done = done && enter_network(&problem) && mounts_unshare(&problem) &&
+    done = done && enter_network(&problem) && mounts_unshare(&problem) && leave_out_networks(&problem) &&
            (unshare(CLONE_NEWIPC | CLONE_NEWPID) == 0 || failed(&problem, "no namespaces can be made"));
     done = done && start(&view, &problem);
     if (*problem.text) {

@@ -64,6 +64,32 @@ def test_pod_has_a_view_of_its_own(pod, folder):
     assert inside(pod, "sh", "-c", "ls -A /tmp; cat /proc/[0-9]*/comm | sort -u | head -9")[0] != "outside"
 
 
+@pytest.fixture
+def names():
+    """A way to give networks of the host names, as ip-netns(8) and the daemon do."""
+    made = []
+
+    def name():
+        made.append(f"isthmus-test-{os.getpid()}-{len(made)}")
+        subprocess.run(["ip", "netns", "add", made[-1]], check=True)
+
+    yield name
+    for each in made:
+        subprocess.run(["ip", "netns", "delete", each], check=True)
+
+
+def test_pod_holds_no_network_of_the_host(names, folder, built_folder):
+    """Neither those that were there, nor later ones: each pod would keep a mount of each other one's."""
+    names()
+    subprocess.run([built_folder / "isthmus_login", folder, str(UID), "16"], check=True, timeout=30)
+    first = int((folder / "init").read_text())
+    try:
+        names()
+        assert not [line for line in inside(first, "cat", "/proc/self/mountinfo") if line.startswith("/run/netns")]
+    finally:
+        subprocess.run(["kill", "-KILL", str(first)], check=False)
+
+
 def test_orphans_are_reaped_and_the_end_ends_all(pod):
     inside(pod, "sh", "-c", "for each in 1 2 3; do (sleep 0.1 &) ; done; (setsid sleep 60613 >/dev/null 2>&1 &)")
     processes = "ps -o state= -o comm= --ppid 1"

@@ -29,18 +29,36 @@ def inside(login: Node, user: str, command: str, options: str = "", node: str = 
 
 
 @contextmanager
-def session(login: Node, user: str, command: str = "sleep 300", options: str = "", node: str = "") -> Iterator[str]:
-    """Keep a session meanwhile; yield the name of the unit that its client is."""
+def running(login: Node, user: str, command: str, environment: str = "") -> Iterator[str]:
+    """Keep a program of a user's on the login host itself, outside of the login pod; yield the name of its unit.
+
+    Args:
+        login: the login host.
+        user: whose.
+        command: the program, with its arguments.
+        environment: a variable that it gets, as NAME=VALUE.
+    """
     unit = f"isthmus-test-{uuid.uuid4().hex[:8]}"
     home = login.output(f"getent passwd {user} | cut -d: -f6")
+    more = f"--setenv={shlex.quote(environment)}" if environment else ""
     login.output(
         f"systemd-run --quiet --collect --unit={unit} --uid={user} --setenv=HOME={home} --working-directory={home}"
-        f" ssh {OPTIONS} {options} {node or login.name} {shlex.quote(command)}"
+        f" {more} {command}"
     )
     try:
         yield unit
     finally:
         login.run(f"systemctl stop {unit}")
+
+
+@contextmanager
+def session(
+    login: Node, user: str, command: str = "sleep 300", options: str = "", node: str = "", environment: str = ""
+) -> Iterator[str]:
+    """Keep a session meanwhile; yield the name of the unit that its client is."""
+    client = f"ssh {OPTIONS} {options} {node or login.name} {shlex.quote(command)}"
+    with running(login, user, client, environment) as unit:
+        yield unit
 
 
 def uid(login: Node, user: str) -> str:

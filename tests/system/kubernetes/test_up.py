@@ -1,6 +1,7 @@
 """A cluster from nothing, twice, and two users' side by side."""
 
 import json
+import shlex
 from ipaddress import IPv4Network
 
 import pytest
@@ -118,12 +119,28 @@ def test_refused_partition_is_reported_and_not_kept(theirs, login):
     theirs.up()
 
 
-def test_kubeconfig_is_merged_on_request_alone(mine, login):
-    assert login.try_as(mine.user, "test -e .kube/config").rc != 0
-    login.run_as(mine.user, "isthmus kubeconfig --merge .kube/merged")
-    assert login.run_as(mine.user, "stat --format=%a .kube/merged") == "600"
-    assert login.run_as(mine.user, "kubectl --kubeconfig .kube/merged config current-context") == "isthmus"
-    login.run_as(mine.user, "rm -r .kube")
+def test_kubectl_finds_the_cluster_by_itself(mine, login):
+    """At once, in a login shell and in one that reads no profile; KUBECONFIG is for a user to set."""
+    up = "isthmus up 2>/dev/null"
+    assert "KUBECONFIG" not in login.run_as(mine.user, f"{up} && kubectl get nodes >/dev/null")
+    assert login.run_as(mine.user, "env -u KUBECONFIG sh -c 'kubectl get nodes --output=name'") == "node/slurm"
+    assert login.run_as(mine.user, "stat --format=%a .kube/config") == "600"
+    assert "/.isthmus/kubeconfig" in login.run_as(mine.user, f"KUBECONFIG=x {up} | grep '^export KUBECONFIG='")
+
+
+def test_users_own_kubeconfig_is_merged_into_on_request_alone(mine, login):
+    theirs = "{apiVersion: v1, kind: Config, clusters: [], users: [], contexts: [], current-context: work}"
+    login.run_as(mine.user, f"rm -rf .kube; mkdir .kube; echo {shlex.quote(theirs)} > .kube/config")
+    try:
+        shown = login.run_as(mine.user, "isthmus up 2>/dev/null")
+        assert "isthmus kubeconfig --merge" in shown
+        assert "export KUBECONFIG=" in shown
+        assert login.run_as(mine.user, "cat .kube/config") == theirs
+        login.run_as(mine.user, "isthmus kubeconfig --merge")
+        assert login.run_as(mine.user, "stat --format=%a .kube/config") == "600"
+        assert login.run_as(mine.user, "kubectl config current-context") == "isthmus"
+    finally:
+        login.run_as(mine.user, "rm -r .kube; isthmus up")
 
 
 def test_doctor_finds_nothing_broken(theirs, login):

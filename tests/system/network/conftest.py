@@ -49,6 +49,13 @@ def pods(login, user, job, names):
 
 
 @pytest.fixture(scope="module")
+def login_pods(login):
+    """A site whose sessions are in login pods."""
+    if login.run("grep -q 'pam_isthmus.so login' /etc/pam.d/sshd").rc:
+        pytest.skip("the site has no login pods")
+
+
+@pytest.fixture(scope="module")
 def probe(nodes):
     """The probe on every node; what runs it in a pod sees the node's files."""
     source = (ROOT / "tests/support/remote/probe.py").read_text()

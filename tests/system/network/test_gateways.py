@@ -131,6 +131,12 @@ def exposed(login, user):
     return json.loads(login.run_as(user, "isthmus network list --json")).get("exposed", [])
 
 
+def traced(login, user, here, target, port):
+    """Return a trace's verdict on what comes from outside, and whether a rule of the site lets it in."""
+    shown = json.loads(login.run_as(user, f"isthmus network trace {here.address} {target} --port {port} --json"))
+    return shown["verdict"], any(step["by"].startswith("network_ingress, rule ") for step in shown["steps"])
+
+
 def test_port_is_reached_from_outside_between_expose_and_withdraw(behind, permitted, here, login, user):
     address, port = permitted
     assert here.asks(address, port, 1) == ""
@@ -139,10 +145,13 @@ def test_port_is_reached_from_outside_between_expose_and_withdraw(behind, permit
     answer = wait(lambda: here.asks(address, port, 1), timeout_s=20)
     assert answer.split()[1] == here.address, "the server sees who asks"
     assert here.asks(address, port + 1, 1) == "", "no other port of the pod"
+    assert traced(login, user, here, address, port) == ("passes", True)
+    assert traced(login, user, here, address, port + 1) == ("refused", False)
     assert [(each["outside"], each["state"]) for each in exposed(login, user)] == [(f"{address}:{port}", "open")]
     login.run_as(user, f"isthmus network withdraw {NAME} {port}")
     wait(lambda: here.asks(address, port, 1), lambda seen: seen == "", timeout_s=20)
     assert exposed(login, user) == []
+    assert traced(login, user, here, f"{NAME}.{user}", port) == ("refused", False)
 
 
 def test_port_that_no_rule_lets_in_is_refused(reserved, login, controller, user, decided):

@@ -7,18 +7,13 @@ import pytest
 from tests.support.clusters.sessions import inside, is_pod_there, session, ssh, uid, wait_for_pod
 from tests.support.wait import wait
 
+pytestmark = pytest.mark.usefixtures("login_pods")
 PORT, FORWARDED = 8888, 18888
 SERVE = f"mkdir -p /tmp/site; echo mine > /tmp/site/page; exec python3 -m http.server -b 127.0.0.1 -d /tmp/site {PORT}"
 ASK = (
     "python3 -c 'import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=5).read().decode().strip())'"
     " http://127.0.0.1:{}/page"
 )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def login_pods(login):
-    if login.run("grep -q 'pam_isthmus.so login' /etc/pam.d/sshd").rc:
-        pytest.skip("the site has no login pods")
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from isthmus.cli import login_services
 from isthmus.cli.login_services import GATHER_S, Follower, pod, put, run
 from isthmus.clients.kube.api import Event, KubeError
-from isthmus.kubelet.objects.services import SERVICES, SLICES
+from isthmus.kubelet.objects.servicetable import SERVICES, SLICES
 from isthmus.network.api.messages import ErrorCode, JobServices, List, Status
 from isthmus.network.api.protocol import RequestError
 from isthmus.network.bounds import LOGIN_FIRST

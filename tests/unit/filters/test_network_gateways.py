@@ -179,15 +179,35 @@ def test_wrong_site_is_refused_with_the_remedy(groups, variables, message):
 
 
 def listed(*reserved):
-    return json.dumps({"reserved": [{"user": user, "name": name, "address": "10.64.0.9"} for user, name in reserved]})
+    shown = {"reserved": [{"user": user, "name": name, "address": "10.64.0.9"} for user, name in reserved]}
+    return {"stdout": json.dumps(shown), "stderr": "", "rc": 0}
+
+
+RESERVING = [{"to": "bob:80"}, {"to": "web.alice:443"}]
 
 
 def test_rule_about_a_reservation_that_nobody_has_is_refused():
-    rules = [{"to": "bob:80"}, {"to": "web.alice:443"}]
-    assert network_ingress_problem(rules, BASE, listed(("alice", "web"))) == ""
-    assert "isthmus network reserve web" in network_ingress_problem(rules, BASE, listed(("bob", "web")))
-    # A new cluster has no daemon that could be asked.
-    assert network_ingress_problem(rules, BASE, "") == ""
+    assert network_ingress_problem(RESERVING, BASE, listed(("alice", "web")), has_daemon=True) == ""
+    problem = network_ingress_problem(RESERVING, BASE, listed(("bob", "web")), has_daemon=True)
+    assert "isthmus network reserve web" in problem
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"rc": 1, "stdout": "", "stderr": "/run/isthmus/networkd.sock: Connection refused\n"}, "Connection refused; "),
+        ({"rc": 2, "msg": "No such file: isthmus"}, "No such file: isthmus; "),
+        ({"rc": 0, "stdout": "{}", "stderr": ""}, "nothing that can be read; "),
+        ({"rc": 0, "stdout": '{"reserved": null}', "stderr": ""}, "nothing that can be read; "),
+    ],
+)
+def test_daemon_that_does_not_answer_is_none_without_reservations(answer, why):
+    problem = network_ingress_problem(RESERVING, BASE, answer, has_daemon=True)
+    assert "web.alice is not known" in problem
+    assert why in problem
+    # A new site has no daemon, and rules about no reservation need none.
+    assert network_ingress_problem(RESERVING, BASE, answer, has_daemon=False) == ""
+    assert network_ingress_problem(RESERVING[:1], BASE, answer, has_daemon=True) == ""
 
 
 def test_outside_address_is_one_of_the_gateways_networks():

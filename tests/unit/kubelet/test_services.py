@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from isthmus.clients.kube.api import Event
-from isthmus.kubelet.objects.services import FIRST_S, SERVICES, SLICES, Services
+from isthmus.kubelet.objects.services import FIRST_S, Services
+from isthmus.kubelet.objects.servicetable import SERVICES, SLICES
 from tests.support import virtual_time
 from tests.support.pods.services import endpoint, service, slice_of
 

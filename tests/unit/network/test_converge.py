@@ -73,6 +73,23 @@ def test_pass_without_change_touches_nothing(bed):
     assert bed.run(state(7))[1] == ["filter", "names"]
 
 
+def test_state_that_is_done_is_not_done_again_for_who_only_wants_it(bed):
+    wanted = state(7)
+    bed.run(wanted)
+    for again in (wanted, state(7)):
+        bed.kernel.calls.clear()
+        bed.converger.run(lambda again=again: again, again=False)
+        assert bed.kernel.calls == ([] if again is wanted else ["filter", "names"])
+
+
+def test_state_that_failed_is_done_again_for_whom_it_may_concern(bed):
+    wanted = state(7)
+    bed.names.error = OSError("full")
+    bed.run(wanted)
+    bed.names.error = None
+    assert not bed.converger.run(lambda: wanted, again=False).errors
+
+
 def test_next_job_changes_the_leg_and_adds_its_pod(bed):
     bed.run(state(7))
     assert bed.run(state(7, 8))[1] == ["filter", "change il4096", "add isthmus-8", "names"]

@@ -56,6 +56,19 @@ def test_program_is_started_once(host):
     assert host.look(1, 2, 3) == [("follow", ALICE)]
 
 
+def test_look_is_due_until_it_could_change_nothing(host):
+    def due():
+        return [host.followed.is_due(ALICE, has_cluster=known) for known in (True, False)]
+
+    assert due() == [True, False]
+    host.look(1)
+    assert due() == [False, True]
+    host.look(-2)
+    assert due() == [True, True], "that it is back must be seen"
+    host.look(3)
+    assert due() == [False, True]
+
+
 def test_user_without_a_cluster_costs_nothing(host):
     assert host.look(-1, -2, -1000) == []
 

@@ -142,6 +142,11 @@ def test_planner_keeps_what_did_not_change():
     planner = Planner("c1")
     before = planner.plan(STATE).pods[7].peers
     assert planner.plan(replace(STATE, leases={})).pods[7].peers is before
+    plan, other = planner.plan(STATE), planner.plan(replace(STATE, leases={}))
+    assert other.pods[7] is plan.pods[7]
+    assert other.legs[4096] is plan.legs[4096]
+    changed = planner.plan(replace(STATE, users={1001: replace(ALICE, blocks=(*BLOCKS, IPv4Network("10.64.9.0/24")))}))
+    assert changed.legs[4096] is not plan.legs[4096]
 
 
 def test_large_job_has_a_way_to_every_pod_and_leg():

@@ -15,7 +15,8 @@ EPILOG = """examples:
   isthmus kubeconfig --merge           make it the current context of ~/.kube/config
   isthmus kubeconfig | ssh elsewhere 'umask 077; cat > isthmus.kubeconfig'
 
-It contains a key with all rights in the cluster."""
+It contains a key with all rights in the cluster. `isthmus up` makes ~/.kube/config of it if you have none; one that is
+there it leaves alone, but for the entries named isthmus, which follow the keys."""
 
 
 def register(subparsers: Any) -> None:

@@ -40,7 +40,8 @@ EPILOG = """examples:
   isthmus network reserve web          keep an address for a service; its name is web.<you>.<cluster>
   isthmus network expose web 443       let the outside reach it, where the site's rules let it; `withdraw` ends that
   isthmus network trace 12 13:pod1     why does job 12's first pod (not) reach the second pod of job 13
-  isthmus network trace 12 192.0.2.7 --port 25"""
+  isthmus network trace 12 192.0.2.7 --port 25
+  isthmus network trace 192.0.2.7 web --port 443    may that host outside reach the port that you opened"""
 FROM = "a job (12, 12:NODE, 12:pod1), one of your names, an address, a host (you there; root: USER@HOST), or outside"
 
 

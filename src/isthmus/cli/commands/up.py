@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 from dataclasses import asdict
@@ -22,7 +23,7 @@ At its time limit the job hands over to a next one.
 """
 EPILOG = """examples:
   isthmus up                                     start it, unless it runs
-  export KUBECONFIG=$(isthmus kubeconfig --path)
+  kubectl get nodes                              it is in ~/.kube/config, if you had none
   kubectl create deployment web --image=nginx    each pod is a job: squeue --me
   isthmus up --partition long --time 7-0         in another partition; also for later starts
   isthmus up --no-figures                        report nothing to the site's monitoring; also for later starts
@@ -97,7 +98,16 @@ def _words(found: Up) -> str:
     lines = [f"your Kubernetes{version} {began}: job {found.job}, {found.server}"]
     lines += [found.data] if found.data else []
     lines += [f"warning: {warning}" for warning in found.warnings]
-    return "\n".join([*lines, f"export KUBECONFIG={found.kubeconfig}"])
+    return "\n".join([*lines, *_for_kubectl(found)])
+
+
+def _for_kubectl(found: Up) -> list[str]:
+    """Return what kubectl needs to find it, if it needs anything."""
+    export = f"export KUBECONFIG={found.kubeconfig}"
+    if given := os.environ.get("KUBECONFIG"):
+        return [] if found.kubeconfig in given.split(os.pathsep) else [export]
+    why = "~/.kube/config is yours and stays as it is: `isthmus kubeconfig --merge` makes this its current context; or:"
+    return [] if found.is_found else [why, export]
 
 
 def _version(text: str) -> str:

@@ -21,6 +21,7 @@ from isthmus.controlplane.data import claims, location, node_disk
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import RESERVATION
 from isthmus.controlplane.network import NetworkError
+from isthmus.controlplane.pki import kubeconfig
 from isthmus.controlplane.settings import DataLocation
 
 GONE_S = 90.0
@@ -126,6 +127,8 @@ def _purge(context: Context) -> tuple[str, ...]:
         if target.exists():
             _remove(target)
             removed.append(str(target))
+    if kubeconfig.withdraw(home.usual_kubeconfig):
+        removed.append(str(home.usual_kubeconfig))
     if context.network is not None:
         try:
             context.network.unreserve(RESERVATION)

@@ -25,6 +25,7 @@ from isthmus.controlplane.data import data_report
 from isthmus.controlplane.errors import ControlPlaneError
 from isthmus.controlplane.layout import RESERVATION
 from isthmus.controlplane.network import NetworkError
+from isthmus.controlplane.pki import kubeconfig
 from isthmus.controlplane.versions import outlook, record
 from isthmus.controlplane.versions.plan import NEWEST
 from isthmus.support import locks
@@ -56,6 +57,7 @@ class Up:
         took_s: from the call to the answer.
         warnings: what does not work all the same, with remedies.
         kubernetes: the version that runs.
+        is_found: whether kubectl finds it without KUBECONFIG.
     """
 
     schema: int
@@ -67,6 +69,7 @@ class Up:
     warnings: tuple[str, ...]
     data: str = ""
     kubernetes: str = ""
+    is_found: bool = False
 
 
 def up(context: Context, changes: Mapping[str, Any], progress: Progress, timeout_s: float) -> Up:
@@ -97,7 +100,9 @@ def up(context: Context, changes: Mapping[str, Any], progress: Progress, timeout
     warnings += outlook.look(context.home.cluster, context.settings.choices, _asked(context)).warnings
     took_s = round(time.monotonic() - began_s, 1)
     words = kept.words if kept else ""
-    return Up(1, job_id, server, str(context.home.kubeconfig), not found, took_s, tuple(warnings), words, version)
+    own = context.home.kubeconfig
+    is_found = kubeconfig.offer(context.home.usual_kubeconfig, own)
+    return Up(1, job_id, server, str(own), not found, took_s, tuple(warnings), words, version, is_found)
 
 
 def _asked(context: Context, changes: Mapping[str, Any] = MappingProxyType({})) -> UserOptions:

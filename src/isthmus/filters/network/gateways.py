@@ -105,26 +105,38 @@ def network_gateways(
 
 
 def network_ingress_problem(
-    ingress: Iterable[Mapping[str, Any]], users: Iterable[Mapping[str, Any]], listed: str
+    ingress: Iterable[Mapping[str, Any]],
+    users: Iterable[Mapping[str, Any]],
+    answer: Mapping[str, Any],
+    *,
+    has_daemon: bool,
 ) -> str:
-    """Return which reservation a rule names that nobody has; empty for none, or where it is not known.
+    """Return which reservation a rule names that nobody has, or why that is not known; empty for neither.
 
     Args:
         ingress: network_ingress.
         users: base_users.
-        listed: what `isthmus network list --json` says to root; empty where there is no daemon yet.
+        answer: of the command `isthmus network list --json`, run by root, as Ansible registers it.
+        has_daemon: whether there is one to ask: a new site has none yet, and no reservations.
     """
-    try:
-        reserved = {(each["user"], each["name"]) for each in json.loads(listed)["reserved"]}
-    except (ValueError, KeyError, TypeError):
-        return ""
     names = [str(user["name"]) for user in users]
-    for rule in ingress:
-        found = target(str(rule["to"]), names)
-        if found.reservation and (found.user, found.reservation) not in reserved:
+    wanted = [found for rule in ingress if (found := target(str(rule["to"]), names)).reservation]
+    if not wanted or not has_daemon:
+        return ""
+    try:
+        reserved = {(each["user"], each["name"]) for each in json.loads(answer.get("stdout") or "")["reserved"]}
+    except (ValueError, KeyError, TypeError):
+        why = str(answer.get("stderr") or answer.get("msg") or "it printed nothing that can be read").strip()
+        rules = ", ".join(sorted({f"{each.reservation}.{each.user}" for each in wanted}))
+        return (
+            f"{INGRESS}: whether anybody has {rules} is not known, for `isthmus network list` failed on the controller:"
+            f" {why}; mend isthmus-networkd there, or leave these rules out until it runs"
+        )
+    for each in wanted:
+        if (each.user, each.reservation) not in reserved:
             return (
-                f"{INGRESS}: {found.user} has no reservation {found.reservation}; first, as {found.user} on a login"
-                f" node: isthmus network reserve {found.reservation}"
+                f"{INGRESS}: {each.user} has no reservation {each.reservation}; first, as {each.user} on a login"
+                f" node: isthmus network reserve {each.reservation}"
             )
     return ""
 

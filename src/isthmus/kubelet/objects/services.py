@@ -17,14 +17,13 @@ from typing import Any
 from isthmus.clients.kube.api import Kube, Object
 from isthmus.kubelet.channel import Connection
 from isthmus.kubelet.objects import servicetable
+from isthmus.kubelet.objects.servicetable import SERVICES, SLICES
 from isthmus.kubelet.objects.watching import follow
 from isthmus.kubelet.status.event_reasons import EventReason
 from isthmus.kubelet.status.events import Kind
 from isthmus.kubelet.status.recorder import Recorder
 from isthmus.model.services import Answering, ServicePort, bounded, changes
 
-SERVICES = "/api/v1/services"
-SLICES = "/apis/discovery.k8s.io/v1/endpointslices"
 # Written by the admission policy, controlplane/objects/headless.yaml.
 HEADLESS = "isthmus.io/made-headless"
 # Changes within this time are sent as one: endpoints of a Deployment become ready one by one.

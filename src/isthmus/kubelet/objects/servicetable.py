@@ -13,6 +13,8 @@ from ipaddress import AddressValueError, IPv4Address
 from isthmus.model.pod_inputs import Object
 from isthmus.model.services import Answering, Endpoint, ServicePort, Transport
 
+SERVICES = "/api/v1/services"
+SLICES = "/apis/discovery.k8s.io/v1/endpointslices"
 SLICE_OF = "kubernetes.io/service-name"
 # Default of Kubernetes (v1.ClientIPConfig), seconds.
 _AFFINITY_S = 10800

@@ -6,6 +6,7 @@ read as /etc/resolv.conf holds no secret.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -70,7 +71,7 @@ class NodeNames:
 
     def resolv_conf(self, job: int) -> Path:
         """Name the file that a job's pod here has as /etc/resolv.conf."""
-        return self._settings.folder / f"{job}{RESOLV}"
+        return dns.below(self._settings.folder, f"{job}{RESOLV}")
 
     def _files(self, desired: NodePlan, state: State) -> Mapping[str, str]:
         self._zones.follow(state)
@@ -96,4 +97,4 @@ class NodeNames:
         return files
 
     def _present(self) -> set[str]:
-        return {path.name for path in self._settings.folder.iterdir()} if self._settings.folder.is_dir() else set()
+        return set(os.listdir(self._settings.folder)) if self._settings.folder.is_dir() else set()

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from pathlib import Path
 
@@ -57,7 +58,7 @@ class DnsSettings:
 
     def hosts(self, uid: int) -> Path:
         """Name the file of a user's names."""
-        return self.folder / f"{uid}.hosts"
+        return below(self.folder, f"{uid}.hosts")
 
     def shared_hosts(self, driver: Driver) -> Path:
         """Name the file of all names of a network that all users share."""
@@ -67,6 +68,13 @@ class DnsSettings:
     def all_hosts(self) -> Path:
         """Name the file of all users' names."""
         return self.folder / "all.hosts"
+
+
+# All of a node's files are named at each change of one.
+@lru_cache(maxsize=8192)
+def below(folder: Path, name: str) -> Path:
+    """Return a file of the folder."""
+    return folder / name
 
 
 def hosts(
@@ -164,6 +172,8 @@ def _zones6(block: IPv6Network) -> list[str]:
     return [".".join([*reversed(each), "ip6.arpa"]) for each in digits]
 
 
+# All of a node's legs are asked for at each change of one.
+@lru_cache(maxsize=8192)
 def _zones(block: IPv4Network) -> list[str]:
     length = min(24, -(-block.prefixlen // 8) * 8)
     parts = block.subnets(new_prefix=length) if length > block.prefixlen else [block.supernet(new_prefix=length)]

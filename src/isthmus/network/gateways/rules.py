@@ -82,7 +82,7 @@ def chains(gateways: Gateways) -> dict[str, list[str]]:
             "ct state related accept",
             f'{_TARGET} != @exposed drop comment "isthmus network expose"',
             *(_ingress(number, rule) for number, rule in enumerate(gateways.ingress)),
-            'drop comment "network_ingress"',
+            'drop comment "network_ingress: no rule fits"',
         ],
     }
 
@@ -164,7 +164,7 @@ def _ingress(number: int, rule: Ingress) -> str:
     matches = [f"ip saddr {rule.source}"] if rule.source != _ANYWHERE else []
     matches += [f"ip daddr @{_target(number)}"] if rule.uid is not None else []
     matches.append(f"meta l4proto {rule.protocol} th dport {{ {ports} }}")
-    return " ".join([*matches, "accept" if rule.allows else "drop", 'comment "network_ingress"'])
+    return " ".join([*matches, "accept" if rule.allows else "drop", f'comment "network_ingress, rule {number + 1}"'])
 
 
 def _sources(gateways: Gateways) -> list[tuple[str, Outside]]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import select
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
@@ -36,9 +37,22 @@ class Held:
         poll.register(self._descriptor, select.POLLIN)
         return not poll.poll(0)
 
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        return self._descriptor
+
     def close(self) -> None:
         """Let it go."""
         os.close(self._descriptor)
+
+
+def ended(several: Iterable[Held]) -> frozenset[Held]:
+    """Return those of several processes that have ended, or were let go of; one system call asks for all."""
+    poll, known = select.poll(), {}
+    for each in several:
+        known[each.fileno()] = each
+        poll.register(each, select.POLLIN)
+    return frozenset(known[descriptor] for descriptor, _ in poll.poll(0))
 
 
 class Place:

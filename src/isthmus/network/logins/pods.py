@@ -14,20 +14,21 @@ from __future__ import annotations
 import logging
 import pwd
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
 
 from isthmus.clients.etcd.store import EtcdError
 from isthmus.clients.process import ProcessError, run
-from isthmus.model.network import Job
+from isthmus.model.network import Job, State
 from isthmus.network.api.messages import ErrorCode
 from isthmus.network.api.protocol import RequestError
 from isthmus.network.drivers.node import ECHO_S, Network
 from isthmus.network.logins import numbers
-from isthmus.network.logins.place import Held, Place
+from isthmus.network.logins.place import Held, Place, ended
 from isthmus.network.logins.services import FollowedServices, owners_of_clusters
 from isthmus.network.services.apply import PodServices
 from isthmus.network.state import ipam
@@ -168,13 +169,27 @@ class LoginPods:
         """Remove those whose sessions have ended by now, and give back what nobody here knows of."""
         state = self._view.snapshot.state
         clusters = owners_of_clusters(state)
-        for uid in list(self._pods):
+        for uid in self._due(state, clusters):
             with self._lock(uid):
                 self._look(uid, has_cluster=uid in clusters)
         for job in numbers.logins(state):
             if job.nodes == (self._node,) and job.uid not in self._pods:
                 with self._lock(job.uid):
                     self._give_back(job.uid, job.id)
+
+    def _due(self, state: State, clusters: Collection[int]) -> list[int]:
+        """Return whose pods may have to change: of a thousand that go on, the next look is in half a second."""
+        pods = dict(self._pods)
+        processes = {uid: [pod.init, *pod.sessions.values()] for uid, pod in pods.items()}
+        gone = ended(chain.from_iterable(processes.values()))
+        return [
+            uid
+            for uid, pod in pods.items()
+            if len(processes[uid]) == 1
+            or not gone.isdisjoint(processes[uid])
+            or pod.job not in state.jobs
+            or self._services.is_due(uid, has_cluster=uid in clusters)
+        ]
 
     def _lock(self, uid: int) -> Lock:
         return self._locks.setdefault(uid, Lock())

@@ -7,9 +7,12 @@ offered, and others than members none of these.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from typing import Any
 
-from isthmus.model.network import State
+from isthmus.model.network import Job, State
 from isthmus.network.logins.numbers import Logins, logins
 
 _FLAGS = "(fin | syn | rst | ack)"
@@ -71,17 +74,34 @@ def host_services(settings: Logins) -> list[str]:
     return [f'ip saddr @login_pods tcp dport {{ {ports} }} accept comment "network_login_host_ports"'] if ports else []
 
 
-def elements(state: State, node: str, settings: Logins) -> dict[str, frozenset[str]]:
-    """Return what each set should hold on a node."""
+def elements(
+    state: State, node: str, settings: Logins, recall: Callable[..., Any] = lambda key, source, make, of: make(of)
+) -> dict[str, frozenset[str]]:
+    """Return what each set should hold on a node; `recall` as that of Memory."""
     known = [
-        (job, job.addresses[0], state.nodes[job.nodes[0]].address, "{}-{}".format(*settings.ports(job.id)))
+        (job.nodes == (node,), recall(("login", job.id), (job, host), _of_pod, (job, host, settings.ports(job.id))))
         for job in logins(state)
-        if job.addresses and job.nodes[0] in state.nodes
+        if job.addresses and job.nodes[0] in state.nodes and (host := state.nodes[job.nodes[0]].address)
     ]
-    here = [(address, ports) for job, address, _, ports in known if job.nodes == (node,)]
     return {
-        "login_pods": frozenset(str(address) for address, _ in here),
-        "login_ways": frozenset(f"{ports} : {address}" for address, ports in here),
-        "login_ports": frozenset(f"{host} . {ports}" for _, _, host, ports in known),
-        "login_owners": frozenset(f"{host} . {ports} . {job.uid}" for job, _, host, ports in known),
+        "login_pods": frozenset(each.address for is_here, each in known if is_here),
+        "login_ways": frozenset(each.way for is_here, each in known if is_here),
+        "login_ports": frozenset(each.ports for _, each in known),
+        "login_owners": frozenset(each.owner for _, each in known),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class _OfPod:
+    """Elements of one login pod; address and way on its own host alone."""
+
+    address: str
+    way: str
+    ports: str
+    owner: str
+
+
+def _of_pod(pod: tuple[Job, IPv4Address, tuple[int, int]]) -> _OfPod:
+    job, host, (first, last) = pod
+    address, ports = str(job.addresses[0]), f"{host} . {first}-{last}"
+    return _OfPod(address, f"{first}-{last} : {address}", ports, f"{ports} . {job.uid}")

@@ -59,6 +59,10 @@ class FollowedServices:
             self._failed_s[uid] = now_s
             _log.warning("services of the login pod of uid %d: %s", uid, error)
 
+    def is_due(self, uid: int, *, has_cluster: bool) -> bool:
+        """Return whether a look could change anything."""
+        return has_cluster != (uid in self._followed) or uid in self._gone_s
+
     def end(self, uid: int) -> None:
         """Follow a user's Services no longer: the pod ends, whose network the program would hold."""
         try:

@@ -3,11 +3,12 @@
 Two things are changed elsewhere: pods of shared networks, by their drivers (`network.drivers`), and the rules
 for Services in a pod's own namespace (`network.services`).
 
-One pass at a time, under a lock; a request that comes meanwhile waits and then mostly finds its work done. A pass
-computes what should be, compares it with what the last pass left, and carries out the difference; it looks at the
-kernel itself at the start, after any failure, and now and then, for what others may have changed. The filter comes
-first: what it does not know of is refused, so nothing is open before its rules are. A step that fails leaves the
-others alone; it is reported to requests for that job, and retried by the next pass.
+One pass at a time, under a lock; a request that comes meanwhile waits and then mostly finds its work done: however
+many want a new state, its pass is made once. A pass computes what should be, compares it with what the last pass left,
+and carries out the difference; it looks at the kernel itself at the start, after any failure, and now and then, for
+what others may have changed. The filter comes first: what it does not know of is refused, so nothing is open before its
+rules are. A step that fails leaves the others alone; it is reported to requests for that job, and retried by the next
+pass.
 """
 
 from __future__ import annotations
@@ -116,18 +117,23 @@ class Converger:
         self._observed: NodePlan | None = None
         self._looked_s = 0.0
         self._lost: tuple[int, ...] = ()
+        self._done: State | None = None
         self.last = Outcome()
 
-    def run(self, read: Callable[[], State]) -> Outcome:
+    def run(self, read: Callable[[], State], *, again: bool = True) -> Outcome:
         """Make the node as the state wants it.
 
         Args:
             read: gives the newest state; asked once the pass has begun.
+            again: look once more where the last pass was of this very state, and nothing failed.
         """
         with self._lock, metrics.CONVERGE_S.time():
             attempts = Attempts(NetlinkError, OSError)
             try:
                 state = read()
+                if not again and state is self._done:
+                    return self.last
+                self._done = None
                 desired = replace(self._planner.plan(state), shared=self._shared())
             except PlanError as error:
                 _log.error("nothing is changed: %s", error)
@@ -142,6 +148,7 @@ class Converger:
             attempts.make("names", self._names.follow, desired, state)
             narrow = {"ipv6": self._planner.narrow} if self._planner.narrow else {}
             self.last = Outcome(desired, {**lost, **narrow, **attempts.errors})
+            self._done = None if attempts.errors else state
             return self.last
 
     def _unconnected(self) -> dict[str, str]:

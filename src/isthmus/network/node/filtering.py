@@ -23,6 +23,7 @@ from isthmus.network.gateways.settings import Gateways
 from isthmus.network.logins.numbers import Logins
 from isthmus.network.node import rules
 from isthmus.network.node.rules_bounds import Bounds
+from isthmus.support.recall import Memory
 
 # Closed connections are not counted, and need not be remembered as long as Linux does (120).
 _TIME_WAIT_S = 30
@@ -44,6 +45,7 @@ class NodeFilter:
         self._read: tuple[int, ...] = ()
         self._ranges: list[Range] = []
         self._have: rules.Elements | None = None
+        self._memory = Memory()
 
     def follow(self, desired: NodePlan, state: State) -> None:
         """Make the sets as wanted.
@@ -51,7 +53,7 @@ class NodeFilter:
         Raises:
             OSError: nft refused; nothing was changed, and the next call writes all of it.
         """
-        want = rules.elements(desired, state, self._node, self._settings)
+        want = rules.elements(desired, state, self._node, self._settings, self._memory)
         self._follow_ranges()
         text = rules.change(self._have, want) if self._have is not None else self._whole(want)
         try:

@@ -34,10 +34,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network
+from itertools import chain
 from typing import TypeVar
 
 from isthmus.model.network import State
-from isthmus.model.node_network import LEG, VETH, VXLAN, VXLAN_PORT, NodePlan, SharedPod, mac
+from isthmus.model.node_network import LEG, VETH, VXLAN, VXLAN_PORT, Leg, NodePlan, Pod, SharedPod, mac
 from isthmus.model.subids import Range
 from isthmus.network.dns.records import FIGURES_PORT, HOST_ADDRESS
 from isthmus.network.drivers.contract import SharedNetwork
@@ -49,6 +50,7 @@ from isthmus.network.logins.numbers import Logins
 from isthmus.network.node import encrypted, ipv6, refused, rules_bounds
 from isthmus.network.node.nat import PORTED, PRIVILEGED, masquerade
 from isthmus.network.node.rules_bounds import Bounds
+from isthmus.support.recall import Memory
 
 TABLE = "isthmus"
 # A bit of a packet's mark that neither Kubernetes (14, 15) nor Tailscale (16 to 23) uses.
@@ -208,7 +210,9 @@ def tables(settings: Settings) -> dict[str, dict[str, list[str]]]:
     return {"inet": _chains(settings), "bridge": _bridge_chains(settings)}
 
 
-def elements(plan: NodePlan, state: State, node: str, settings: Settings) -> dict[str, frozenset[str]]:
+def elements(
+    plan: NodePlan, state: State, node: str, settings: Settings, memory: Memory | None = None
+) -> dict[str, frozenset[str]]:
     """Return what each set should hold on a node.
 
     Args:
@@ -216,23 +220,52 @@ def elements(plan: NodePlan, state: State, node: str, settings: Settings) -> dic
         state: its nodes are the members.
         node: whose filter this is.
         settings: those `base` was given.
+        memory: of who asks again and again; its round ends here.
     """
-    legs = plan.legs.values()
-    return {
+    legs, memory = plan.legs.values(), memory or Memory()
+    recall = memory.recall
+    each_leg = [recall(("leg", leg.vni), leg, _of_leg, leg) for leg in legs]
+    each_pod = [recall(("pod", pod.job), pod, _of_pod, pod) for pod in plan.pods.values()]
+    found = {
         "peers": frozenset(str(peer.address) for name, peer in state.nodes.items() if name != node),
-        "owned": frozenset(f"{leg.uid} . {block}" for leg in legs for block in leg.blocks),
-        "legs": frozenset(f"{leg.name} . {leg.address}" for leg in legs).union(
+        "owned": frozenset(chain.from_iterable(each.owned for each in each_leg)),
+        "legs": frozenset(each.own for each in each_leg).union(
             *(each.own_legs(_pods_of(each, plan)) for each in settings.shared)
         ),
-        "networks": frozenset(f"{leg.name} . {block}" for leg in legs for block in leg.blocks),
-        "pairs": frozenset(f"{leg.name} . {leg.name}" for leg in legs),
-        "pods": frozenset(f"{pod.veth} . {mac(pod.address)} . {pod.address}" for pod in plan.pods.values()),
+        "networks": frozenset(chain.from_iterable(each.networks for each in each_leg)),
+        "pairs": frozenset(each.pair for each in each_leg),
+        "pods": frozenset(each_pod),
         **{_user_set(uid): frozenset(leg.name for leg in legs if leg.uid == uid) for uid in _named_uids(settings)},
         **_merged(each.elements(_pods_of(each, plan), _named_uids(settings), state) for each in settings.shared),
-        **(login_rules.elements(state, node, settings.logins) if settings.logins else {}),
+        **(login_rules.elements(state, node, settings.logins, recall) if settings.logins else {}),
         **(gateway_rules.elements(plan, state, node, settings.gateways) if settings.gateways else {}),
         **(ipv6.elements(plan) if settings.ipv6 else {}),
     }
+    memory.turn()
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _OfLeg:
+    """Elements of one leg; `own` is of the set `legs`."""
+
+    owned: tuple[str, ...]
+    own: str
+    networks: tuple[str, ...]
+    pair: str
+
+
+def _of_leg(leg: Leg) -> _OfLeg:
+    return _OfLeg(
+        tuple(f"{leg.uid} . {block}" for block in leg.blocks),
+        f"{leg.name} . {leg.address}",
+        tuple(f"{leg.name} . {block}" for block in leg.blocks),
+        f"{leg.name} . {leg.name}",
+    )
+
+
+def _of_pod(pod: Pod) -> str:
+    return f"{pod.veth} . {mac(pod.address)} . {pod.address}"
 
 
 def change(have: Elements, want: Elements) -> str:

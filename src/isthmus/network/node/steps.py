@@ -124,17 +124,16 @@ def difference(found: NodePlan, wanted: NodePlan) -> tuple[Step, ...]:
 
 
 def _is_same_leg(found: Leg, wanted: Leg | None) -> bool:
-    return wanted is not None and (found.vni, found.uid, found.address, found.underlay) == (
-        wanted.vni,
-        wanted.uid,
-        wanted.address,
-        wanted.underlay,
+    return found is wanted or (
+        wanted is not None
+        and (found.vni, found.uid, found.address, found.underlay)
+        == (wanted.vni, wanted.uid, wanted.address, wanted.underlay)
     )
 
 
 def _is_same_pod(found: Pod, wanted: Pod | None) -> bool:
     """Return whether a pod is to stay; one without a bridge (VNI 0) is: its leg went, and its processes are there."""
-    return (
+    return found is wanted or (
         wanted is not None
         and (found.job, found.uid, found.address) == (wanted.job, wanted.uid, wanted.address)
         and found.vni in (0, wanted.vni)
@@ -144,6 +143,8 @@ def _is_same_pod(found: Pod, wanted: Pod | None) -> bool:
 def _changed_legs(found: NodePlan, wanted: NodePlan, kept: set[int]) -> Iterator[ChangeLeg]:
     for vni in sorted(kept):
         had, leg = found.legs[vni], wanted.legs[vni]
+        if had is leg:
+            continue
         step = ChangeLeg(
             leg,
             leg.forwards - had.forwards,
@@ -160,6 +161,8 @@ def _changed_legs(found: NodePlan, wanted: NodePlan, kept: set[int]) -> Iterator
 def _changed_pods(found: NodePlan, wanted: NodePlan, kept: set[int], kept_legs: set[int]) -> Iterator[ChangePod]:
     for job in sorted(kept):
         had, pod = found.pods[job], wanted.pods[job]
+        if had is pod and pod.vni in kept_legs:
+            continue
         step = ChangePod(
             pod,
             pod.peers - had.peers,

@@ -44,6 +44,7 @@ class Point:
         node: where it is; empty where no member has it.
         uid: whose pod or leg it is; of a host that sends, the process's.
         job: of a pod, its job.
+        reservation: whose name was asked for, where the address is a reserved one.
         is_ipv6: whether it was named by its IPv6 address.
     """
 
@@ -53,6 +54,7 @@ class Point:
     node: str = ""
     uid: int | None = None
     job: int = 0
+    reservation: str = ""
     is_ipv6: bool = False
 
 
@@ -146,8 +148,7 @@ class Finder:
             index = names.index(place)
         else:
             raise PointError(f"job {job.id} has no pod {place}; it is on {', '.join(job.nodes)}")
-        node, address = job.nodes[index], job.addresses[index]
-        return Point(Kind.POD, address, f"pod{index} of job {job.id} on {node}, {address}", node, job.uid, job.id)
+        return _pod_of(job, index)
 
     def _host(self, node: str, uid: int | None = None) -> Point:
         address = self.state.nodes[node].address
@@ -163,9 +164,15 @@ class Finder:
         for line in zones.all_users(PRIVATE).splitlines():
             address, *names = line.split()
             if wanted & {*names}:
-                return self._at(IPv4Address(address))
+                point = self._at(IPv4Address(address))
+                return replace(point, reservation=self._reserved(point))
         whom = "" if self.asker is None else " of yours"
         raise PointError(f"no job, name or host{whom} is called {word}; give an id, an address, or {OUTSIDE}")
+
+    def _reserved(self, point: Point) -> str:
+        owner = self.state.users.get(point.uid) if point.uid is not None else None
+        kept = owner.reserved.items() if owner else ()
+        return next((name for name, address in kept if address == point.address), "")
 
     def _at(self, address: IPv4Address) -> Point:
         if address.is_loopback:
@@ -175,6 +182,9 @@ class Finder:
                 return self._host(name)
         if address in self.settings.pods:
             return self._in_pods(address)
+        if self.settings.gateways and address in self.settings.gateways.addresses:
+            whose = "" if self.asker is None else ", of whose ports yours alone are shown"
+            return Point(Kind.OUTSIDE, address, f"{address} of the gateways{whose}")
         if any(address in each for each in self.settings.hosts):
             return Point(Kind.HOST, address, f"a host of the cluster that is no member, {address}")
         if address in self.services:
@@ -194,18 +204,31 @@ class Finder:
         return replace(point, text=f"{point.text}, by IPv6 ({address})", is_ipv6=True)
 
     def _in_pods(self, address: IPv4Address) -> Point:
-        for job in self.state.jobs.values():
-            if address in job.addresses and definition(job.driver).is_traced:
-                return self._pod(job, job.nodes[job.addresses.index(address)])
+        if point := at_pod(self.state, address):
+            return point
         for user in self.state.users.values():
             for node, leg in user.legs.items():
                 if leg == address:
                     return Point(Kind.LEG, address, f"leg of {user.name} on {node}, {address}", node, user.uid)
-            for name, kept in user.reserved.items():
-                if kept == address:
-                    return Point(Kind.NOBODY, address, f"{address}, reserved as {name}; no job has it", uid=user.uid)
         whose = "nobody's" if self.asker is None else "not yours"
         return Point(Kind.NOBODY, address, f"{address}, of the pod range, {whose}")
+
+
+def at_pod(state: State, address: IPv4Address) -> Point | None:
+    """Return the pod that has an address, or whose reservation it is; None for neither."""
+    for job in state.jobs.values():
+        if address in job.addresses and definition(job.driver).is_traced:
+            return _pod_of(job, job.addresses.index(address))
+    for user in state.users.values():
+        for name, kept in user.reserved.items():
+            if kept == address:
+                return Point(Kind.NOBODY, address, f"{address}, reserved as {name}; no job has it", uid=user.uid)
+    return None
+
+
+def _pod_of(job: Job, index: int) -> Point:
+    node, address = job.nodes[index], job.addresses[index]
+    return Point(Kind.POD, address, f"pod{index} of job {job.id} on {node}, {address}", node, job.uid, job.id)
 
 
 def visible(state: State, uid: int | None) -> State:

@@ -27,6 +27,7 @@ _VALUE = re.compile(r'(?P<wrong>!= |== )?(?P<value>\{[^}]*\}|\([^)]*\)|"[^"]*"|\
 _STATEMENT = re.compile(
     r"(?P<verdict>accept|drop|reject with icmp(?:v6)? type \S+|masquerade(?: to \S+)?|notrack)$"
     r"|(?P<way>jump|goto) (?P<chain>\w+)$|meta mark set meta mark \| \S+$"
+    r"|dnat ip to (?P<keys>.+) map @(?P<map>\w+)$"
 )
 # A frame gets what a map has for it; one that the map lacks is not matched.
 _MAPPED = re.compile(r"ether daddr set (?P<key>\w+) map @(?P<map>\w+) ")
@@ -102,6 +103,25 @@ class Ruleset:
         """
         met = list(self._walk(chain, packet))
         return met if met and met[-1].sure else [*met, Met(chain, POLICY, "no rule forbids it", Fate.ACCEPT)]
+
+    def turned(self, chain: str, packet: Packet) -> IPv4Address | None:
+        """Return where a base chain of type nat turns a packet to, by a map; None where it goes on as it is.
+
+        Raises:
+            RulesetError: a line of it cannot be read.
+        """
+        for line in self.chains[chain]:
+            if line.startswith("type "):
+                continue
+            _, _, statement, matches = self._match(line, packet)
+            if not statement["map"]:
+                raise RulesetError(f"{line}: the trace of this version cannot read it")
+            values = [packet.get(key, Unknown.UNKNOWN) for key in statement["keys"].split(" . ")]
+            for element in self.elements[statement["map"]] if matches else ():
+                key, _, target = element.partition(" : ")
+                if Unknown.UNKNOWN not in values and _fits(key, values):
+                    return IPv4Address(target)
+        return None
 
     def _walk(self, chain: str, packet: Packet) -> Iterator[Met]:
         """Yield what is met, up to and with what decides."""

@@ -2,29 +2,29 @@
 
 Nothing is decided here. What a node has is what `plan` wants of it, its filter is the text of `rules` with the
 elements that follow from that plan; this only knows the way of a packet: from a pod over its leg, past the bridge,
-through VXLAN to another node, or into the node and out of it, and which hook sees it where. All nodes follow the same
-state and have the same settings, so any node can compute the whole path; only a node itself knows what it failed to
-apply.
+through VXLAN to another node, into the node and out of it, or from outside by a gateway to a port that its user opened,
+and which hook sees it where. All nodes follow the same state and have the same settings, so any node can compute the
+whole path; only a node itself knows what it failed to apply.
 
 It is the way of the first packet. Answers pass by connection tracking, which belongs to every way that is allowed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
-from isthmus.model.network import State
+from isthmus.model.network import Exposure, State
 from isthmus.model.networks.ipv6 import beside, prefix
 from isthmus.model.networks.wireguard import DEVICE
 from isthmus.model.node_network import FLOOD, VXLAN_PORT, Forward, Leg, NodePlan, mac
 from isthmus.network.drivers.private import plan
-from isthmus.network.gateways.choice import way_out
+from isthmus.network.gateways.choice import leading, way_out
 from isthmus.network.node import rules
-from isthmus.network.trace.points import Kind, Point
+from isthmus.network.trace.points import Kind, Point, at_pod
 from isthmus.network.trace.ruleset import POLICY, Fate, Met, Packet, Ruleset, Unknown, Value
 
 # The interface of a node to all that is no pod; its true name matters to no rule.
@@ -57,7 +57,8 @@ class Step:
 
     Attributes:
         node: where.
-        check: what is asked: `member`, `leg`, `pod`, `forwarding`, `route`, or a chain of the filter.
+        check: what is asked: `member`, `leg`, `pod`, `forwarding`, `route`, `gateway`, `exposed`, or a chain of the
+            filter.
         verdict: what comes of it.
         by: the rule, or what lacks.
     """
@@ -193,15 +194,89 @@ class _Way:
         elif source.node and target.address in self.settings.pods:
             yield from self._from_host_to_pods(source, target)
         elif source.node:
-            here = source.node == target.node
-            packet = self.probe.packet(source.address, target.address) | _sent("lo" if here else UPLINK, source.uid)
-            yield from self._hook(source.node, "output", packet)
-            if not here:
+            held = self._is_held(target.address)
+            here = source.node == (leading(self.state) if held else target.node)
+            packet = self.probe.packet(source.address, target.address)
+            yield from self._hook(source.node, "output", packet | _sent("lo" if here else UPLINK, source.uid))
+            if held:
+                yield from self._to_held(packet | {"iifname": "lo" if here else UPLINK})
+            elif not here:
                 yield from self._arrives(target, source.address)
+        else:
+            yield from self._from_outside(source, target)
+
+    def _from_outside(self, source: Point, target: Point) -> Iterator[Step]:
+        if self._is_held(target.address):
+            yield from self._by_door(source, target.address)
+        elif target.reservation and self.settings.gateways:
+            yield from self._to_reservation(source, target)
         elif target.kind in (Kind.NOBODY, Kind.SERVICE, Kind.OUTSIDE):
             yield Step("", "route", Verdict.MISSING, f"{target.text}: no way from outside leads over this cluster")
         else:
             yield from self._arrives(target, source.address)
+
+    def _to_reservation(self, source: Point, target: Point) -> Iterator[Step]:
+        """Find the outside address at which a port of a reservation is open, and enter there."""
+        name = target.reservation
+        doors = self._doors(lambda each: (each.uid, each.reservation) == (target.uid, name))
+        shown = f"{name} is open at {', '.join(map(_door, doors))}"
+        door = next((each for each in doors if each.port == self.probe.port), None)
+        if door:
+            yield Step("", "exposed", Verdict.PASSES, f"{name} is open at {_door(door)}")
+            yield from self._by_door(source, door.address)
+        elif doors and not self.probe.port:
+            yield Step("", "exposed", Verdict.DEPENDS, f"{shown}; give --port")
+        else:
+            opens = f"`isthmus network expose {name} PORT` opens one where a rule of network_ingress lets anybody in"
+            yield Step(
+                "", "exposed", Verdict.REFUSED, f"{shown} alone" if doors else f"{name} has no open port; {opens}"
+            )
+
+    def _by_door(self, source: Point, held: IPv4Address) -> Iterator[Step]:
+        """Enter by an outside address, which is turned to the pod behind the port, on the gateway that leads out."""
+        gateway = leading(self.state)
+        if not gateway:
+            yield from self._to_held({})
+            return
+        packet = self.probe.packet(source.address, held) | {"iifname": UPLINK}
+        doors = self._doors(lambda each: each.address == held)
+        if doors and not self.probe.port:
+            yield Step(gateway, "exposed", Verdict.DEPENDS, f"open: {', '.join(map(_door, doors))}; give --port")
+            return
+        turned = self._ruleset(gateway, "inet").turned("exposed_in", packet)
+        if turned is None:
+            yield from self._to_held(packet)
+            return
+        point = at_pod(self.state, turned) or Point(Kind.NOBODY, turned, f"{turned}, of no reservation")
+        yield Step(gateway, "exposed", Verdict.PASSES, f"{held} is turned to {point.text}")
+        leg = self._leg_for(gateway, point)
+        if leg is None:
+            yield from self._has_leg(gateway, point.uid)
+            return
+        packet |= {"ip daddr": turned, "ct original ip daddr": held}
+        yield from self._hook(gateway, "forward", packet | {"oifname": leg.name})
+        if point.node == gateway:
+            yield from self._has_pod(point)
+        else:
+            yield from self._over(leg, gateway, point, self.probe.packet(source.address, turned))
+
+    def _to_held(self, packet: _Packet) -> Iterator[Step]:
+        """Come to an outside address itself, which is the gateway's that leads out."""
+        if gateway := leading(self.state):
+            yield from self._hook(gateway, "input", packet)
+        else:
+            why = "none leads out now, so nobody has this address; see `isthmus network status`"
+            yield Step("", "gateway", Verdict.MISSING, why)
+
+    def _doors(self, is_meant: Callable[[Exposure], bool]) -> list[Exposure]:
+        """Return the open ports of the probe's protocol that are meant."""
+        return [
+            each for each in self.state.exposed.values() if is_meant(each) and str(each.protocol) == self.probe.protocol
+        ]
+
+    def _is_held(self, address: IPv4Address) -> bool:
+        """Return whether it is an outside address."""
+        return self.settings.gateways is not None and address in self.settings.gateways.addresses
 
     def _from_pod(self, source: Point, target: Point) -> Iterator[Step]:
         node = source.node
@@ -226,7 +301,7 @@ class _Way:
         elif target.node == node and target.kind in (Kind.HOST, Kind.LEG):
             yield from self._hook(node, "input", packet | {"iifname": leg.name})
         elif self.settings.gateways and self._is_outside(target.address):
-            yield from self._by_gateway(leg, node, packet)
+            yield from self._by_gateway(leg, node, target.address, packet)
         else:
             out = self._interface(node, target)
             yield from self._hook(node, "forward", packet | {"iifname": leg.name, "oifname": out})
@@ -238,7 +313,7 @@ class _Way:
         members = {node.address for node in self.state.nodes.values()}
         return address not in members and not any(address in each for each in inside)
 
-    def _by_gateway(self, leg: Leg, node: str, packet: _Packet) -> Iterator[Step]:
+    def _by_gateway(self, leg: Leg, node: str, target: IPv4Address, packet: _Packet) -> Iterator[Step]:
         way = way_out(self.state, self.state.users[leg.uid])
         if way is None:
             yield Step(node, "gateway", Verdict.MISSING, "none where the user has a leg; see `isthmus network status`")
@@ -249,7 +324,11 @@ class _Way:
             hop = Point(Kind.LEG, address, f"leg on {gateway}, {address}", gateway, leg.uid)
             yield from self._tunnel(leg, node, hop, None)
         yield from self._has_leg(gateway, leg.uid)
-        yield from self._hook(gateway, "forward", packet | {"iifname": leg.name, "oifname": UPLINK})
+        packet |= {"iifname": leg.name}
+        if self._is_held(target):
+            yield from self._to_held(packet)
+        else:
+            yield from self._hook(gateway, "forward", packet | {"oifname": UPLINK})
 
     def _from_host_to_pods(self, source: Point, target: Point) -> Iterator[Step]:
         node, uid = source.node, source.uid
@@ -350,8 +429,7 @@ class _Way:
         return leg.name if leg else UPLINK
 
     def _hook(self, node: str, hook: str, packet: Packet, family: str = "inet", about: str = "") -> Iterator[Step]:
-        desired = self._plan(node)
-        filtering = Ruleset(self._tables[family], rules.elements(desired, self.state, node, self.settings))
+        filtering = self._ruleset(node, family)
         seen = False
         for chain in filtering.at(hook):
             *unsure, last = filtering.walk(chain, packet)
@@ -359,6 +437,9 @@ class _Way:
             if not (seen and last.rule == POLICY and not unsure):
                 yield from _steps(node, unsure, last, about)
             seen = True
+
+    def _ruleset(self, node: str, family: str) -> Ruleset:
+        return Ruleset(self._tables[family], rules.elements(self._plan(node), self.state, node, self.settings))
 
 
 def _steps(node: str, unsure: Iterable[Met], last: Met, about: str) -> Iterator[Step]:
@@ -373,6 +454,10 @@ def _steps(node: str, unsure: Iterable[Met], last: Met, about: str) -> Iterator[
 def _sent(interface: str, uid: int | None) -> _Packet:
     """Return what a packet has that leaves a node; a bridged one has no socket."""
     return {"oifname": interface} if uid is None else {"oifname": interface, "meta skuid": uid}
+
+
+def _door(exposure: Exposure) -> str:
+    return f"{exposure.protocol} {exposure.address}:{exposure.port}"
 
 
 def _text(met: Met, about: str) -> str:

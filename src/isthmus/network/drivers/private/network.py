@@ -29,7 +29,7 @@ class PrivateNetwork:
 
     def make(self, job: int) -> None:
         """See Network."""
-        self._converger.run(self._view.state)
+        self._converger.run(self._view.state, again=False)
 
     def ready(self, job: int) -> Mapping[str, Any] | None:
         """See Network."""

@@ -15,17 +15,15 @@ different: `desired` is the same without one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address, IPv6Network
-from typing import Any, TypeVar
 
 from isthmus.model.network import Driver, Job, Node, State, User
 from isthmus.model.networks.ipv6 import MTU_MIN
 from isthmus.model.node_network import FLOOD, VXLAN_OVERHEAD, Forward, Leg, NodePlan, Pod, mac
 from isthmus.network.drivers.state import check
+from isthmus.support.recall import Memory
 
-S = TypeVar("S")
-T = TypeVar("T")
 Forwards = frozenset[Forward]
 
 
@@ -62,7 +60,7 @@ class Planner:
         self._beginning = ipv6
         self.narrow = ""
         self._nodes: Mapping[str, Node] = {}
-        self._memory = _Memory()
+        self._memory = Memory()
         self._jobs: dict[int, tuple[Job, bool]] = {}
         self.unconnected: tuple[int, ...] = ()
 
@@ -75,7 +73,7 @@ class Planner:
         check(state, self._node)
         if self._nodes != state.nodes:
             # Rare, and everything depends on where nodes are.
-            self._nodes, self._memory = state.nodes, _Memory()
+            self._nodes, self._memory = state.nodes, Memory()
         mtu = min(node.mtu for node in self._nodes.values()) - VXLAN_OVERHEAD
         self._look_at(mtu)
         here = self._here(state)
@@ -83,8 +81,11 @@ class Planner:
         if self._nodes[self._node].gateway:
             uids |= {job.uid for job in state.jobs.values() if job.driver == Driver.PRIVATE}
         users = [state.users[uid] for uid in sorted(uids & state.users.keys()) if self._node in state.users[uid].legs]
-        legs = {user.vni: self._leg(user, jobs, mtu) for user, jobs in _by_user(users, state)}
-        pods = {job.id: self._pod(user, job, mtu) for user in users for job in here if job.uid == user.uid}
+        same, known = self._memory.same, {user.uid: user for user in users}
+        legs = {
+            user.vni: same(("whole", user.vni), self._leg(user, jobs, mtu)) for user, jobs in _by_user(users, state)
+        }
+        pods = {job.id: same(job.id, self._pod(known[job.uid], job, mtu)) for job in here if job.uid in known}
         self.unconnected = tuple(sorted(job.id for job in here if job.id not in pods))
         self._memory.turn()
         return NodePlan(legs, pods)
@@ -151,27 +152,6 @@ class Planner:
     def _is_peer(self, node: str) -> bool:
         """Return whether a node is another one, and a member: else nobody knows where it is."""
         return node != self._node and node in self._nodes
-
-
-class _Memory:
-    """Values by key, each with the source it was made of; what a round did not ask for is forgotten."""
-
-    def __init__(self) -> None:
-        self._old: dict[object, tuple[object, Any]] = {}
-        self._new: dict[object, tuple[object, Any]] = {}
-
-    def recall(self, key: object, source: object, make: Callable[[S], T], argument: S) -> T:
-        """Return `make(argument)`, made now if the source is another one than last time."""
-        known = self._old.get(key)
-        if known is None or (known[0] is not source and known[0] != source):
-            known = (source, make(argument))
-        self._new[key] = known
-        value: T = known[1]
-        return value
-
-    def turn(self) -> None:
-        """End a round."""
-        self._old, self._new = self._new, {}
 
 
 def _by_user(users: Iterable[User], state: State) -> list[tuple[User, list[Job]]]:
