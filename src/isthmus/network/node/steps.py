@@ -161,7 +161,8 @@ def _changed_legs(found: NodePlan, wanted: NodePlan, kept: set[int]) -> Iterator
 def _changed_pods(found: NodePlan, wanted: NodePlan, kept: set[int], kept_legs: set[int]) -> Iterator[ChangePod]:
     for job in sorted(kept):
         had, pod = found.pods[job], wanted.pods[job]
-        if had is pod and pod.vni in kept_legs:
+        leg_is_new = pod.vni not in kept_legs or found.legs[pod.vni].ipv6 != wanted.legs[pod.vni].ipv6
+        if had is pod and not leg_is_new:
             continue
         step = ChangePod(
             pod,
@@ -171,7 +172,7 @@ def _changed_pods(found: NodePlan, wanted: NodePlan, kept: set[int], kept_legs: 
             frozenset(had.blocks).difference(pod.blocks),
             pod.mtu != had.mtu,
             pod.gateway != had.gateway,
-            pod.vni != had.vni or pod.vni not in kept_legs or found.legs[pod.vni].ipv6 != wanted.legs[pod.vni].ipv6,
+            pod.vni != had.vni or leg_is_new,
             pod.ipv6 != had.ipv6,
         )
         if step != ChangePod(pod):
