@@ -42,6 +42,7 @@ VARIABLES = {
     "name": "cluster_name",
     "state_dir": "cluster_state_dir",
     "network_encryption": "network_encryption | default('none')",
+    "network_ipv6_range": "network_ipv6_range | default('')",
     "network_drivers": "network_drivers | default(['private'])",
     "apptainer_net_networks": "apptainer_net_networks | default(['bridge'])",
     "apptainer_setuid": "apptainer_setuid | default(false)",

@@ -20,7 +20,7 @@ def ask(address):
 @pytest.fixture(scope="module", autouse=True)
 def asked_for(controller):
     """The site has it."""
-    if not controller.variables.get("network_ipv6_range"):
+    if not controller.variables["network_ipv6_range"]:
         pytest.skip("pods of this site have no IPv6: network_ipv6_range")
 
 
