@@ -115,7 +115,7 @@ site-tests: venv ## Second run, day-2 playbooks, faults
 
 # In the end one lane has the test bed and mostly waits for it; the other has what needs nothing of it.
 test: venv ## All of the above but fuzz and the longer attacks; needs nothing done before
-	@$(BIN)/python -m tests.run artifacts testbed+lint,unit,integration system-shared system-disruptive,attack-short,site-tests+molecule,openstack-tests
+	@$(BIN)/python -m tests.run artifacts testbed+lint,unit,integration system-shared system-disruptive attack-short,site-tests+molecule,openstack-tests
 
 generate: venv ## Write the files that repeat others: roles' defaults, choices of drivers, the plugin's list of them
 	$(BIN)/python -m handbook.generate
