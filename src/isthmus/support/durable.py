@@ -24,15 +24,8 @@ def move(temporary: Path, path: Path) -> None:
 
 def write(path: Path, content: str, mode: int = 0o644) -> None:
     """Write a small file in one step."""
-    descriptor, name = mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(content)
-        temporary.chmod(mode)
+    with _beside(path, content, mode) as temporary:
         move(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def create(path: Path, content: str, mode: int = 0o644) -> None:
@@ -41,16 +34,23 @@ def create(path: Path, content: str, mode: int = 0o644) -> None:
     Raises:
         FileExistsError: something has the name; it stays.
     """
+    with _beside(path, content, mode) as temporary:
+        sync(temporary)
+        # Unlike rename(2) this replaces nothing.
+        path.hardlink_to(temporary)
+        sync(path.parent)
+
+
+@contextmanager
+def _beside(path: Path, content: str, mode: int) -> Iterator[Path]:
+    """Give a file with the content in the folder of `path`; what is left of it is gone at the end."""
     descriptor, name = mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(content)
         temporary.chmod(mode)
-        sync(temporary)
-        # Unlike rename(2) this replaces nothing.
-        path.hardlink_to(temporary)
-        sync(path.parent)
+        yield temporary
     finally:
         temporary.unlink(missing_ok=True)
 
