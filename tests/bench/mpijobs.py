@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shlex
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -86,7 +87,7 @@ class Cluster:
         began = time.monotonic()
         self.kubectl("create -f -", "\n---\n".join(json.dumps(job) for job in jobs))
         while open_names:
-            for item in json.loads(self.kubectl("get mpijobs --output=json"))["items"]:
+            for item in self._asked():
                 name, ended = item["metadata"]["name"], _ended(item)
                 if name in open_names and ended:
                     open_names.remove(name)
@@ -98,6 +99,16 @@ class Cluster:
             time.sleep(1)
         self.kubectl(f"delete --wait mpijobs {' '.join(job['metadata']['name'] for job in jobs)}")
         return found
+
+    def _asked(self) -> list[Object]:
+        """Return the jobs; none where this question failed, for a run of many minutes must not end by one login."""
+        try:
+            answer = self.kubectl("get mpijobs --output=json")
+        except subprocess.CalledProcessError as error:
+            print(f"not answered, asked again: exit {error.returncode}", flush=True)
+            return []
+        items: list[Object] = json.loads(answer)["items"]
+        return items
 
     def _judged(self, name: str, ended: str, mpi: str, workers: int, seconds: float) -> Run:
         hosts = len(set(RANK.findall(self.kubectl(f"logs job/{name}-launcher"))))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.clients.openstack.change import Changes
-from isthmus.clients.openstack.connection import CloudError, connect
+from isthmus.clients.openstack.connection import CloudError, Connection, connect, region_of
 from isthmus.clients.openstack.look import look
 from isthmus.cloud import ownership
 from isthmus.cloud.desired import UNMARKED_NAMES, desired
@@ -76,6 +76,7 @@ def _present(arguments: Mapping[str, Any], progress: Progress, dry: bool) -> dic
     only = [settings.name(node) for node in arguments["only"]] or None
     connection = connect(str(arguments["cloud"]), str(arguments["region"]))
     with Recorded(Path(arguments["record"]), dry=dry) as recorded:
+        _refuse_other_region(recorded, connection)
         cloud = look(connection)
         record = _checked(recorded, cloud, str(arguments["cluster"]), str(arguments["identity"]))
         mark = ownership.mark(settings.cluster, record.identity)
@@ -88,17 +89,22 @@ def _present(arguments: Mapping[str, Any], progress: Progress, dry: bool) -> dic
         return _result(settings, chosen, recorded, cloud)
 
 
+def _refuse_other_region(recorded: Recorded, connection: Connection) -> None:
+    """Refuse before its services are asked: a region may lack some that this cluster does not need there."""
+    record, chosen = recorded.load(), region_of(connection)
+    if record and record.region and record.region != chosen:
+        raise InputError(
+            f"{recorded.path} is of region {record.region!r}, the inventory chooses {chosen!r}",
+            "choose that region, or give the cluster in this one a name of its own",
+        )
+
+
 def _checked(recorded: Recorded, cloud: Cloud, cluster: str, identity: str) -> ownership.Record:
     record = recorded.load() or _first(cluster, identity)
     if record.project and record.project != cloud.offer.project:
         raise InputError(
             f"{recorded.path} is of project {record.project}, these credentials of {cloud.offer.project}",
             "log in to that project, or give this cluster a name of its own",
-        )
-    if record.region and record.region != cloud.offer.region:
-        raise InputError(
-            f"{recorded.path} is of region {record.region!r}, the inventory chooses {cloud.offer.region!r}",
-            "choose that region, or give the cluster in this one a name of its own",
         )
     if identity and identity != record.identity:
         raise InputError(
@@ -144,6 +150,7 @@ def _absent(arguments: Mapping[str, Any], progress: Progress, dry: bool) -> dict
         return {"changed": False, "plan": [], "notes": [f"{path} is missing: nothing was created"]}
     with Recorded(path, dry=dry) as recorded:
         connection = connect(str(arguments["cloud"]), str(arguments["region"]))
+        _refuse_other_region(recorded, connection)
         cloud = look(connection)
         record = _checked(recorded, cloud, str(arguments["cluster"]), str(arguments["identity"]))
         cluster = str(arguments["cluster"])

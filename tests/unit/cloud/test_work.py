@@ -126,6 +126,7 @@ def test_failed_server_is_reported_with_its_reason(recorded):
 
 def test_failed_run_says_what_the_cluster_has_in_the_cloud(tmp_path, monkeypatch):
     monkeypatch.setattr(main, "connect", lambda *names: None)
+    monkeypatch.setattr(main, "region_of", lambda connection: "")
     monkeypatch.setattr(main, "look", lambda connection: cloud())
     monkeypatch.setattr(main, "Changes", lambda connection, mark: FakeChanges(refuses=["hpc-c1"]))
     path = tmp_path / "record.json"
@@ -233,7 +234,8 @@ def test_another_region_than_the_recorded_one_is_refused(tmp_path, monkeypatch, 
     with Recorded(path, dry=False) as recorded:
         recorded.save(Record("0a0b0c0d", "p1", region="north"))
     monkeypatch.setattr(main, "connect", lambda *names: None)
-    monkeypatch.setattr(main, "look", lambda connection: cloud(offer=replace(OFFER, region="south")))
+    monkeypatch.setattr(main, "region_of", lambda connection: "south")
+    monkeypatch.setattr(main, "look", lambda connection: pytest.fail("a service of that region was asked"))
     given = VARIABLES | {"record": str(path), "cloud": "", "region": "", "identity": "", "home_keep": False}
     result = main.run({"state": state, "settings": given}, lambda line: None)
     assert "is of region 'north', the inventory chooses 'south'; choose that region, or give" in result["msg"]
@@ -245,6 +247,7 @@ def test_region_is_recorded_where_an_earlier_release_did_not(tmp_path, monkeypat
         recorded.save(Record("0a0b0c0d", "p1"))
     path.write_text(json.dumps({key: value for key, value in json.loads(path.read_text()).items() if key != "region"}))
     monkeypatch.setattr(main, "connect", lambda *names: None)
+    monkeypatch.setattr(main, "region_of", lambda connection: "south")
     monkeypatch.setattr(main, "look", lambda connection: cloud(offer=replace(OFFER, region="south")))
     monkeypatch.setattr(main, "Changes", lambda connection, mark: FakeChanges())
     given = VARIABLES | {"record": str(path), "cloud": "", "region": "", "identity": "", "home_keep": False}

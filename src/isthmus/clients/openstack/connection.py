@@ -11,7 +11,7 @@ from openstack.config import OpenStackConfig
 from openstack.connection import Connection
 from openstack.exceptions import ConfigException, HttpException, SDKException
 
-__all__ = ["CloudError", "Connection", "calls", "connect"]
+__all__ = ["CloudError", "Connection", "calls", "connect", "region_of"]
 # A call that takes longer is not answered at all; a service may take a while to keep an image.
 _CALL_S = 300
 _AGAIN = "run it again; what was made is kept"
@@ -50,6 +50,11 @@ def connect(cloud: str, region: str) -> Connection:
     return connection
 
 
+def region_of(connection: Connection) -> str:
+    """Return the name of the connection's region; "" where the cloud names none."""
+    return connection.config.get_region_name() or ""
+
+
 def _clouds() -> str:
     try:
         config = OpenStackConfig()
@@ -73,7 +78,7 @@ def _refuse_choice(known: Sequence[str], cloud: str, region: str | None) -> None
 
 
 def _refuse_region(connection: Connection, cloud: str) -> None:
-    region = connection.config.get_region_name()
+    region = region_of(connection)
     places = [place for one in connection.service_catalog if one["type"] == "compute" for place in one["endpoints"]]
     known = sorted({str(place["region_id"]) for place in places})
     _refuse_choice(known, cloud, region)

@@ -8,7 +8,7 @@ from typing import Any
 
 from openstack.connection import Connection
 
-from isthmus.clients.openstack.connection import calls
+from isthmus.clients.openstack.connection import calls, region_of
 from isthmus.model.cloud import Cloud, Flavor, Found, Kind, Offer, Quota
 
 MARK = "isthmus"
@@ -46,7 +46,7 @@ def look(connection: Connection) -> Cloud:
         subnets=[one.cidr for one in answers["subnets"] if one.network_id in ids and one.ip_version == 4],
         quotas=_quotas(answers),
         volumes=answers["volume_limits"] is not None,
-        region=connection.config.get_region_name() or "",
+        region=region_of(connection),
     )
     return Cloud(offer, list(_found(answers, names, project)))
 
