@@ -4,6 +4,7 @@
 SPANK_PLUGIN(isthmus, 1)
 #pragma GCC visibility pop
 
+#include <unistd.h>
 #include "container.h"
 #include "epilog.h"
 #include "log.h"
@@ -13,6 +14,8 @@ SPANK_PLUGIN(isthmus, 1)
 #include "step.h"
 #include "task.h"
 #include "waiting.h"
+
+enum { SLURMD_CLOSES = 256 };
 
 /* In slurmd: once, so that its log reports a wrong line before a job meets it. */
 static void report_settings(int ac, char **av)
@@ -25,12 +28,23 @@ static void report_settings(int ac, char **av)
     }
 }
 
+/* In slurmstepd, before it starts anything. When slurmd starts it, it has only its first 256 descriptors closed
+   (_forkexec_slurmstepd in its req.c). Where many jobs begin at once there are more, and the pipe on which slurmd waits
+   for the end of one job's prolog stays open in another job's step: that prolog would last as long as this job. A new
+   slurmstepd has no descriptor of its own so high. */
+static void close_slurmd_descriptors(void)
+{
+    (void)close_range(SLURMD_CLOSES, ~0U, 0);
+}
+
 int slurm_spank_init(spank_t spank, int ac, char **av)
 {
     switch (spank_context()) {
+    case S_CTX_REMOTE:
+        close_slurmd_descriptors();
+        /* fall through */
     case S_CTX_LOCAL:
     case S_CTX_ALLOCATOR:
-    case S_CTX_REMOTE:
         options_register(spank, ac, av);
         container_register(spank);
         break;

@@ -1,3 +1,6 @@
+import fcntl
+import os
+
 import pytest
 
 from tests.unit.spank.conftest import LIMIT_S, ONE_BUILD, READY
@@ -157,3 +160,14 @@ def test_step_without_a_job_runs_as_it_is(plugin, daemon):
     result = step(plugin, "default=private", HOST_REFUSES="1")
     assert RAN in result.reported
     assert fake.calls == 0
+
+
+def test_step_drops_what_slurmd_did_not_close(plugin):
+    """slurmd closes its first 256 descriptors when it starts a step; another job's prolog waits for the others."""
+    with open(os.devnull) as source:
+        kept, dropped = (fcntl.fcntl(source, fcntl.F_DUPFD_CLOEXEC, least) for least in (200, 256))
+        result = plugin.run("step", kept=(kept, dropped), HOST_COMMAND="ls /proc/self/fd")
+        for each in (kept, dropped):
+            os.close(each)
+    assert str(kept) in result.reported
+    assert str(dropped) not in result.reported
