@@ -205,9 +205,10 @@ def test_feed_that_fell_behind_reads_again(cluster, store):
     feed.close()
 
 
-def test_changes_of_one_user_in_one_daemon_do_not_race(etcd, monkeypatch):
-    """Twenty jobs that start at once, while etcd is slow: each loses to the one before at most once."""
-    store, asked = Store(etcd, Keys("test"), RANGES), []
+def test_changes_of_one_user_in_one_daemon_do_not_race(cluster, monkeypatch):
+    """Sixty-four jobs that start at once, while etcd is slow: each decides on what the one before it left."""
+    etcd, asked = Etcd(cluster.access(timeout_s=60)), []
+    store = Store(etcd, Keys("test"), RANGES, line_s=120)
 
     def slow(unchanged, steps, answer=etcd.transact):
         asked.append(unchanged)
@@ -216,14 +217,16 @@ def test_changes_of_one_user_in_one_daemon_do_not_race(etcd, monkeypatch):
 
     monkeypatch.setattr(etcd, "transact", slow)
     old = store.load()
-    with ThreadPoolExecutor(20) as pool:
-        jobs = [done.result().job.id for done in [pool.submit(store.take, request(job), old) for job in range(1, 21)]]
-    assert set(store.load().state.jobs) == set(jobs) == set(range(1, 21))
-    assert len(asked) < 40
+    count = 64
+    with ThreadPoolExecutor(count) as pool:
+        taking = [pool.submit(store.take, request(job), old) for job in range(1, count + 1)]
+        jobs = {done.result().job.id for done in taking}
+    assert set(store.load().state.jobs) == jobs == set(range(1, count + 1))
+    assert len(asked) == count
 
 
 def test_turn_that_does_not_end_is_not_waited_for_forever(etcd):
-    store = Store(etcd, Keys("test"), RANGES, patience_s=0.2)
+    store = Store(etcd, Keys("test"), RANGES, patience_s=0.2, line_s=0.2)
     with store._turns.of(UserKey(2001), 1):
         assert store.take(request(1)).job.id == 1
 

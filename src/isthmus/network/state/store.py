@@ -41,13 +41,15 @@ from isthmus.network.state.keys import (
     UserKey,
 )
 from isthmus.network.state.snapshot import Snapshot
-from isthmus.network.state.turns import Turns
+from isthmus.network.state.turns import Turn, Turns
 from isthmus.support.backoff import Backoff
 
 Result = TypeVar("Result")
 
 # How long a change is tried again; a race is lost in milliseconds, so this is many of them.
 PATIENCE_S = 10.0
+# Of those that change the same user in this process, before that. Together less than a job waits for its network.
+LINE_S = 15.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.2
 # The watch delivers the winning change in milliseconds; else everything is read.
 FEED_S = 0.25
@@ -105,6 +107,11 @@ class Change(Generic[Result]):
     swept: tuple[int, ...] = ()
     absent: str = ""
 
+    @property
+    def writes(self) -> bool:
+        """Whether etcd is another one afterwards."""
+        return bool(self.values or self.gone or self.swept)
+
 
 class Store:
     """One cluster's pod networks; may be used by several threads.
@@ -114,12 +121,19 @@ class Store:
     """
 
     def __init__(
-        self, etcd: Etcd, keys: Keys, ranges: Ranges, *, patience_s: float = PATIENCE_S, feed_s: float = FEED_S
+        self,
+        etcd: Etcd,
+        keys: Keys,
+        ranges: Ranges,
+        *,
+        patience_s: float = PATIENCE_S,
+        line_s: float = LINE_S,
+        feed_s: float = FEED_S,
     ) -> None:
         self._etcd = etcd
         self._keys = keys
         self._ranges = ranges
-        self._patience_s, self._feed_s = patience_s, feed_s
+        self._patience_s, self._line_s, self._feed_s = patience_s, line_s, feed_s
         self._feed: Feed | None = None
         self._turns = Turns()
         self._space = ""
@@ -362,12 +376,19 @@ class Store:
         self._check(at)
         users = [key for key in work(at).compared if isinstance(key, UserKey)]
         if not users:
-            return self._race(work, at)
-        with self._turns.of(users[0], self._patience_s) as alone:
-            # Not alone is no reason to give up: a race decides then.
-            return self._race(work, at if alone else self.load())
+            return self._race(work, at, Turn())
+        with self._turns.of(users[0], self._line_s) as turn:
+            # Whoever waited in vain races all the same.
+            return self._race(work, self._newest(at, turn.revision), turn)
 
-    def _race(self, work: Callable[[Snapshot], Change[Result]], at: Snapshot) -> Result:
+    def _newest(self, at: Snapshot, revision: int) -> Snapshot:
+        """Return a snapshot that has seen a revision: with an older one a race would be lost for certain."""
+        if at.state.revision >= revision:
+            return at
+        feed = self._feed
+        return (feed and feed.wait(lambda at: at.state.revision >= revision, self._feed_s)) or self.load()
+
+    def _race(self, work: Callable[[Snapshot], Change[Result]], at: Snapshot, turn: Turn) -> Result:
         deadline = time.monotonic() + self._patience_s
         # The loser has met the winner already: the pause is all jitter.
         backoff = Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S, spread=1.0)
@@ -377,6 +398,8 @@ class Store:
             self._check_form(at, change)
             outcome = self._write(at, change)
             if outcome.succeeded:
+                # That of a change without writes is the store's, which the feed may never reach.
+                turn.revision = outcome.revision if change.writes else turn.revision
                 return change.result
             if change.absent in outcome.found:
                 raise HeardError(f"etcd has {change.absent} again; nothing more is ended")

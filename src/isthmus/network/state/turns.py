@@ -12,24 +12,36 @@ from threading import Lock
 from weakref import WeakValueDictionary
 
 
+class Turn:
+    """What those who want the same key wait for.
+
+    Attributes:
+        revision: of etcd, after the last change of one of them; whoever is next decides on no older state.
+    """
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.revision = 0
+
+
 class Turns:
     """May be used by several threads."""
 
     def __init__(self) -> None:
-        # A lock that nobody holds or waits for is forgotten.
-        self._locks: WeakValueDictionary[Hashable, Lock] = WeakValueDictionary()
+        # One that nobody has or waits for is forgotten.
+        self._turns: WeakValueDictionary[Hashable, Turn] = WeakValueDictionary()
         self._guard = Lock()
 
     @contextmanager
-    def of(self, key: Hashable, patience_s: float) -> Iterator[bool]:
-        """Wait until no other thread is in its turn of that key, at most so long; yield whether it is so."""
+    def of(self, key: Hashable, patience_s: float) -> Iterator[Turn]:
+        """Wait until no other thread is in its turn of that key, at most so long."""
         with self._guard:
-            lock = self._locks.get(key)
-            if lock is None:
-                lock = self._locks[key] = Lock()
-        taken = lock.acquire(timeout=patience_s)
+            turn = self._turns.get(key)
+            if turn is None:
+                turn = self._turns[key] = Turn()
+        taken = turn.lock.acquire(timeout=patience_s)
         try:
-            yield taken
+            yield turn
         finally:
             if taken:
-                lock.release()
+                turn.lock.release()
