@@ -163,7 +163,7 @@ def test_step_without_a_job_runs_as_it_is(plugin, daemon):
 
 
 def test_step_drops_what_slurmd_did_not_close(plugin):
-    """Of its descriptors slurmd closes the first 256 when it starts a step; another job's prolog waits for the others."""
+    """Of its descriptors slurmd closes the first 256 when it starts a step."""
     with open(os.devnull) as source:
         kept, dropped = (fcntl.fcntl(source, fcntl.F_DUPFD_CLOEXEC, least) for least in (200, 256))
         result = plugin.run("step", kept=(kept, dropped), HOST_COMMAND="ls /proc/self/fd")
