@@ -39,6 +39,16 @@ def test_pod_runs_ends_and_goes(bed, api):
     wait(lambda: not bed.folder(pod).exists(), **SOON)
 
 
+def test_pod_whose_next_job_has_another_address_has_that_alone(bed, api):
+    """As one of a gang that gave its first job back; the API server adds up lists of addresses."""
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    bed.supervisor(pod).address = "10.64.0.10"
+    bed.report(pod, "running", state="running", ready=False)
+    status = wait(lambda: api.status(pod), lambda found: not found["containerStatuses"][0]["ready"], **SOON)
+    assert (status["podIP"], status["podIPs"]) == ("10.64.0.10", [{"ip": "10.64.0.10"}])
+
+
 def test_each_stage_of_a_start_is_measured_once(bed, api):
     measured = lambda: [  # noqa: E731
         metrics.REGISTRY.get_sample_value("isthmus_kubelet_pod_start_seconds_count", {"stage": stage})

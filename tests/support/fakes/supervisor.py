@@ -46,6 +46,7 @@ class FakeSupervisor:
         self.service_messages = 0
         self.services_error = ""
         self.unknown: list[Any] = []
+        self.address = "10.64.0.9"
         self.sequence = 0
         self.last: dict[str, Any] = {}
         self._kinds: dict[int, dict[str, Any]] = {}
@@ -72,7 +73,7 @@ class FakeSupervisor:
                 "uid": self.folder.name,
                 "job": self.job,
                 "node": "c1",
-                "addresses": ["10.64.0.9"],
+                "addresses": [self.address],
                 "host_address": "10.0.0.9",
                 "has_plan": bool(self.plans),
             }
@@ -97,7 +98,7 @@ class FakeSupervisor:
             "uid": self.folder.name,
             "job": self.job,
             "node": "c1",
-            "addresses": ["10.64.0.9"],
+            "addresses": [self.address],
             "host_address": "10.0.0.9",
             "sequence": self.sequence,
             "phase": phase,

@@ -94,10 +94,11 @@ class Executor:
         old, meta = state.pod.get("status") or {}, state.pod["metadata"]
         # Fields of the old status that no longer hold are removed.
         taken = {key: None for key in ("reason", "message") if key in old and key not in shown}
-        status = {**taken, **shown, "conditions": conditions.merged(shown["conditions"], old.get("conditions") or ())}
+        merged = conditions.merged(shown["conditions"], old.get("conditions") or ())
+        written = {**taken, **shown, **status.renewed(shown, old), "conditions": merged}
         try:
             answer = await self._parts.kube.patch(
-                f"{_path(meta)}/status", {"metadata": {"uid": self._memory.uid}, "status": status}
+                f"{_path(meta)}/status", {"metadata": {"uid": self._memory.uid}, "status": written}
             )
         except (NotFoundError, ConflictError):
             # The watch reports the deletion.

@@ -81,6 +81,17 @@ def pod_status(
     }
 
 
+def renewed(new: Object, old: Object) -> Status:
+    """Return lists of addresses for a strategic merge patch, which adds to what is there unless told to replace it.
+
+    Args:
+        new: the desired status.
+        old: that in the API server.
+    """
+    lists = [key for key in ("podIPs", "hostIPs") if new.get(key) and old.get(key) not in (None, new[key])]
+    return {key: [{"$patch": "replace"}, *new[key]] for key in lists}
+
+
 def refused(pod: Object, problems: Sequence[str], now: datetime, reason: str = Reason.UNSUPPORTED) -> Status:
     """Return the status of a refused pod, for which no job is ever submitted.
 
