@@ -218,7 +218,8 @@ def test_changes_of_one_user_in_one_daemon_do_not_race(cluster, monkeypatch):
     monkeypatch.setattr(etcd, "transact", slow)
     old = store.load()
     count = 64
-    with ThreadPoolExecutor(count) as pool:
+    with monkeypatch.context() as during, ThreadPoolExecutor(count) as pool:
+        during.setattr(store, "load", lambda: pytest.fail("everything was read again"))
         taking = [pool.submit(store.take, request(job), old) for job in range(1, count + 1)]
         jobs = {done.result().job.id for done in taking}
     assert set(store.load().state.jobs) == jobs == set(range(1, count + 1))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 from typing import Generic, TypeVar
 
-from isthmus.clients.etcd.store import Delete, Etcd, Outcome, Put, Space
+from isthmus.clients.etcd.store import Changes, Delete, Etcd, Event, Outcome, Put, Space
 from isthmus.model.network import Attachment, Exposure, Job, Lease, Node, Ranges
 from isthmus.network.bounds import LOGIN_FIRST
 from isthmus.network.drivers.registry import definition
@@ -106,11 +106,6 @@ class Change(Generic[Result]):
     gone: tuple[Key, ...] = ()
     swept: tuple[int, ...] = ()
     absent: str = ""
-
-    @property
-    def writes(self) -> bool:
-        """Whether etcd is another one afterwards."""
-        return bool(self.values or self.gone or self.swept)
 
 
 class Store:
@@ -379,14 +374,8 @@ class Store:
             return self._race(work, at, Turn())
         with self._turns.of(users[0], self._line_s) as turn:
             # Whoever waited in vain races all the same.
-            return self._race(work, self._newest(at, turn.revision), turn)
-
-    def _newest(self, at: Snapshot, revision: int) -> Snapshot:
-        """Return a snapshot that has seen a revision: with an older one a race would be lost for certain."""
-        if at.state.revision >= revision:
-            return at
-        feed = self._feed
-        return (feed and feed.wait(lambda at: at.state.revision >= revision, self._feed_s)) or self.load()
+            left = turn.at
+            return self._race(work, left if left and left.state.revision > at.state.revision else at, turn)
 
     def _race(self, work: Callable[[Snapshot], Change[Result]], at: Snapshot, turn: Turn) -> Result:
         deadline = time.monotonic() + self._patience_s
@@ -398,8 +387,7 @@ class Store:
             self._check_form(at, change)
             outcome = self._write(at, change)
             if outcome.succeeded:
-                # That of a change without writes is the store's, which the feed may never reach.
-                turn.revision = outcome.revision if change.writes else turn.revision
+                turn.at = self._after(at, change, outcome.revision)
                 return change.result
             if change.absent in outcome.found:
                 raise HeardError(f"etcd has {change.absent} again; nothing more is ended")
@@ -407,6 +395,13 @@ class Store:
                 raise ContendedError(f"others changed the same in etcd for {self._patience_s:g} s; try again")
             time.sleep(backoff.next_s())
             at = self._newer(change.compared, outcome)
+
+    def _after(self, at: Snapshot, change: Change[Result], revision: int) -> Snapshot:
+        """Return a snapshot with a change that was carried out; others' changes since may lack, which a race shows."""
+        values = [Event(self._keys.path(key_of(each)), encode(each), revision) for each in change.values]
+        swept = [AttachmentKey(*each) for each in at.state.attachments if each[0] in change.swept]
+        gone = [Event(self._keys.path(key), None, revision) for key in (*change.gone, *swept)]
+        return snapshots.follow(self._keys, at, Changes(revision, (*values, *gone)))
 
     def _newer(self, compared: Iterable[Key], outcome: Outcome) -> Snapshot:
         """Return a snapshot that has seen what a lost race was lost to."""

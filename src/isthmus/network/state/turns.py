@@ -11,17 +11,19 @@ from contextlib import contextmanager
 from threading import Lock
 from weakref import WeakValueDictionary
 
+from isthmus.network.state.snapshot import Snapshot
+
 
 class Turn:
     """What those who want the same key wait for.
 
     Attributes:
-        revision: of etcd, after the last change of one of them; whoever is next decides on no older state.
+        at: what the last change of one of them left, for whoever is next to decide on: the feed may lag behind it.
     """
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self.revision = 0
+        self.at: Snapshot | None = None
 
 
 class Turns:
