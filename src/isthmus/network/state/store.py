@@ -373,7 +373,7 @@ class Store:
         if not users:
             return self._race(work, at, Turn())
         with self._turns.of(users[0], self._line_s) as turn:
-            # Whoever waited in vain races all the same.
+            # One that waited in vain races all the same.
             left = turn.at
             return self._race(work, left if left and left.state.revision > at.state.revision else at, turn)
 

@@ -18,7 +18,7 @@ class Turn:
     """What those who want the same key wait for.
 
     Attributes:
-        at: what the last change of one of them left, for whoever is next to decide on: the feed may lag behind it.
+        at: what the last change of one of them left, on which the next one decides: the feed may lag behind it.
     """
 
     def __init__(self) -> None:
