@@ -143,7 +143,8 @@ def _replicas(count: int, image: str, name: str, command: list[str], memory_mib:
         "resources": {"requests": {"cpu": "1", "memory": f"{memory_mib}Mi"}},
     }
     if name == "worker":
-        container["readinessProbe"] = {"tcpSocket": {"port": 2222}, "periodSeconds": 1}
+        # Each one has sshd start a process, beside the ranks; the first ones come sooner than this.
+        container["readinessProbe"] = {"tcpSocket": {"port": 2222}, "periodSeconds": 30}
     # The operator's OnFailure would delete the pod of a launcher that failed, with its log.
     return {"replicas": count, "restartPolicy": "Never", "template": {"spec": {"containers": [container]}}}
 
