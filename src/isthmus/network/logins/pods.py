@@ -132,6 +132,8 @@ class LoginPods:
         self._services = FollowedServices(self._units, services)
         self._pods: dict[int, _Pod] = {}
         self._locks: dict[int, Lock] = {}
+        # Whose last pod could not be removed: systemd would not start a unit that still runs.
+        self._left: set[int] = set()
         self._recover()
 
     def prepare(self, uid: int) -> Mapping[str, Any]:
@@ -222,6 +224,8 @@ class LoginPods:
         return pod.init.lives and pod.job in self._view.snapshot.state.jobs
 
     def _make(self, uid: int) -> _Pod:
+        if uid in self._left:
+            self._discard(uid)
         job = self._take(uid)
         self._view.keep(job)
         self._network.make(job)
@@ -291,7 +295,9 @@ class LoginPods:
         try:
             self._units.stop(uid)
             self._place(uid).remove()
+            self._left.discard(uid)
         except OSError as error:
+            self._left.add(uid)
             _log.warning("the login pod of uid %d is not wholly removed: %s", uid, error)
 
     def _give_back(self, uid: int, job: int) -> None:
