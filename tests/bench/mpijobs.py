@@ -81,6 +81,8 @@ class Cluster:
         (launcher,) = replicas["Launcher"]["template"]["spec"]["containers"]
         launcher["command"] = ["mpirun", "-n", str(workers), "/home/mpiuser/pi"]
         (worker,) = replicas["Worker"]["template"]["spec"]["containers"]
+        # mpirun has a client of ssh for each of its neighbours, and 128 MiB of the example are for two.
+        launcher["resources"] = {"requests": {"cpu": "1", "memory": f"{128 + 8 * workers}Mi"}}
         for each in (launcher, worker):
             each["env"] = [*each.get("env", []), *SLEEPY]
         worker["resources"] = {"requests": {"cpu": "1", "memory": "128Mi"}}
