@@ -82,7 +82,7 @@ def pod_status(
 
 
 def renewed(new: Object, old: Object) -> Status:
-    """Return lists of addresses for a strategic merge patch, which adds to what is there unless told to replace it.
+    """Return lists of addresses for a strategic merge patch, which otherwise adds to what is there.
 
     Args:
         new: the desired status.
