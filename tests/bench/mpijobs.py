@@ -4,7 +4,8 @@
     python -m tests.bench.mpijobs --resume
 
 A job counts when it succeeded, no pod of it failed, and each worker ran its rank. Results: results/mpijobs.json, after
-each run, and a part of docs/results/mpi-operator.md with `--publish`.
+each run, and a part of docs/results/mpi-operator.md with `--publish`. For many workers the test bed needs a
+SlurmdTimeout of 300 (`slurm_conf_extra`): a busy slurmd is silent for longer than the 20 s of inventories/local.
 """
 
 from __future__ import annotations
