@@ -1,5 +1,9 @@
-"""Real guests: nova boots the disk of a node, cloud-init takes its data from the config drive, and Ansible logs in."""
+"""Real guests: nova boots the disk of a node, cloud-init takes its data from the config drive, and site.yml deploys it.
 
+Two of the layers, and the main job's MPI on both guests.
+"""
+
+import json
 import time
 from pathlib import Path
 
@@ -14,7 +18,8 @@ from tests.support.servers import openstack as box
 @pytest.fixture(scope="module")
 def disk():
     """The disk of a node, which has the packages of all layers."""
-    made = playbooks.run("openstack_disk", "ansible-playbook", "playbooks/image.yml", "-e", "image_format=qcow2")
+    extra = json.dumps({"image_format": "qcow2", "image_packages_extra": guests.PACKAGES})
+    made = playbooks.run("openstack_disk", "ansible-playbook", "playbooks/image.yml", "-e", extra)
     assert made.rc == 0
     return Path(made.output.rpartition("msg: ")[2].split()[0])
 
@@ -37,11 +42,21 @@ def made(site):
     """Servers that answer over SSH, and how long that took."""
     begun = time.monotonic()
     assert site.play("guests", "playbooks/create.yml").rc == 0
-    print(f"three guests asked for and reached: {time.monotonic() - begun:.0f} s")
+    print(f"two guests asked for and reached: {time.monotonic() - begun:.0f} s")
     return site
 
 
-@pytest.mark.parametrize(("node", "address"), [("ctl", "10.20.0.10"), ("c1", "10.20.0.21"), ("c2", "10.20.0.22")])
+@pytest.fixture(scope="module")
+def deployed(made):
+    """The layers on them, and the main job."""
+    guests.share_home(made)
+    begun = time.monotonic()
+    assert made.play("guests_site", "site.yml").rc == 0
+    print(f"site.yml with base, slurm and the main job: {time.monotonic() - begun:.0f} s")
+    return made
+
+
+@pytest.mark.parametrize(("node", "address"), [("ctl", "10.20.0.10"), ("c1", "10.20.0.21")])
 def test_guest_is_what_its_data_say(made, node, address):
     assert guests.ask(made, node, "hostname") == node
     assert f" {address}/24 " in guests.ask(made, node, "ip -4 -oneline address")
@@ -53,8 +68,20 @@ def test_guests_reach_each_other(made):
     guests.ask(made, "c1", "timeout 60 bash -c '</dev/tcp/10.20.0.10/22'")
 
 
-def test_second_run_changes_nothing(made):
-    again = made.play("guests_second", "playbooks/create.yml")
+def test_main_job_ran_on_both(deployed):
+    result = json.loads((deployed.state / "results/main_job.json").read_text())
+    assert (result["job"]["State"], result["user"]) == ("COMPLETED", "ada")
+    mpi = result["mpi"]
+    assert (mpi["nodes"], mpi["ranks"], mpi["ring"], mpi["allreduce"]) == (2, 4, "right", "right")
+
+
+def test_user_runs_a_job_of_his_own(deployed):
+    shown = guests.ask(deployed, "ctl", "su - ada -c 'srun --nodes=2 hostname'")
+    assert sorted(shown.splitlines()) == ["c1", "ctl"]
+
+
+def test_second_run_changes_nothing(deployed):
+    again = deployed.play("guests_second", "site.yml")
     assert (again.rc, again.changed) == (0, set())
 
 

@@ -24,7 +24,6 @@ NOT_RUN = {
     "docs/admins/bench.md": 1,
     "docs/admins/install.md": 2,
     "docs/admins/monitoring.md": 1,
-    "docs/admins/openstack.md": 1,
     "docs/admins/parallelcluster.md": 2,
     "docs/explanation/testing.md": 2,
 }

@@ -1,8 +1,9 @@
 """Guests that boot, in the OpenStack of the tests: a hypervisor in place of the fake one, and the way to its guests.
 
-QEMU translates their processors itself, some ten to twenty times slower than the machine: two cores carry three. They
-are in a network without a router; the box has their gateway's address, and this machine reaches them through it. They
-reach one another and this machine, nothing else: the image of a node has all packages.
+QEMU translates their processors itself, some ten to twenty times slower than the machine. So there are two: the
+controller is the submit host and runs jobs too, with the shared home on its own disk. They are in a network without a
+router; the box has their gateway's address, and this machine reaches them through it. They reach one another and this
+machine, nothing else: the image of a node has all packages.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -23,14 +25,25 @@ GATEWAY, CIDR = "10.20.0.1/24", "10.20.0.0/24"
 # On idle cores two minutes; they are shared.
 BOOT_S = 3000
 HOST = "guests"
-NODES = {"ctl": {"group": "controller", "at": 10}, "c": {"group": "compute", "count": 2, "at": 21}}
-MACHINES = {"ctl": {"flavor": "hpc.login"}, "c": {"flavor": "hpc.small"}}
-# An answer within the 20 s of ansible.cfg is too much to ask of a guest that boots.
+NODES = {"ctl": {"group": "controller", "at": 10}, "c": {"group": "compute", "count": 1, "at": 21}}
+MACHINES = {name: {"flavor": "hpc.login"} for name in NODES}
+# Those of the layers that are deployed; what the others need is tested where nodes are fast.
+LAYERS = ("base", "slurm")
+HOME = "/home 10.20.0.0/24(rw,async,no_subtree_check)"
+# An answer within the 20 s of ansible.cfg is too much to ask of a guest that boots, as one within 10 s is of Slurm's.
 SITE = {
     "ansible_ssh_timeout": 120,
     "base_users": [{"name": "ada", "uid": 2001}],
-    "slurm_partitions": [{"name": "batch", "nodes": ["c"], "default": True}],
+    "base_home_mode": "nfs",
+    "base_home_nfs_source": "ctl:/home",
+    "slurm_conf_extra": {"MessageTimeout": 100},
+    "main_job_run": True,
+    "main_job_user": "ada",
+    "main_job_hpcc": False,
+    "main_job_timeout_s": 1800,
 }
+# Beside the layers' packages, for the home; each by its name, or apt counts it as a dependency that may go again.
+PACKAGES = ["nfs-common", "nfs-kernel-server"]
 
 
 def add_hypervisor(running: Box) -> None:
@@ -38,8 +51,8 @@ def add_hypervisor(running: Box) -> None:
     running.run("bash", "-s", GATEWAY, given=(FILES.parent / "openstack_guests.sh").read_text())
     compute = Project(running).admin.compute
     wait(lambda: {one.state for one in compute.services() if one.host == HOST}, {"up"}.__eq__, timeout_s=600)
-    # The scheduler knows it once its cell has found it.
-    wait(lambda: {one.hypervisor_type for one in compute.hypervisors(details=True)}, {"QEMU"}.__le__, timeout_s=600)
+    # The scheduler knows it once its cell has found it. Without details, which nova would ask of the fake one too.
+    wait(lambda: {one.name for one in compute.hypervisors()}, {running.name}.__le__, timeout_s=600)
     for one in compute.services():
         if one.binary == "nova-compute" and one.host != HOST:
             compute.disable_service(one)
@@ -56,16 +69,34 @@ def way(running: Box) -> Iterator[None]:
 
 
 def write(site: Site, disk: Path) -> None:
-    """Write the inventory of a controller and two compute nodes, all from this image of a node."""
-    site.write(2, external="", dhcp=False, home_gib=0, image_file=str(disk))
+    """Write the inventory of a controller and a compute node, both from this image of a node."""
+    site.write(1, external="", dhcp=False, home_gib=0, image_file=str(disk))
     source = yaml.safe_load((site.folder / "cluster.yml").read_text())
     source["nodes"] = NODES
     source["openstack"] |= {"machines": MACHINES, "boot_timeout_s": BOOT_S, "timeout_s": BOOT_S}
     (site.folder / "cluster.yml").write_text(yaml.safe_dump(source))
-    (site.folder / "group_vars/all/site.yml").write_text(yaml.safe_dump(SITE))
+    results = {"main_job_results_dir": str(site.state / "results")}
+    (site.folder / "group_vars/all/site.yml").write_text(yaml.safe_dump(SITE | results))
+    (site.folder / "groups.yml").unlink()
+    (site.folder / "groups.yml").write_text(yaml.safe_dump(groups()))
     connection = site.folder / "group_vars/provider_openstack/connection.yml"
     connection.unlink(missing_ok=True)
     connection.symlink_to(ROOT / "inventories/openstack.example/group_vars/provider_openstack/connection.yml")
+
+
+def groups() -> dict[str, Any]:
+    """Return the groups of a site whose controller runs jobs too, without the layers that are not deployed."""
+    known: dict[str, Any] = yaml.safe_load((ROOT / "inventories/common/groups.yml").read_text())
+    children = known["all"]["children"]
+    layers = list(children)[list(children).index(LAYERS[0]) :]
+    left_out = dict.fromkeys(["etcd", *(layer for layer in layers if layer not in LAYERS)])
+    return {"all": {"children": children | left_out | {"compute": {"children": {"controller": None}}}}}
+
+
+def share_home(site: Site) -> None:
+    """Have the controller export its /home, as docs/admins/openstack.md leaves it to the admin."""
+    ask(site, "ctl", f"mkdir -p /etc/exports.d && echo '{HOME}' >/etc/exports.d/home.exports")
+    ask(site, "ctl", "systemctl enable --now nfs-server && exportfs -ra")
 
 
 def ask(site: Site, node: str, command: str) -> str:

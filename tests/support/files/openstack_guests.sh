@@ -39,6 +39,8 @@ virt_type = qemu
 cpu_mode = none
 hw_machine_type = x86_64=q35
 inject_partition = -2
+# A disk that is thrown away need not be written out.
+disk_cachemodes = file=unsafe
 [nova_sys_admin]
 helper_command = $helper
 [vif_plug_linux_bridge_privileged]
