@@ -112,8 +112,10 @@ def test_every_pair_of_users(login, controller, computes, cluster):
         assert len(set(addresses.values())) == len(begun)
         led = []
         for user, job in begun.items():
-            lines = [f"{TCP.format(where, PORT)} 2>/dev/null && echo {whose}" for whose, where in addresses.items()]
-            lines.append("grep -c victims-abstract /proc/net/unix")
+            lines = [
+                f"{{ {TCP.format(where, PORT)} 2>/dev/null && echo {whose}; }} &" for whose, where in addresses.items()
+            ]
+            lines.append("wait; grep -c victims-abstract /proc/net/unix")
             led.append((user, login.try_as(user, step(job, "\n".join(lines))).stdout.split()))
         assert led == [(user, [user, "1"]) for user in begun]
     finally:
