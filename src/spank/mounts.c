@@ -156,3 +156,14 @@ bool mounts_cover_resolv_conf(const char *path, struct problem *problem)
 {
     return mount(path, "/etc/resolv.conf", NULL, MS_BIND, NULL) == 0 || failed(problem, "/etc/resolv.conf");
 }
+
+bool mounts_allow_localhost(struct problem *problem)
+{
+    int fd = open("/proc/sys/net/ipv6/conf/lo/disable_ipv6", O_WRONLY | O_CLOEXEC);
+    bool allowed = fd < 0 ? errno == ENOENT : write(fd, "0", 1) == 1;
+
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return allowed || failed(problem, "the pod's localhost cannot be set");
+}

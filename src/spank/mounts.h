@@ -1,4 +1,4 @@
-/* A mount namespace for a task, in which /sys shows the network namespace that the task is in. */
+/* A mount namespace for a task, in which /sys shows the network namespace that the task is in; and that one's localhost. */
 #pragma once
 
 #include "problem.h"
@@ -14,3 +14,7 @@ bool mounts_renew_proc(struct problem *problem);
 
 /* Covers /etc/resolv.conf, or what it links to, with this file. */
 bool mounts_cover_resolv_conf(const char *path, struct problem *problem);
+
+/* Gives the caller's network namespace ::1: sshd forwards X11 only where every address of localhost can be bound, and a pod
+ * has no IPv6 otherwise. A kernel may have none at all. */
+bool mounts_allow_localhost(struct problem *problem);

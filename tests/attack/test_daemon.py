@@ -16,6 +16,8 @@ from tests.unit.network.test_protocol_fuzz import changed, deep, flipped, random
 
 PLACE = "/usr/local/lib/isthmus-test-daemon-attacks.py"
 ATTACK = f"python3 {PLACE}"
+PEER_PLACE = "/usr/local/lib/isthmus-test-daemon-peers.py"
+PEER = f"python3 {PEER_PLACE}"
 IN_NAMESPACE = f"unshare --user --map-root-user --map-auto {ATTACK}"
 CONNECTIONS_MAX = 16
 # Of a user in /etc/subuid, less those that unshare --map-auto leaves out.
@@ -28,12 +30,13 @@ HIDDEN = "hidden-service"
 
 @pytest.fixture(scope="module")
 def node(two_computes):
-    """A compute node with the attack program."""
-    source = (ROOT / "tests/support/attacks/daemon.py").read_text()
+    """A compute node with the attack programs."""
     chosen = two_computes[0]
-    chosen.output(f"cat > {PLACE} <<'END'\n{source}\nEND")
+    for place, name in ((PLACE, "daemon.py"), (PEER_PLACE, "daemon_peers.py")):
+        source = (ROOT / "tests/support/attacks" / name).read_text()
+        chosen.output(f"cat > {place} <<'END'\n{source}\nEND")
     yield chosen
-    chosen.output(f"rm -f {PLACE}")
+    chosen.output(f"rm -f {PLACE} {PEER_PLACE}")
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +159,27 @@ def test_long_request_without_the_right(node, attacker, victims_job, whose):
     beginning = b'{"version":1,"op":"job_services","job":%d,"services":[' % job
     (reply,) = ask(node, attacker, [beginning + b" " * 5000], "partial")
     assert json.loads(reply)["error"]["code"] in {"forbidden", "not_found"}
+
+
+@pytest.mark.attack("S5")
+def test_descriptors_for_the_daemon(node, attacker):
+    """2,000 open files sent along with requests, for the daemon to keep."""
+    count = f"ls /proc/{pid(node)}/fd | wc -l"
+    before = int(node.output(count))
+    assert int(node.run_as(attacker, f"{PEER} hand 20")) > 0
+    assert int(node.output(count)) < before + 100
+
+
+@pytest.mark.attack("S5")
+def test_peers_that_read_nothing(login, node, attacker, victim, victims_job):
+    """All connections that an account may have, whose peer asks and reads nothing, while others ask."""
+    node.output(f"su - {attacker} -c '{PEER} mute {CONNECTIONS_MAX} 6' >/dev/null 2>&1 &")
+    login.run_as(victim, f"sleep 1; timeout 20 srun --pod-network --mem=20 --nodelist={node.name} true")
+    (reply,) = ask(node, victim, [request("job_get", job=victims_job)])
+    assert json.loads(reply)["ok"]
+    wait(lambda: node.run(f"pgrep -f {PEER_PLACE}").rc != 0)
+    (reply,) = ask(node, attacker, [request("status")])
+    assert json.loads(reply)["ok"]
 
 
 @pytest.mark.attack("S5")

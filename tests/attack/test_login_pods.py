@@ -39,6 +39,7 @@ WAYS = {
     "environment": "cat /proc/PID/environ",
     "descriptors": "ls /proc/PID/fd/",
     "memory": "dd if=/proc/PID/mem of=/dev/null count=1",
+    "trace": "python3 -c 'import ctypes, sys; sys.exit(ctypes.CDLL(None).ptrace(16, PID, 0, 0))'",
     "signal": "kill -0 PID",
     "namespace-by-process": "nsenter -n -t PID true",
     "namespace-by-name": "for each in /run/netns/isthmus-*; do nsenter --net=$each true && exit; done; exit 1",
@@ -61,6 +62,8 @@ OWN = {
         ' sys.exit(b"forbidden" in s.recv(4096))\''
     ),
 }
+# What one may write before a key of one's own.
+OPTIONS = 'tunnel="0",environment="LD_PRELOAD=/tmp/x.so",environment="BASH_ENV=/bin/false",permitlisten="*:*"'
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -145,13 +148,14 @@ def test_ones_own_pod(login, attacker, victim, way):
     assert "reached" not in tried.stdout
 
 
-@pytest.mark.parametrize("way", ["environment", "forced", "rc", "no-pty-no-command", "locale"])
+@pytest.mark.parametrize("way", ["environment", "forced", "options", "rc", "no-pty-no-command", "locale"])
 def test_ways_of_sshd_around_the_pod(login, attacker, way):
     """Have sshd start something of one's own outside of the pod."""
     show = "readlink /proc/self/ns/net > ~/where"
     begin = {
         "environment": "echo 'BASH_ENV=/bin/false' > ~/.ssh/environment",
         "forced": f"cd .ssh; cp authorized_keys keys; sed -i 's|^|command=\"{show}\" |' authorized_keys; cd",
+        "options": f"cd .ssh; cp authorized_keys keys; sed -i 's|^|{OPTIONS} |' authorized_keys; cd",
         "rc": f"echo '{show}' > ~/.ssh/rc",
         "locale": "export LC_ALL=../../../../tmp/x LANG=$(printf '%0999d' 7)",
     }.get(way, "true")

@@ -192,7 +192,7 @@ static bool enter_job(const struct settings *settings, uint32_t job, const struc
 
     entered = entered && mounts_unshare(problem) &&
               (setns(fd, CLONE_NEWNET) == 0 || failed(problem, "the job's network cannot be entered")) &&
-              mounts_renew_sys(problem) &&
+              mounts_allow_localhost(problem) && mounts_renew_sys(problem) &&
               (!*network->resolv_conf || mounts_cover_resolv_conf(network->resolv_conf, problem)) &&
               (first < 0 || enter_processes(first, problem));
     for (int i = 0, all[] = {fd, first}; i < 2; i++) {

@@ -73,19 +73,6 @@ static bool choose_ports(int ports, struct problem *problem)
     return chosen || failed(problem, "the pod's ports cannot be set");
 }
 
-/* sshd forwards X11 only where every address of localhost can be bound, and a pod has no IPv6 otherwise. A kernel may have
- * none at all. */
-static bool allow_localhost(struct problem *problem)
-{
-    int fd = open("/proc/sys/net/ipv6/conf/lo/disable_ipv6", O_WRONLY | O_CLOEXEC);
-    bool allowed = fd < 0 ? errno == ENOENT : write(fd, "0", 1) == 1;
-
-    if (fd >= 0) {
-        (void)close(fd);
-    }
-    return allowed || failed(problem, "the pod's localhost cannot be set");
-}
-
 /* The runtime folder that pam_systemd names (XDG_RUNTIME_DIR), empty; a host without systemd-logind has none. */
 static bool make_runtime(uid_t uid, struct problem *problem)
 {
@@ -107,7 +94,7 @@ static bool make_view(const struct view *view, struct problem *problem)
            mounts_cover_resolv_conf(view->resolv_conf, problem) && cover("/dev/mqueue", "mqueue", NULL, problem) &&
            cover("/dev/shm", "tmpfs", size, problem) && cover("/tmp", "tmpfs", size, problem) &&
            cover("/var/tmp", "tmpfs", size, problem) && make_runtime(view->uid, problem) &&
-           choose_ports(view->ports, problem) && allow_localhost(problem);
+           choose_ports(view->ports, problem) && mounts_allow_localhost(problem);
 }
 
 static void wait_for_the_end(const sigset_t *awaited)

@@ -105,7 +105,7 @@ def test_pod_is_known_by_name_and_to_its_user(login, user, serving):
     shown = json.loads(inside(login, user, "isthmus network list --json"))
     (pod,) = [job for job in shown["jobs"] if job["name"] == "login"]
     assert pod["nodes"] == [login.name]
-    assert inside(login, user, "getent hosts pod0.login").split()[0] == pod["addresses"][0]
+    assert inside(login, user, "getent ahostsv4 pod0.login").split()[0] == pod["addresses"][0]
 
 
 def test_pod_ends_with_the_last_session(login, user, other_user):

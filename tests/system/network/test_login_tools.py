@@ -3,6 +3,7 @@
 The login host is the client too, as another host of the user's would be: there the user is outside of the pod.
 """
 
+import shlex
 import uuid
 from urllib.parse import quote
 
@@ -193,3 +194,30 @@ def test_notebook_is_reached_by_its_user_who_has_the_token(login, user, other_us
             login.try_as(other_user, ask.format(NOTEBOOK, KEY)),
         ):
             assert (reached.rc != 0, "kernels" in reached.stdout) == (True, False)
+
+
+@pytest.fixture
+def node(computes):
+    """A compute node whose sessions are in pods of jobs, with the programs."""
+    found = computes[0]
+    if found.run("command -v xauth && grep -q 'pam_isthmus.so job' /etc/pam.d/sshd").rc:
+        pytest.skip("sessions on compute nodes stay on the host, or have no xauth")
+    found.output(f"cat > {PLACE} <<'END'\n{(ROOT / 'tests/support/remote/desk.py').read_text()}\nEND")
+    yield found
+    found.output(f"rm -f {PLACE}")
+
+
+def test_x11_is_forwarded_into_a_jobs_pod_for_its_user_alone(login, controller, user, other_user, node, screen):
+    """On a compute node the session is in the job's network: its localhost is the job's."""
+    trusted = "-X -o ForwardX11Trusted=yes"
+    options = f"--pod-network --mem=50 --nodelist={node.name}"
+    with (
+        jobs.running(login, controller, user, options),
+        jobs.running(login, controller, other_user, options),
+        session(login, user, "sleep 300", trusted, node=node.name, environment=screen),
+    ):
+        wait(lambda: ssh(login, user, connects(FIRST_DISPLAY), node=node.name).rc == 0)
+        draw = f"{screen} ssh {trusted} {OPTIONS} {node.name} {shlex.quote(f'{DESK} draw')}"
+        assert login.run_as(user, draw) == "no screen for MIT-MAGIC-COOKIE-1"
+        assert ssh(login, other_user, connects(FIRST_DISPLAY), node=node.name).rc != 0
+        assert node.run(connects(FIRST_DISPLAY)).rc != 0

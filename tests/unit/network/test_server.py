@@ -267,3 +267,15 @@ def test_connection_that_is_refused_has_its_price(users, monkeypatch, peers):
     assert users._buckets.wait_s(BOB, 100) > before_s + 900
     for each in held:
         each.close()
+
+
+def test_peer_that_reads_nothing_is_dropped_and_another_is_served(users, monkeypatch, peers):
+    monkeypatch.setattr(server._Handler, "timeout", 0.2)
+    monkeypatch.setattr(users, "answer", lambda line, uid: b"x" * 2_000_000 + b"\n")
+    with connect(users) as mute:
+        mute.sendall(b"one\n")
+        wait(lambda: users._open[BOB] == 1, interval_s=0.01)
+        peers(CAROL)
+        with connect(users) as another:
+            assert len(ask(another, b"two\n")) == 2_000_001
+        wait(lambda: users._open[BOB] == 0, interval_s=0.01)
