@@ -28,3 +28,11 @@ def jobs(mine, workload, images, login, request):
     with namespace(mine, name, images) as space:
         read = lambda path: login.run_as(mine.user, f"cat {path}")  # noqa: E731 -- one use
         yield mpi_jobs.MpiJobs(space, mpi_jobs.examples(workload, read), workload["images"])
+
+
+@pytest.fixture(scope="module", params=["openmpi", "mpich", "intel"])
+def mpi(request, jobs):
+    """Each MPI that the site has."""
+    if request.param not in jobs.examples:
+        pytest.skip(f"the site does not offer {request.param}")
+    return request.param

@@ -34,14 +34,12 @@ def mpirun(count):
     return {"command": ["mpirun", "-n", str(count), "/home/mpiuser/pi"]}
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_slots(jobs, job, mpi):
     name = job(mpi=mpi, spec={"slotsPerWorker": 2}, launcher=mpirun(4))
     jobs.ended(name)
     assert jobs.hosts(name) == {f"{name}-worker-0": 2, f"{name}-worker-1": 2}
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_with_launcher(jobs, job, mpi):
     """A launcher knows itself by another name than the hostfile has."""
     spec = {"runLauncherAsWorker": True, "launcherCreationPolicy": "AtStartup"}
@@ -50,7 +48,6 @@ def test_with_launcher(jobs, job, mpi):
     assert jobs.hosts(name) == {f"{name}-launcher": 1, f"{name}-worker-0": 1, f"{name}-worker-1": 1}
 
 
-@pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_as_root(jobs, job, mpi):
     """What the operator does where nothing is said: sshd as root, of the pod alone."""
     root = {"securityContext": None}
