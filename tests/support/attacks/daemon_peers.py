@@ -46,4 +46,7 @@ def hand(count: int) -> None:
 
 
 if __name__ == "__main__":
-    {"mute": mute, "hand": hand}[sys.argv[1]](*map(int, sys.argv[2:]))
+    if sys.argv[1] == "mute":
+        mute(int(sys.argv[2]), int(sys.argv[3]))
+    else:
+        hand(int(sys.argv[2]))
