@@ -11,6 +11,13 @@ LEFT = "get namespaces,crds,clusterroles,clusterrolebindings,mutatingadmissionpo
 OURS = re.compile(r"/(mpi-operator|mpijobs\.kubeflow|kubeflow-mpijobs|isthmus-mpi)")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def there_again(mine, workload):
+    """The tests that follow find it."""
+    yield
+    mine.isthmus("workloads add mpi")
+
+
 def left(cluster):
     """Names of what is there of the workload, in the whole cluster."""
     names = cluster.kubectl(f"{LEFT} --output name").split()
