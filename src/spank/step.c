@@ -90,7 +90,7 @@ static void judge_absent(const struct problem *earlier, bool asked, bool certain
 static void find_network(const struct settings *settings, bool asked, bool certain)
 {
     struct problem earlier = {""};
-    bool in_vain = record_read_error(settings, step.job, &earlier), known;
+    bool in_vain = record_read_error(settings, step.job, &earlier), known, heard = false;
     int patience_s = settings_patience_s(settings, step.reserved);
     struct deadline deadline = deadline_in(in_vain && patience_s > AGAIN_S ? AGAIN_S : patience_s);
     struct network network = {.state = NETWORK_PREPARING};
@@ -98,8 +98,14 @@ static void find_network(const struct settings *settings, bool asked, bool certa
 
     do {
         known = daemon_get(settings, step.job, &deadline, &network, &step.problem);
+        heard = heard || known;
         pause_ms = pause_ms * 2 < LONGEST_PAUSE_MS ? pause_ms * 2 : LONGEST_PAUSE_MS;
     } while (known && network.state == NETWORK_PREPARING && deadline_pause(&deadline, pause_ms));
+    /* The last question was cut off: it is the time that is over, and nothing is wrong with the daemon. */
+    if (!known && heard && !deadline_pause(&deadline, 0)) {
+        known = true;
+        network.state = NETWORK_PREPARING;
+    }
     if (!known && in_vain) {
         step.problem = earlier;
     } else if (known) {

@@ -4,7 +4,7 @@ import os
 import pytest
 
 from tests.unit.spank.conftest import LIMIT_S, ONE_BUILD, READY
-from tests.unit.spank.fake_daemon import ok, refusal
+from tests.unit.spank.fake_daemon import Held, ok, refusal
 
 EXTERN, BATCH, INTERACTIVE = "4294967292", "4294967291", "4294967290"
 REACH = "cannot be reached"
@@ -126,6 +126,14 @@ def test_reserved_address_is_waited_for_longer(plugin, daemon):
 @ONE_BUILD
 def test_network_that_is_never_ready_fails_in_time(plugin, daemon):
     daemon(job_get=ok(state="preparing"))
+    result = step(plugin, option="")
+    assert FAILED in result.reported
+    assert f"it was not ready within {LIMIT_S} s" in result.errors[-1]
+
+
+@ONE_BUILD
+def test_last_question_that_is_cut_off_accuses_nobody(plugin, daemon):
+    daemon(job_get=[ok(state="preparing"), Held()])
     result = step(plugin, option="")
     assert FAILED in result.reported
     assert f"it was not ready within {LIMIT_S} s" in result.errors[-1]
