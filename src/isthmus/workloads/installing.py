@@ -36,8 +36,8 @@ class Api(Protocol):
     def apply(self, item: Mapping[str, Any], *, dry_run: bool = False) -> None:
         """Make an object so, or only have it checked."""
 
-    def delete(self, item: Mapping[str, Any]) -> None:
-        """Remove an object; one that is gone is fine."""
+    def delete(self, item: Mapping[str, Any], *, foreground: bool = False) -> None:
+        """Remove an object, on demand only with all that it owns; one that is gone is fine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +160,11 @@ def remove(api: Api, workload: Workload, progress: Progress, timeout_s: float, *
             f"{active} {workload.kind}{'' if active == 1 else 's'} of yours would end with it; delete them first "
             f"(`kubectl get {workload.kind.lower()} --all-namespaces`), or say --force. Nothing was removed"
         )
-    # While the operator is there: it cleans up behind them.
+    # While the operator is there: it cleans up behind them. And with their pods: the garbage collector leaves these alone
+    # when it does not find the owner's kind any more, and they would run on.
     for item in _users_objects(api, workload):
         progress(f"deleting {workload.kind} {item['metadata']['namespace']}/{item['metadata']['name']}")
-        api.delete(item)
+        api.delete(item, foreground=True)
     _until(lambda: not _users_objects(api, workload), timeout_s, f"a {workload.kind} is still there")
     objects = workload.objects()
     for item in reversed(objects):

@@ -149,12 +149,28 @@ def test_definition_still_explains_its_own_fields(applied):
     assert "launcher" in reported.partition("DESCRIPTION")[2].lower()
 
 
-def test_objects_are_applied_by_the_server_too(applied, files):
-    """As `isthmus workloads add` does; over what kubectl has made, and twice."""
+@pytest.fixture
+def client(applied):
+    """What `isthmus workloads` asks the server with."""
     keys = applied.pki
-    server = ApiServer(Access(applied.url, keys / "ca.crt", keys / "admin.crt", keys / "admin.key"))
+    return ApiServer(Access(applied.url, keys / "ca.crt", keys / "admin.crt", keys / "admin.key"))
+
+
+def test_objects_are_applied_by_the_server_too(client, files):
+    """As `isthmus workloads add` does; over what kubectl has made, and twice."""
     for item in [*yaml.safe_load_all(files["manifest.yaml"])] * 2:
-        server.apply(item)
+        client.apply(item)
+
+
+@pytest.mark.parametrize(("foreground", "finalizers"), [(True, ["foregroundDeletion"]), (False, None)])
+def test_job_deleted_in_the_foreground_waits_for_what_it_owns(client, files, foreground, finalizers):
+    item = yaml.safe_load(files["examples/pi-openmpi.yaml"])
+    item["metadata"]["name"] = f"gone-{uuid.uuid4().hex[:6]}"
+    client.apply(item)
+    client.delete(item, foreground=foreground)
+    base = f"/apis/{item['apiVersion']}/namespaces/{item['metadata'].get('namespace', 'default')}/mpijobs"
+    left = [each for each in client.get(base)["items"] if each["metadata"]["name"] == item["metadata"]["name"]]
+    assert [each["metadata"]["finalizers"] for each in left] == ([finalizers] if finalizers else [])
 
 
 def test_chart_renders_the_same_operator(files, tmp_path):

@@ -54,11 +54,19 @@ class ApiObjects:
         self.objects[self.path(item)] = dict(item)
         self.after(self)
 
-    def delete(self, item: Mapping[str, Any]) -> None:
-        """Remove an object; one that is gone is fine."""
+    def delete(self, item: Mapping[str, Any], *, foreground: bool = False) -> None:
+        """Remove an object; one that is gone is fine. In the foreground it stays until nothing is owned by it."""
         self.done.append(("delete", item["kind"], item["metadata"]["name"]))
-        self.objects.pop(self.path(item), None)
+        found = self.objects.get(self.path(item))
+        if found and foreground and self._owned(found["metadata"]["name"]):
+            found["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+        else:
+            self.objects.pop(self.path(item), None)
         self.after(self)
+
+    def _owned(self, name: str) -> list[str]:
+        owners = ((path, each["metadata"].get("ownerReferences", [])) for path, each in self.objects.items())
+        return [path for path, found in owners if name in [owner["name"] for owner in found]]
 
     def path(self, item: Mapping[str, Any]) -> str:
         """Return where an object is."""

@@ -180,6 +180,17 @@ def test_remove_with_a_job_that_runs_is_refused(mpi, api):
     assert api.objects == {}
 
 
+def test_definition_goes_when_no_pod_of_a_job_is_left(mpi, api):
+    put(api, job("busy", "Running"))
+    api.objects[f"{PODS}/worker"] = {"metadata": {"name": "worker", "ownerReferences": [{"name": "busy"}]}}
+    with pytest.raises(WorkloadError, match="a MPIJob is still there after 10 s; try again"):
+        installing.remove(api, mpi, lambda _: None, 10, force=True)
+    assert CRD in api.objects
+    del api.objects[f"{PODS}/worker"]
+    assert installing.remove(api, mpi, lambda _: None, 10, force=True)
+    assert CRD not in api.objects
+
+
 def test_remove_of_what_is_not_there_is_success(mpi):
     assert not installing.remove(ApiObjects(), mpi, lambda _: None, 10, force=False)
 

@@ -26,6 +26,7 @@ MANAGER = "isthmus"
 TIMEOUT_S = 10.0
 # As often as client-go does.
 _RETRIES = 10
+_FOREGROUND = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +99,19 @@ class ApiServer:
         path = self._path(item)
         self._ask(lambda kube: kube.apply(path, dict(item), MANAGER, dry_run=dry_run))
 
-    def delete(self, item: Mapping[str, Any]) -> None:
+    def delete(self, item: Mapping[str, Any], *, foreground: bool = False) -> None:
         """Remove an object; one that is gone is fine.
+
+        Args:
+            item: the object.
+            foreground: it stays, being deleted, until what it owns is gone (Kubernetes: Garbage Collection, "Foreground
+                cascading deletion"); else what it owns goes later.
 
         Raises:
             KubeError: refused, or no answer.
         """
-        path = self._path(item)
-        self._ask(lambda kube: kube.delete(path))
+        path, options = self._path(item), _FOREGROUND if foreground else None
+        self._ask(lambda kube: kube.delete(path, options))
 
     def _path(self, item: Mapping[str, Any]) -> str:
         version, kind, meta = item["apiVersion"], item["kind"], item["metadata"]
