@@ -160,8 +160,8 @@ def remove(api: Api, workload: Workload, progress: Progress, timeout_s: float, *
             f"{active} {workload.kind}{'' if active == 1 else 's'} of yours would end with it; delete them first "
             f"(`kubectl get {workload.kind.lower()} --all-namespaces`), or say --force. Nothing was removed"
         )
-    # While the operator is there: it cleans up behind them. And with their pods: the garbage collector leaves these alone
-    # when it does not find the owner's kind any more, and they would run on.
+    # While the operator is there: it cleans up behind them. And with their pods: the garbage collector leaves these
+    # alone when it does not find the owner's kind any more, and they would run on.
     for item in _users_objects(api, workload):
         progress(f"deleting {workload.kind} {item['metadata']['namespace']}/{item['metadata']['name']}")
         api.delete(item, foreground=True)
