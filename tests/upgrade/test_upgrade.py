@@ -4,8 +4,6 @@ The load is a server and a client that asks it ten times a second, both in the u
 step over both nodes, a job that waits, ended jobs in accounting, and a drain of somebody else's.
 """
 
-import base64
-import itertools
 import json
 import os
 import re
@@ -13,25 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.clusters import jobs, playbooks
+from tests.support.clusters import asking, jobs, playbooks
 from tests.support.wait import wait
 
 NEW = {"slurm_version": "26.05", "slurm_package_source": "forky"}
 UPGRADE = "playbooks/upgrade.yml"
 FOREIGN = "a disk of the admin's"
 ENDED = 20
-LONGEST_GAP_S = 5.0
-SERVE = "exec python3 -m http.server 8000 --directory /usr/share/doc/slurm-client\n"
-ASK = """
-import sys, time, urllib.request
-while True:
-    try:
-        urllib.request.urlopen(f"http://{sys.argv[1]}:8000/", timeout=2).read()
-        print(time.time(), flush=True)
-    except OSError:
-        pass
-    time.sleep(0.1)
-"""
 BOTH = "exec srun --nodes=2 --ntasks=2 sh -c 'while :; do echo $SLURM_PROCID $(date +%s); sleep 1; done'\n"
 
 
@@ -56,33 +42,16 @@ def load(login, controller, two_computes, user):
     ended = [jobs.submit(login, user, "--mem=10", "true") for _ in range(ENDED)]
     for job in ended:
         jobs.wait_for_job(controller, job, "COMPLETED")
-    for name, text in {"serve": SERVE, "ask": ASK, "both": BOTH}.items():
-        write(login, user, name, text)
-    network = "--mem=64 --pod-network"
-    found = {"server": jobs.submit(login, user, f"{network} --nodelist={first}", "sh .upgrade-serve")}
-    jobs.wait_for_job(controller, found["server"], "RUNNING")
-    asks = f"python3 .upgrade-ask {address(login, user, found['server'])}"
-    found["client"] = jobs.submit(login, user, f"{network} --nodelist={second}", asks)
-    found["both"] = jobs.submit(login, user, f"{network} --nodes=2 --ntasks-per-node=1", "sh .upgrade-both")
-    for job in (found["client"], found["both"]):
-        jobs.wait_for_job(controller, job, "RUNNING")
+    found = asking.begin(login, controller, user, (first, second))
+    asking.write(login, user, "both", BOTH)
+    found["both"] = jobs.submit(login, user, f"{asking.NETWORK} --nodes=2 --ntasks-per-node=1", "sh .asking-both")
+    jobs.wait_for_job(controller, found["both"], "RUNNING")
     found["waiting"] = jobs.submit(login, user, "--mem=10 --hold", "true")
-    wait(lambda: jobs.written(login, user, found["client"]))
     controller.output(f"scontrol update NodeName={second} State=DRAIN Reason={json.dumps(FOREIGN)}")
     yield {**found, "ended": ended, "accounting": accounting(controller, ended)}
     controller.run(f"scontrol update NodeName={second} State=RESUME")
     jobs.cancel(controller, *found.values())
-    login.run_as(user, "rm -f .upgrade-*")
-
-
-def write(login, user, name, text):
-    login.run_as(user, f"echo {base64.b64encode(text.encode()).decode()} | base64 --decode >.upgrade-{name}")
-
-
-def address(login, user, job):
-    """Of a job in its user's network."""
-    rows = (line.split() for line in login.run_as(user, "isthmus network list").splitlines())
-    return next(row[6] for row in rows if row[:1] == [job])
+    asking.remove(login, user)
 
 
 def accounting(controller, ended):
@@ -92,9 +61,7 @@ def accounting(controller, ended):
 
 
 def assert_load_lives(controller, load):
-    for name in ("server", "client", "both"):
-        shown = jobs.fields(controller.output(f"scontrol show job {load[name]}"))
-        assert (shown["JobState"], shown["Restarts"]) == ("RUNNING", "0"), name
+    asking.assert_ran_on(controller, *(load[name] for name in ("server", "client", "both")))
 
 
 def daemons(controller):
@@ -181,10 +148,9 @@ def test_all_daemons_run_of_new_files(controller, login, two_computes):
 
 def test_nothing_that_ran_was_lost(controller, login, user, two_computes, load):
     assert_load_lives(controller, load)
-    times = [float(line) for line in jobs.written(login, user, load["client"]).split()]
-    gap = max(later - earlier for earlier, later in itertools.pairwise(times))
-    print(f"longest gap of the client: {gap:.2f} s of {times[-1] - times[0]:.0f} s")
-    assert gap <= LONGEST_GAP_S
+    found = asking.gaps(login, user, load["client"])
+    print(f"of the client: {found}")
+    assert found["longest_gap_s"] <= asking.LONGEST_GAP_S
     assert accounting(controller, load["ended"]) == load["accounting"]
 
 
