@@ -24,7 +24,7 @@ KEPT = "/root/isthmus-test-kept.conflist"
 WRONG = {
     "no JSON": ("echo '{' >LIST", "it is no JSON"),
     "everybody may write": ("chmod o+w LIST", "may be written by others than root; run chmod go-w"),
-    "no such plugin": ('sed -i \'s/"type": *"portmap"/"type": "nosuch"/\' LIST', "install the plugin"),
+    "no such plugin": ('sed -i \'0,/"type": *"[^"]*"/s//"type": "nosuch"/\' LIST', "install the plugin"),
 }
 
 
