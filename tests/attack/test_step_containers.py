@@ -27,6 +27,18 @@ PLAN = {
     "entrypoint": [],
     "workdir": "/",
 }
+# Has a program write that plan where it meant to write its own.
+LIBRARY = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+int setenv(const char *name, const char *value, int overwrite)
+{
+    int (*real)(const char *, const char *, int) = (int (*)(const char *, const char *, int))dlsym(RTLD_NEXT, "setenv");
+    return real(name, strcmp(name, "ISTHMUS_STEP_CONTAINER") == 0 ? getenv("PLAN") : value, overwrite);
+}
+"""
 STATE = "cd {target} && find . -printf '%p %y %m %s %l\\n' | sort"
 
 
@@ -88,10 +100,41 @@ def test_rights_in_a_container_of_a_step(rights, way):
     assert not rights[way].worked, rights[way].said
 
 
-def test_plan_of_ones_own(login, attacker, image, work):
-    """The words that the plugin on the node reads, written by the user: what they start has the user's rights."""
+@pytest.fixture(scope="module")
+def written(login, attacker, image, work):
+    """Way by which a user's own plan goes to a node -> the step, and whose process its command then was.
+
+    srun writes the variable itself. What is preloaded into srun, a program of the user's, writes it afterwards.
+    """
     plan = json.dumps(PLAN).replace("TARGET", f"{work}/target")
-    asked = f"srun --mem=100 --container-image={image} true"
-    tried(login, attacker, {"plan": f"export ISTHMUS_STEP_CONTAINER='{plan}'; {asked}"})
-    left = login.run_as(attacker, f"cat {work}/target/uid 2>/dev/null || true")
-    assert left in ("", login.output(f"id -u {attacker}"))
+    login.run_as(attacker, f"isthmus pull {image}")
+    login.run_as(attacker, f"cat > {work}/own.c <<'END'\n{LIBRARY}\nEND")
+    login.run_as(attacker, f"gcc -shared -fPIC -o {work}/own.so {work}/own.c")
+    step = f"{STEP} --container-image={image} id -u"
+    ways = {
+        "none": step,
+        "environment": f"export ISTHMUS_STEP_CONTAINER='{plan}'; {step}",
+        "preloaded": f"export PLAN='{plan}'; LD_PRELOAD={work}/own.so {step}",
+    }
+    found = {}
+    for way, command in ways.items():
+        done = tried(login, attacker, {way: command})[way]
+        found[way] = done, login.run_as(attacker, f"cat {work}/target/uid 2>/dev/null; rm -f {work}/target/uid")
+    return found
+
+
+def test_plan_of_ones_own_in_the_environment(written, login, attacker):
+    """The words that the plugin on the node reads, in the user's environment: srun writes its own in their place."""
+    uid = login.output(f"id -u {attacker}")
+    for way in ("none", "environment"):
+        step, ran = written[way]
+        assert step.worked, step.said
+        assert uid in step.said.splitlines()
+        assert ran == ""
+
+
+def test_plan_of_ones_own(written, login, attacker):
+    """The same words, written by the user into srun: what they start has the user's rights."""
+    step, ran = written["preloaded"]
+    assert ran == login.output(f"id -u {attacker}"), f"the plan did not come to the node: {step.said}"
+    assert not step.worked, step.said

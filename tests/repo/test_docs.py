@@ -1,5 +1,6 @@
 """What the texts name is there: files, make targets, playbooks, variables."""
 
+import json
 import re
 
 import pytest
@@ -67,3 +68,11 @@ def test_variables_exist():
     known = known_variables()
     named = {(tree.shown(page), name) for page in PAGES for name in VARIABLE.findall(page.read_text())}
     assert not sorted((page, name) for page, name in named if name not in known)
+
+
+def test_list_of_plugins_is_what_a_scenario_brings():
+    """Scenario `network` does what an admin reads."""
+    listed = re.search(r"```json\n(.*?)```", (tree.ROOT / "docs/admins/cni.md").read_text(), re.DOTALL)
+    brought = (tree.ROOT / "molecule/network/templates/10-pods.conflist.j2").read_text()
+    assert listed
+    assert json.loads(listed[1]) == json.loads(brought.replace("{{ site_pods }}", "10.180.1.0/24"))

@@ -9,12 +9,11 @@ import re
 
 import pytest
 
-from tests.support.clusters import jobs, playbooks, upgrades
+from tests.support.clusters import asking, jobs, playbooks, upgrades
 from tests.support.clusters.upgrade_load import FOREIGN, loaded
 from tests.support.clusters.upgrades import NEW, UPGRADE, program, upgrade, versions
 from tests.support.wait import wait
 
-LONGEST_GAP_S = 5.0
 ROUNDS = int(os.environ.get("UPGRADE_ROUNDS", "1"))
 
 
@@ -75,7 +74,7 @@ def test_nothing_that_ran_was_lost(load, number):
     load.assert_alive()
     gap_s = load.longest_gap_s()
     upgrades.record(round=number, longest_gap_s=round(gap_s, 2), longest_away_s=round(load.longest_away_s(), 2))
-    assert gap_s <= LONGEST_GAP_S
+    assert gap_s <= asking.LONGEST_GAP_S
     assert load.accounting() == load.accounted
     before = load.rounds()
     wait(lambda: load.rounds() > before)

@@ -6,30 +6,17 @@ both nodes; MPI ranks on both nodes that hand a token around; a job that waits; 
 
 from __future__ import annotations
 
-import base64
-import itertools
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tests.support.clusters import jobs
+from tests.support.clusters import asking, jobs
 from tests.support.clusters.cluster import Node
 from tests.support.wait import wait
 
 FOREIGN = "a disk of the admin's"
 ENDED = 20
-SERVE = "exec python3 -m http.server 8000 --directory /usr/share/doc/slurm-client\n"
-ASK = """
-import sys, time, urllib.request
-while True:
-    try:
-        urllib.request.urlopen(f"http://{sys.argv[1]}:8000/", timeout=2).read()
-        print(time.time(), flush=True)
-    except OSError:
-        pass
-    time.sleep(0.1)
-"""
 BOTH = "exec srun --nodes=2 --ntasks=2 sh -c 'while :; do echo $SLURM_PROCID $(date +%s); sleep 1; done'\n"
 RING = r"""
 #include <mpi.h>
@@ -60,7 +47,7 @@ int main(int argc, char **argv)
     }
 }
 """
-FILES = {"serve": SERVE, "ask": ASK, "both": BOTH, "ring.c": RING}
+FILES = {"both": BOTH, "ring.c": RING}
 # What takes the user to be asked again within a moment; each answer is a line with its time.
 PING = "while :; do timeout 2 scontrol --quiet show config >/dev/null 2>&1 && date +%s.%N; sleep 0.2; done"
 UNIT = "isthmus-test-upgrade-ping"
@@ -80,31 +67,24 @@ class Load:
 
     def assert_alive(self) -> None:
         """Fail where a job ended or began again."""
-        for name, job in self.running.items():
-            shown = jobs.fields(self.controller.output(f"scontrol show job {job}"))
-            assert (shown["JobState"], shown["Restarts"]) == ("RUNNING", "0"), name
+        asking.assert_ran_on(self.controller, *self.running.values())
 
     def accounting(self) -> str:
         """Return what accounting says of the ended jobs."""
         return _accounting(self.controller, self.ended)
 
     def longest_gap_s(self) -> float:
-        """Between two answers that the client got from the server."""
-        return gap_s(jobs.written(self.login, self.user, self.running["client"]))
+        """Return the longest time without an answer from the server, until now."""
+        return asking.gaps(self.login, self.user, self.running["client"])["longest_gap_s"]
 
     def longest_away_s(self) -> float:
-        """Between two answers of slurmctld."""
-        return gap_s(self.login.output(f"journalctl --unit {UNIT} --output cat | grep -E '^[0-9.]+$'"))
+        """Return the longest time between two answers of slurmctld."""
+        answers = self.login.output(f"journalctl --unit {UNIT} --output cat | grep -E '^[0-9.]+$'").split()
+        return asking.gaps_between([float(answer) for answer in answers])["longest_gap_s"]
 
     def rounds(self) -> int:
         """How often the token has been around."""
         return int((jobs.written(self.login, self.user, self.running["ring"]).split() or ["-1"])[-1])
-
-
-def gap_s(written: str) -> float:
-    """Return the longest time between two of these lines, each with a time in seconds."""
-    times = [float(line) for line in written.split()]
-    return max(later - earlier for earlier, later in itertools.pairwise(times))
 
 
 @contextmanager
@@ -114,23 +94,18 @@ def loaded(login: Node, controller: Node, two_computes: Sequence[Node], user: st
     ended = [jobs.submit(login, user, "--mem=10", "true") for _ in range(ENDED)]
     for job in ended:
         jobs.wait_for_job(controller, job, "COMPLETED")
+    found = asking.begin(login, controller, user, (first, second))
     for name, text in FILES.items():
-        login.run_as(user, f"echo {base64.b64encode(text.encode()).decode()} | base64 --decode >.upgrade-{name}")
-    login.run_as(user, "mpicc.mpich -o .upgrade-ring .upgrade-ring.c")
-    network = "--mem=64 --pod-network"
-    both = f"{network} --nodes=2 --ntasks-per-node=1"
-    found = {"server": jobs.submit(login, user, f"{network} --nodelist={first}", "sh .upgrade-serve")}
-    jobs.wait_for_job(controller, found["server"], "RUNNING")
-    asks = f"python3 .upgrade-ask {_address(login, user, found['server'])}"
-    found["client"] = jobs.submit(login, user, f"{network} --nodelist={second}", asks)
-    found["both"] = jobs.submit(login, user, both, "sh .upgrade-both")
-    found["ring"] = jobs.submit(login, user, both, "srun --mpi=pmi2 ./.upgrade-ring")
+        asking.write(login, user, name, text)
+    login.run_as(user, "mpicc.mpich -o .asking-ring .asking-ring.c")
+    both = f"{asking.NETWORK} --nodes=2 --ntasks-per-node=1"
+    found["both"] = jobs.submit(login, user, both, "sh .asking-both")
+    found["ring"] = jobs.submit(login, user, both, "srun --mpi=pmi2 ./.asking-ring")
     for job in found.values():
         jobs.wait_for_job(controller, job, "RUNNING")
     waiting = jobs.submit(login, user, "--mem=10 --hold", "true")
     load = Load(login, controller, user, found, waiting, ended, _accounting(controller, ended))
-    for name in ("client", "ring"):
-        wait(lambda name=name: jobs.written(login, user, found[name]))
+    wait(lambda: jobs.written(login, user, found["ring"]))
     controller.output(f"scontrol update NodeName={second} State=DRAIN Reason={json.dumps(FOREIGN)}")
     login.output(f"systemd-run --quiet --collect --unit {UNIT} sh -c '{PING}'")
     try:
@@ -139,16 +114,10 @@ def loaded(login: Node, controller: Node, two_computes: Sequence[Node], user: st
         login.run(f"systemctl stop {UNIT}")
         controller.run(f"scontrol update NodeName={second} State=RESUME")
         jobs.cancel(controller, waiting, *found.values())
-        login.run_as(user, "rm -f .upgrade-*")
+        asking.remove(login, user)
 
 
 def _accounting(controller: Node, ended: Sequence[str]) -> str:
     return controller.output(
         f"sacct --parsable2 --jobs={','.join(ended)} --format=JobID,State,Elapsed,User,NodeList,Start,End"
     )
-
-
-def _address(login: Node, user: str, job: str) -> str:
-    """Of a job in its user's network."""
-    rows = (line.split() for line in login.run_as(user, "isthmus network list").splitlines())
-    return next(row[6] for row in rows if row[:1] == [job])

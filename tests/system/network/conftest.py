@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -68,20 +69,24 @@ def probe(nodes):
         node.output(f"rm -f {place}")
 
 
+@contextmanager
+def served(login, controller, users, network, names, probe):
+    """Jobs that serve on these nodes, one of each user; node -> pod, of each job."""
+    options = f"{network} --nodes={len(names)} --ntasks-per-node=1 --nodelist={','.join(names)} --mem=100"
+    started = [(who, jobs.submit(login, who, options, f"srun --mem=50 {probe} serve {PORT}")) for who in users]
+    try:
+        for _, job in started:
+            jobs.wait_for_job(controller, job, "RUNNING")
+        for who, job in started:
+            wait(lambda w=who, j=job: jobs.written(login, w, j).count("ready"), lambda count: count == len(names))
+        yield [pods(login, who, job, names) for who, job in started]
+    finally:
+        jobs.cancel(controller, *(job for _, job in started))
+
+
 @pytest.fixture(scope="module")
 def serving(login, controller, user, other_user, two_computes, probe):
     """(user, node) -> pod that serves, one job of each user on both nodes; and a second job of the first user."""
     names = [node.name for node in two_computes]
-    options = f"--pod-network --nodes=2 --ntasks-per-node=1 --nodelist={','.join(names)} --mem=100"
-    started = [
-        (each, jobs.submit(login, each, options, f"srun --mem=50 {probe} serve {PORT}"))
-        for each in (user, user, other_user)
-    ]
-    try:
-        for _, job in started:
-            jobs.wait_for_job(controller, job, "RUNNING")
-        for each, job in started:
-            wait(lambda e=each, j=job: jobs.written(login, e, j).count("ready"), lambda count: count == 2)
-        yield [pods(login, each, job, names) for each, job in started]
-    finally:
-        jobs.cancel(controller, *(job for _, job in started))
+    with served(login, controller, (user, user, other_user), "--pod-network", names, probe) as found:
+        yield found

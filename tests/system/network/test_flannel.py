@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.clusters import jobs
 from tests.support.wait import wait
-from tests.system.network.conftest import PORT, pods
+from tests.system.network.conftest import PORT, served
 from tests.system.network.test_daemon import kill
 from tests.system.network.test_isolation import KINDS, ask
 from tests.system.network.test_names import domain, resolve  # noqa: F401 -- a fixture
@@ -23,17 +23,8 @@ def offered(controller):
 def shared(offered, login, controller, user, other_user, two_computes, probe):
     """A job of each of two users on both nodes; node -> pod that serves."""
     names = [node.name for node in two_computes]
-    options = f"{FLAT} --nodes=2 --ntasks-per-node=1 --nodelist={','.join(names)} --mem=100"
-    started = [
-        (who, jobs.submit(login, who, options, f"srun --mem=50 {probe} serve {PORT}")) for who in (user, other_user)
-    ]
-    try:
-        for who, job in started:
-            jobs.wait_for_job(controller, job, "RUNNING")
-            wait(lambda who=who, job=job: jobs.written(login, who, job).count("ready"), lambda count: count == 2)
-        yield [pods(login, who, job, names) for who, job in started]
-    finally:
-        jobs.cancel(controller, *(job for _, job in started))
+    with served(login, controller, (user, other_user), FLAT, names, probe) as found:
+        yield found
 
 
 def leftovers(node):

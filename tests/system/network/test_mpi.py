@@ -27,7 +27,7 @@ def results(output):
     return [line.split(maxsplit=1)[1] for line in output.splitlines() if "size=" in line]
 
 
-@pytest.fixture(params=["private", "flannel"])
+@pytest.fixture(params=["private", "flannel", "cni"])
 def options(request, controller):
     """Options of a job, for each network of the site."""
     if request.param not in controller.variables["network_drivers"]:
