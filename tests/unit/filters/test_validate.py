@@ -86,6 +86,7 @@ def test_groups_of_site_and_partition_are_known():
     ("shared", "message"),
     [
         ({"slurm_partitons": []}, "unknown variable: 'slurm_partitons'; did you mean 'slurm_partitions'?"),
+        ({"provider_local_suite": "sid"}, "unknown variable: 'provider_local_suite'; it is image_suite now"),
         ({"cluster_name": "Two words"}, "cluster_name is 'Two words'; use at most 63 of a-z"),
     ],
 )

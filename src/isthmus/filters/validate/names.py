@@ -15,6 +15,14 @@ ANSIBLE_GROUPS = ("all", "ungrouped")
 SITE_GROUPS = "base_site_groups"
 _WHERE_KNOWN = "the known ones stand in inventories/common and in each role's meta/argument_specs.yml"
 
+# Variables of an earlier release, and what to do about each in an inventory from then.
+_RENAMED = {
+    "provider_local_packages": "it is image_packages now",
+    "provider_local_packages_extra": "it is image_packages_extra now",
+    "provider_local_suite": "it is image_suite now",
+    "registry_push_address": "remove it: images are pushed to registry_address now",
+}
+
 
 def name_problems(site: Site) -> Iterator[str]:
     """Yield unknown groups and variables, with the name that was probably meant."""
@@ -61,8 +69,13 @@ def _variables(site: Site) -> Iterator[str]:
     for name in sorted(used - known):
         # A variable that another value of the inventory uses belongs to the site.
         if not site.sources.reads(name):
-            meant = "".join(f"did you mean {near!r}? " for near in get_close_matches(name, known, n=1))
-            yield site.problem(f"unknown variable: {name!r}", f"{meant}{_WHERE_KNOWN}", name)
+            yield site.problem(f"unknown variable: {name!r}", _meant(name, known), name)
+
+
+def _meant(name: str, known: set[str]) -> str:
+    if name in _RENAMED:
+        return f"{_RENAMED[name]}; {_WHERE_KNOWN}"
+    return "".join(f"did you mean {near!r}? " for near in get_close_matches(name, known, n=1)) + _WHERE_KNOWN
 
 
 def _arguments(role_specs: Mapping[str, Mapping[str, Any]]) -> set[str]:
