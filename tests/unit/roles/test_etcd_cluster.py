@@ -107,7 +107,7 @@ def run(monkeypatch):
         return 0, answers.pop(0) if len(answers) > 1 else answers[0], ""
 
     monkeypatch.setattr(cluster.AnsibleModule, "run_command", etcdctl)
-    monkeypatch.setattr(cluster, "INTERVAL_S", 0)
+    monkeypatch.setattr(cluster.time, "sleep", lambda _: None)
 
     def call(*said, version=OLD, phase="before", **rest):
         answers[:], asked[:] = said, []

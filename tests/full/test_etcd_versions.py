@@ -1,0 +1,161 @@
+"""A live etcd of three members goes on from 3.5 to 3.6 and 3.7 and back to 3.6, while clients write, read and watch.
+
+Members change one by one, and the role's own module waits in between, as in an upgrade. The programs are built, which
+takes some minutes; afterwards they are in the cache.
+"""
+
+import time
+
+import pytest
+import yaml
+
+from isthmus.clients.etcd.store import Etcd
+from tests.bench import results
+from tests.repo.tree import ROOT
+from tests.support import ansible_modules
+from tests.support.servers import etcd as servers
+from tests.support.servers.etcd_load import Load
+from tests.support.wait import wait
+
+RELEASES = yaml.safe_load((ROOT / "artifacts.yml").read_text())["releases"]
+BEFORE, NOW, AFTER = "etcd-before", "etcd", "etcd-after"
+MOST_S = 5
+# As deployed it syncs its disk. 3.7 cannot read the log of 3.5, which a snapshot of the log takes away.
+FLAGS = ("--unsafe-no-fsync=false", "--snapshot-count=100")
+ETCDCTL = """\
+#!/bin/sh
+export ETCDCTL_CACERT={tls}/ca.crt ETCDCTL_CERT={tls}/client.crt ETCDCTL_KEY={tls}/client.key
+export ETCDCTL_USER=root ETCDCTL_PASSWORD={password}
+exec {program} "$@"
+"""
+cluster_module = ansible_modules.load("roles/etcd/library/etcd_cluster.py")
+
+
+def version(program):
+    return RELEASES[program]["version"]
+
+
+def etcdctl(folder):
+    """Return the command that the role puts on a member."""
+    script = folder / "etcdctl"
+    password = servers.PASSWORDS["root"]
+    script.write_text(ETCDCTL.format(tls=folder / "tls", password=password, program=servers.program("etcdctl")))
+    script.chmod(0o755)
+    return str(script)
+
+
+class Site:
+    """Three members, and what the upgrade does with them."""
+
+    def __init__(self, cluster):
+        self.cluster, self.etcdctl = cluster, etcdctl(cluster.folder)
+        self.figures = {}
+
+    def ask(self, program, phase, name="", **rest):
+        """Run the role's module."""
+        members = {member.name: member.endpoint for member in self.cluster.members}
+        given = {"members": members, "version": version(program), "phase": phase, "name": name}
+        return ansible_modules.run(cluster_module, **given, etcdctl=[self.etcdctl], **rest)
+
+    def move(self, member, program):
+        """Restart a member with another program, and wait as the upgrade does."""
+        member.stop()
+        member.program = program
+        member.start(self.cluster.known, *FLAGS)
+        assert self.ask(program, "between", member.name) == {"changed": False, "done": []}
+
+    def upgrade(self, program, load):
+        """Bring all members to a program; keep the longest gaps of the clients."""
+        before, began = self.cluster.members[0].program, time.monotonic()
+        done = self.ask(program, "before")
+        for member in self.cluster.members:
+            self.move(member, program)
+        assert self.ask(program, "after") == {"changed": False, "done": []}
+        gaps = {kind: round(load.longest_gap_s(kind, began), 3) for kind in load.beats}
+        took = {"took_s": round(time.monotonic() - began, 1), "writes": len(load.acknowledged)}
+        self.figures[f"{version(before)} to {version(program)}"] = {
+            f"{kind}_gap_s": gap for kind, gap in gaps.items()
+        } | took
+        assert max(gaps.values()) <= MOST_S
+        return done
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Three members of the oldest version, with users."""
+    cluster = servers.new_cluster(tmp_path_factory.mktemp("etcd"), 3)
+    for member in cluster.members:
+        member.program = BEFORE
+    try:
+        cluster.start(*FLAGS)
+        cluster.enable_auth()
+        made = Site(cluster)
+        yield made
+        results.save("etcd_versions", moves=made.figures)
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def load(site):
+    made = Load(site.cluster.access(), servers.PREFIX)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("program", [NOW, AFTER])
+def test_newer_release_comes_member_by_member(site, load, program):
+    assert site.upgrade(program, load) == {"changed": False, "done": []}
+
+
+def test_older_member_does_not_start_before_etcd_may_go_back(site, load):
+    member = site.cluster.members[0]
+    member.stop()
+    member.program = NOW
+    member.start(site.cluster.known, *FLAGS)
+    assert member.process.wait(60) != 0
+    assert "invalid downgrade" in (site.cluster.folder / f"{member.name}.log").read_text()
+    assert site.ask(NOW, "before", timeout_s=0)["msg"].startswith(
+        f"etcd before its upgrade: {member.name} does not answer"
+    )
+    site.move(member, AFTER)
+
+
+def test_check_run_of_the_way_back_changes_nothing(site, load):
+    would = site.ask(NOW, "before", _ansible_check_mode=True)
+    assert would == {"changed": True, "done": ["enable", "3.6"]} == site.ask(NOW, "before", _ansible_check_mode=True)
+
+
+def test_way_back_that_is_cut_can_be_left_again(site, load):
+    first = site.cluster.members[0]
+    assert site.ask(NOW, "before")["done"] == ["enable", "3.6"]
+    assert site.ask(NOW, "before")["done"] == []
+    site.move(first, NOW)
+    # Another run of either way.
+    assert site.ask(NOW, "before")["done"] == []
+    assert site.ask(AFTER, "before")["done"] == ["cancel"]
+    site.move(first, AFTER)
+    assert site.ask(AFTER, "after") == {"changed": False, "done": []}
+
+
+def test_older_release_comes_back_member_by_member(site, load):
+    assert site.upgrade(NOW, load) == {"changed": True, "done": ["enable", "3.6"]}
+
+
+def test_nothing_is_lost(site, load):
+    load.stop()
+    found = Etcd(site.cluster.access()).range(servers.PREFIX).entries
+    wanted = {load.key(number): str(number) for number in load.acknowledged}
+    assert len(wanted) > 1000
+    assert {key: found[key].value for key in wanted if key in found} == wanted
+    assert load.wrong == []
+    wait(lambda: wanted.keys() - load.seen, lambda missing: not missing, timeout_s=30)
+
+
+def started(folder, member, program):
+    """Start a lone member; return whether it serves."""
+    member.program = program
+    member.start(f"{member.name}={member.peer}")
+    cluster = servers.Cluster(folder, [member])
+    wait(lambda: member.process.poll() is not None or cluster._is_healthy(member), timeout_s=60)
+    return member.process.poll() is None
