@@ -142,6 +142,10 @@ class Cluster:
         }
         return Access(**{**given, **changes})  # type: ignore[arg-type]
 
+    def log(self, member: Member) -> str:
+        """Return what a member has written."""
+        return (self.folder / f"{member.name}.log").read_text()
+
     def start(self, *extra: str) -> None:
         """Start all members and wait until one may write."""
         for member in self.members:
@@ -150,9 +154,10 @@ class Cluster:
 
     def wait_for_leader(self) -> None:
         """Wait until a member may write."""
-        wait(lambda: any(map(self._is_healthy, self.members)), timeout_s=90, interval_s=0.05)
+        wait(lambda: any(map(self.is_healthy, self.members)), timeout_s=90, interval_s=0.05)
 
-    def _is_healthy(self, member: Member) -> bool:
+    def is_healthy(self, member: Member) -> bool:
+        """Return whether a member can write."""
         access = self.access()
         pair = (str(access.certificate), str(access.key))
         try:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import pairwise
 
-from isthmus.clients.etcd.store import Access, Etcd, UnavailableError
+from isthmus.clients.etcd.store import Access, Etcd, EtcdError, UnavailableError
 
 # From one call to the next.
 PAUSE_S = 0.005
@@ -80,5 +81,7 @@ class Load:
                 self.wrong.append(f"{self.key(number)}: {found}")
 
     def _watch(self) -> None:
-        for changes in self._changes:
-            self.seen.update(event.key for event in changes.events)
+        # Closing the client ends it.
+        with suppress(EtcdError):
+            for changes in self._changes:
+                self.seen.update(event.key for event in changes.events)
