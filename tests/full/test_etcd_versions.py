@@ -94,6 +94,7 @@ class Site:
         """Bring all members to a program; keep the longest gaps of the clients."""
         before, began = self.cluster.members[0].program, time.monotonic()
         done = self.ask(program, "before")
+        assert "msg" not in done, done
         for member in self.cluster.members:
             self.move(member, program)
         assert self.ask(program, "after") == {"changed": False, "done": []}

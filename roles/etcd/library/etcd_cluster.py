@@ -98,10 +98,18 @@ def problems(seen: Mapping[str, Member], names: Mapping[str, Any], request: Requ
         is_due = request.phase is Phase.AFTER or (request.phase is Phase.BETWEEN and name == request.name)
         if is_due and each.version != request.version:
             yield f"{name} runs {each.version} and not {request.version}"
-        if request.phase is Phase.AFTER and each.goes_back_to:
-            yield f"{name} still goes back to {each.goes_back_to}"
+        if request.phase is Phase.AFTER:
+            yield from _unfinished(name, each, release(request.version))
     if len({each.leader for each in seen.values() if each.leader}) > 1:
         yield "members follow different leaders"
+
+
+def _unfinished(name: str, member: Member, wanted: str) -> Iterator[str]:
+    if member.goes_back_to:
+        yield f"{name} still goes back to {member.goes_back_to}"
+    # A member follows when all have the release; before 3.6 it does not say so.
+    if member.storage not in ("", wanted):
+        yield f"the storage of {name} is still that of {member.storage}"
 
 
 def action(seen: Mapping[str, Member], version: str) -> list[str]:
@@ -138,16 +146,20 @@ class Cluster:
 
     def prepare(self, seen: Mapping[str, Member]) -> list[str]:
         """Let the cluster go back, or no longer; wait until older members can read what is stored."""
-        words = action(seen, self.request.version)
-        if self.module.check_mode:
-            return words
-        if words:
+        done: list[str] = []
+        while words := action(seen, self.request.version):
+            if self.module.check_mode:
+                return words
             code, out, error = self._etcdctl("downgrade", *words)
-            # Another may have done it meanwhile, or etcd itself.
-            if code and action(self.see(), self.request.version):
-                self._fail(f"etcdctl downgrade {' '.join(words)}: {(error or out).strip()}")
+            if not code:
+                done = words
+                break
+            # etcd's own version follows its members' in some seconds, and it refuses until then. Or another was first.
+            why = (error or out).strip().rpartition("\n")[2]
+            self._pause(f"etcdctl downgrade {' '.join(words)}: {why}")
+            seen = self.agree()
         self._wait(lambda: unreadable(self.see(), self.request.version))
-        return words
+        return done
 
     def agree(self) -> dict[str, Member]:
         """Wait until the members are what the phase wants."""
@@ -163,9 +175,12 @@ class Cluster:
 
     def _wait(self, lacking: Any) -> None:
         while found := lacking():
-            if time.monotonic() > self.end:
-                self._fail("; ".join(found))
-            time.sleep(INTERVAL_S)
+            self._pause("; ".join(found))
+
+    def _pause(self, why: str) -> None:
+        if time.monotonic() > self.end:
+            self._fail(why)
+        time.sleep(INTERVAL_S)
 
     def _etcdctl(self, *words: str) -> tuple[int, str, str]:
         asked = {"ETCDCTL_ENDPOINTS": ",".join(self.members.values())}

@@ -47,11 +47,20 @@ LACKING = {
     "full": ((status(errors=["NOSPACE"]), status(), status()), {}, ["e1: NOSPACE"]),
     "old_one": ((status(), status(), status()), {"phase": "between", "name": "e1"}, [f"e1 runs {OLD} and not {NEW}"]),
     "others_come_later": ((status(NEW), status(), status()), {"phase": "between", "name": "e1"}, []),
-    "not_all": ((status(NEW), status(NEW), status()), {"phase": "after"}, [f"e3 runs {OLD} and not {NEW}"]),
+    "not_all": (
+        (status(NEW), status(NEW), status(storage="3.7")),
+        {"phase": "after"},
+        [f"e3 runs {OLD} and not {NEW}"],
+    ),
     "goes_back": (
         (status(NEW), status(NEW), status(NEW, back="3.6")),
         {"phase": "after"},
         ["e3 still goes back to 3.6"],
+    ),
+    "storage": (
+        (status(NEW), status(NEW), status(NEW, "3.6")),
+        {"phase": "after"},
+        ["the storage of e3 is still that of 3.6"],
     ),
     "done": ((status(NEW), status(NEW), status(NEW)), {"phase": "after"}, []),
 }
@@ -151,11 +160,24 @@ def test_member_that_does_not_come_back_stops_the_upgrade(run):
     )
 
 
+def test_etcd_that_does_not_go_back_yet_is_asked_again(monkeypatch):
+    answers = [(1, "", "invalid downgrade target"), (0, "", "")]
+    states = [BACK, BACK, BACK, READY]
+
+    def etcdctl(_, words, **__):
+        return answers.pop(0) if words[1] == "downgrade" else (0, printed(*states.pop(0)), "")
+
+    monkeypatch.setattr(cluster.AnsibleModule, "run_command", etcdctl)
+    monkeypatch.setattr(cluster.time, "sleep", lambda _: None)
+    result = ansible_modules.run(cluster, members=MEMBERS, version=OLD, phase="before")
+    assert (result["changed"], result["done"], answers) == (True, ["enable", "3.6"], [])
+
+
 def test_refusal_of_etcd_is_reported_with_its_words(run, monkeypatch):
     answers = {
         "endpoint": (0, printed(*BACK), ""),
         "downgrade": (1, "", "Error: etcdserver: invalid downgrade target\n"),
     }
     monkeypatch.setattr(cluster.AnsibleModule, "run_command", lambda _, words, **__: answers[words[1]])
-    result = ansible_modules.run(cluster, members=MEMBERS, version=OLD, phase="before")
+    result = ansible_modules.run(cluster, members=MEMBERS, version=OLD, phase="before", timeout_s=0)
     assert "etcdctl downgrade enable 3.6: Error: etcdserver: invalid downgrade target" in result["msg"]
