@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -130,6 +130,11 @@ def unreadable(seen: Mapping[str, Member], version: str) -> list[str]:
     return [f"the storage of {name} is still that of {storage}" for name, storage in newer.items()]
 
 
+def last(text: str) -> str:
+    """Return the last line, where etcdctl says what went wrong; those above are of its library."""
+    return text.strip().rpartition("\n")[2]
+
+
 class Cluster:
     """All members, asked by the one on this host."""
 
@@ -137,11 +142,13 @@ class Cluster:
         self.module = module
         self.members: dict[str, str] = module.params["members"]
         self.request = Request(module.params["version"], Phase(module.params["phase"]), module.params["name"])
+        self.error = ""
         self.end = time.monotonic() + module.params["timeout_s"]
 
     def see(self) -> dict[str, Member]:
         """Ask each member; one that hangs takes its five seconds."""
-        _, printed, _ = self._etcdctl("endpoint", "status", "--write-out=json")
+        _, printed, error = self._etcdctl("endpoint", "status", "--write-out=json")
+        self.error = last(error)
         return read(printed, self.members)
 
     def prepare(self, seen: Mapping[str, Member]) -> list[str]:
@@ -155,8 +162,7 @@ class Cluster:
                 done = words
                 break
             # etcd's own version follows its members' in some seconds, and it refuses until then. Or another was first.
-            why = (error or out).strip().rpartition("\n")[2]
-            self._pause(f"etcdctl downgrade {' '.join(words)}: {why}")
+            self._pause(f"etcdctl downgrade {' '.join(words)}: {last(error or out)}")
             seen = self.agree()
         self._wait(lambda: unreadable(self.see(), self.request.version))
         return done
@@ -168,12 +174,13 @@ class Cluster:
         def lacking() -> list[str]:
             seen.clear()
             seen.update(self.see())
-            return [*problems(seen, self.members, self.request)]
+            # Where nobody answers, the reason may be here: a password, a certificate.
+            return [*problems(seen, self.members, self.request), *([self.error] if self.error and not seen else [])]
 
         self._wait(lacking)
         return seen
 
-    def _wait(self, lacking: Any) -> None:
+    def _wait(self, lacking: Callable[[], list[str]]) -> None:
         while found := lacking():
             self._pause("; ".join(found))
 

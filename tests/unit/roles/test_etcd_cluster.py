@@ -173,6 +173,13 @@ def test_etcd_that_does_not_go_back_yet_is_asked_again(monkeypatch):
     assert (result["changed"], result["done"], answers) == (True, ["enable", "3.6"], [])
 
 
+def test_reason_why_nobody_answers_is_reported(monkeypatch):
+    refused = (1, "", '{"level": "warn"}\nError: authentication failed\n')
+    monkeypatch.setattr(cluster.AnsibleModule, "run_command", lambda *_, **__: refused)
+    result = ansible_modules.run(cluster, members=MEMBERS, version=OLD, phase="before", timeout_s=0)
+    assert "e3 does not answer; Error: authentication failed; see" in result["msg"]
+
+
 def test_refusal_of_etcd_is_reported_with_its_words(run, monkeypatch):
     answers = {
         "endpoint": (0, printed(*BACK), ""),
