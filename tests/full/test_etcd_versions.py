@@ -110,6 +110,9 @@ class Site:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """Three members of the oldest version, with users."""
+    # Not while a member is away.
+    for name in (BEFORE, NOW, AFTER, "etcdctl"):
+        servers.program(name)
     cluster = servers.new_cluster(tmp_path_factory.mktemp("etcd"), 3)
     for member in cluster.members:
         member.program = BEFORE
