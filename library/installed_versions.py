@@ -15,6 +15,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.dpkg import question, slurm_programs
+from ansible.module_utils.etcd_version import running
 from ansible.module_utils.urls import open_url
 
 PROC = Path("/proc")
@@ -23,7 +24,6 @@ DAEMONS = ("slurmctld", "slurmdbd", "slurmd", "sackd")
 CONVERTED, DUE = 0, 1
 WIDENED = "# Widened for an upgrade."
 NODE = re.compile(r"^NodeName=(\S+)", re.MULTILINE)
-ETCD_VERSION = re.compile(r'^etcd_server_version\{server_version="([^"]+)"\} 1', re.MULTILINE)
 GONE = " (deleted)"
 # Debian's newer packages choose between two builds of a daemon by a link; this is the one for real clusters.
 BUILD = "-wlm"
@@ -66,17 +66,6 @@ def kubernetes(settings: str) -> str:
         return str(json.loads(settings or "{}").get("versions", {}).get("kube-apiserver", "")).removeprefix("v")
     except (ValueError, AttributeError):
         return ""
-
-
-def etcd(url: str) -> str:
-    """Version of the member that runs here, "" for none or one that does not answer."""
-    if not url:
-        return ""
-    try:
-        found = ETCD_VERSION.search(open_url(url, use_proxy=False, timeout=5).read().decode())
-    except OSError:
-        return ""
-    return found[1] if found else ""
 
 
 class Asker:
@@ -123,7 +112,7 @@ class Asker:
             "database": self.database() if is_controller else "none",
             "widened": WIDENED in text("/etc/slurm/slurm.conf").splitlines(),
             "nodes": nodes(self.answer("scontrol", "--all", "--oneliner", "show", "nodes")) if is_controller else {},
-            "etcd": etcd(etcd_url),
+            "etcd": running(etcd_url, open_url),
             "kubernetes": kubernetes(text("/etc/isthmus/kubernetes.json")),
         }
 

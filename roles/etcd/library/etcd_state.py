@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pwd
 from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.etcd_version import running
+from ansible.module_utils.urls import open_url
 
 MEMBER, DEFRAG = "isthmus-etcd.service", "isthmus-etcd-defrag.timer"
 USER = "etcd"
@@ -27,7 +30,8 @@ def is_user(name: str) -> bool:
 
 def main() -> None:
     """Look."""
-    options = {name: {"type": "path", "required": True} for name in ("settings", "data")}
+    options: dict[str, dict[str, Any]] = {name: {"type": "path", "required": True} for name in ("settings", "data")}
+    options["metrics"] = {"type": "str", "required": True}
     module = AnsibleModule(options, supports_check_mode=True)
     _, active, _ = module.run_command(["systemctl", "is-active", MEMBER, DEFRAG])
     runs, defrags = (word == "active" for word in active.split())
@@ -37,6 +41,7 @@ def main() -> None:
         has_data=Path(module.params["data"], "member").exists(),
         has_user=is_user(USER),
         runs=runs,
+        version=running(module.params["metrics"], open_url),
         defrags=defrags,
     )
 

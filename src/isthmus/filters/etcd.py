@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from isthmus.filters.errors import InputError
+from isthmus.model import skew
 
 ROOT = "root"
 _MEMBERS_OWN = {"root.password", "token.key"}
@@ -69,6 +70,23 @@ def etcd_member_problems(states: Mapping[str, Mapping[str, Any]], wanted: Mappin
     return []
 
 
+def etcd_version_problems(states: Mapping[str, Mapping[str, Any]], wanted: str) -> list[str]:
+    """Return at most one problem: a member that runs another release, which takes the waits of an upgrade.
+
+    Args:
+        states: member -> result of module `etcd_state`; empty for a member that did not answer.
+        wanted: version of this tree.
+    """
+    for member, state in states.items():
+        running = state.get("version", "")
+        if running and skew.release(running) != skew.release(wanted):
+            return [
+                f"{member} runs etcd {running} and this Isthmus brings {wanted}; run playbooks/upgrade.yml, which"
+                " changes one member after the other, and lets etcd go back by a release where that is wanted"
+            ]
+    return []
+
+
 def etcd_programs(obtained: Mapping[str, Mapping[str, Any]], folder: str) -> list[dict[str, str]]:
     """Return the entries of `host_copies` for a member; obtained: name -> path, as role `artifacts` registers."""
     return [{"src": row["path"], "dest": f"{folder}/{name}", "mode": "0755"} for name, row in obtained.items()]
@@ -106,4 +124,5 @@ FILTERS: dict[str, Callable[..., object]] = {
     "etcd_programs": etcd_programs,
     "etcd_secrets": etcd_secrets,
     "etcd_urls": etcd_urls,
+    "etcd_version_problems": etcd_version_problems,
 }

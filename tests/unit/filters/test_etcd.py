@@ -84,3 +84,20 @@ def test_programs_and_secrets_have_their_places():
         "/secrets/flannel.password": "0600",
         "/secrets/token.key": "0640",
     }
+
+
+@pytest.mark.parametrize(
+    ("running", "wanted", "refused"),
+    [
+        ("3.7.3", "3.6.14", True),
+        ("3.6.14", "3.7.3", True),
+        ("3.6.13", "3.6.14", False),
+        ("3.6.16", "3.6.14", False),
+        ("", "3.6.14", False),
+    ],
+)
+def test_another_release_comes_by_an_upgrade_alone(running, wanted, refused):
+    states = {"c1": {}, "ctl": {"version": running}}
+    found = etcd.etcd_version_problems(states, wanted)
+    assert len(found) == refused
+    assert all(f"ctl runs etcd {running}" in each and "playbooks/upgrade.yml" in each for each in found)

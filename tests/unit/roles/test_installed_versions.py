@@ -87,8 +87,8 @@ def test_kubernetes_is_what_isthmus_up_would_start(module, settings, version):
 
 
 def test_member_that_does_not_answer_has_no_version(module):
-    assert module.etcd("http://127.0.0.1:1/metrics") == ""
-    assert module.etcd("") == ""
+    assert module.running("http://127.0.0.1:1/metrics", module.open_url) == ""
+    assert module.running("", module.open_url) == ""
 
 
 def test_host_without_any_of_it(module, monkeypatch, tmp_path):

@@ -63,6 +63,7 @@ def _refusals(there: Observed, wanted: Wanted) -> Iterator[str]:
     if wanted.slurm and wanted.manage:
         yield from _slurm_refusals(there, wanted)
     yield from _line_refusals(skew.ETCD, {host.name: host.etcd for host in there.hosts.values()}, wanted.etcd)
+    yield from _member_refusals(there, wanted.etcd)
     yield from _line_refusals(
         skew.KUBERNETES, {host.name: host.kubernetes for host in there.hosts.values()}, wanted.kubernetes
     )
@@ -141,9 +142,22 @@ def _line_refusals(line: skew.Line, found: dict[str, str], version: str) -> Iter
             return
 
 
+def _member_refusals(there: Observed, version: str) -> Iterator[str]:
+    running = {host.name for host in there.hosts.values() if host.etcd}
+    away = [name for name in there.members if name not in running]
+    if away and _etcd_due(there, version):
+        yield (
+            f"etcd on {', '.join(away)} does not answer, so no further member may stop; look at `journalctl -u"
+            ' isthmus-etcd` there and start it, or leave etcd as it is: -e \'{"upgrade_skip": ["etcd"]}\''
+        )
+
+
+def _etcd_due(there: Observed, version: str) -> list[Host]:
+    return [host for host in there.hosts.values() if version and host.etcd not in ("", version)]
+
+
 def _steps(there: Observed, wanted: Wanted) -> Iterator[Step]:
-    members = [host for host in there.hosts.values() if host.etcd]
-    yield from _step(Verb.ETCD, [host for host in members if wanted.etcd and host.etcd != wanted.etcd], wanted.etcd)
+    yield from _step(Verb.ETCD, _etcd_due(there, wanted.etcd), wanted.etcd)
     if wanted.slurm and wanted.manage:
         yield from _slurm_steps(there, wanted.slurm)
     behind = [host for host in there.hosts.values() if host.kubernetes not in ("", wanted.kubernetes)]

@@ -77,10 +77,12 @@ class Observed:
     Attributes:
         hosts: name -> host, of those that answered.
         absent: name -> its Slurm as the controller last saw it, "" for unknown, of those that did not answer.
+        members: names of etcd's, whether they answer or not.
     """
 
     hosts: Mapping[str, Host]
     absent: Mapping[str, str]
+    members: tuple[str, ...] = ()
 
     def of(self, role: Role) -> list[Host]:
         """Return the hosts of a role, in their order."""
@@ -122,7 +124,8 @@ def observed(groups: Mapping[str, Iterable[str]], found: Mapping[str, Mapping[st
         for name in names
         if name in found
     }
-    return Observed(hosts, {name: nodes.get(name, {}).get("version", "") for name in names if name not in found})
+    absent = {name: nodes.get(name, {}).get("version", "") for name in names if name not in found}
+    return Observed(hosts, absent, tuple(groups.get("etcd", ())))
 
 
 def _host(name: str, observed: Mapping[str, Any], roles: frozenset[Role], node: Mapping[str, str]) -> Host:

@@ -189,8 +189,51 @@ def test_what_cannot_go_well_is_refused_with_its_remedy(case):
     assert re.search(message, made.refusals[0])
 
 
-def test_etcd_goes_back_by_one_minor():
-    assert verbs(plan(cluster(etcd="3.7.3"), Wanted(etcd="3.6.14"))) == [Verb.ETCD]
+def etcd(*versions):
+    """A cluster whose members of etcd run these versions, "" for none; one named None does not answer."""
+    hosts = {
+        f"e{number}": host(f"e{number}", etcd=found) for number, found in enumerate(versions, 1) if found is not None
+    }
+    return Observed(hosts, {}, tuple(f"e{number}" for number in range(1, len(versions) + 1)))
+
+
+@pytest.mark.parametrize(
+    ("versions", "wanted", "due"),
+    [
+        (("3.7.3", "3.7.3", "3.7.3"), "3.6.14", ("e1", "e2", "e3")),
+        (("3.6.14", "3.7.3", "3.7.3"), "3.6.14", ("e2", "e3")),
+        (("3.6.14", "3.7.3", "3.6.14"), "3.7.3", ("e1", "e3")),
+        (("3.6.16", "3.6.14", "3.6.14"), "3.6.14", ("e1",)),
+        (("3.6.14", "3.6.14", "3.6.14"), "3.6.14", ()),
+    ],
+)
+def test_etcd_goes_on_and_back_by_one_minor_wherever_it_was_cut(versions, wanted, due):
+    made = plan(etcd(*versions), Wanted(etcd=wanted))
+    assert made.refusals == ()
+    assert [step.hosts for step in made.steps] == ([due] if due else [])
+
+
+@pytest.mark.parametrize(
+    ("versions", "wanted"),
+    [
+        (("3.7.3", "3.7.3", "3.7.3"), "3.5.35"),
+        (("3.7.3", "3.6.14", "3.6.14"), "3.5.35"),
+        (("3.6.14", "3.5.35"), "3.7.3"),
+    ],
+)
+def test_etcd_goes_neither_way_by_two(versions, wanted):
+    made = plan(etcd(*versions), Wanted(etcd=wanted))
+    assert made.steps == ()
+    assert re.search(r"etcd goes one release at a time.*use the Isthmus of the release between", made.refusals[0])
+
+
+@pytest.mark.parametrize("away", ["", None])
+def test_member_that_is_away_is_no_reason_to_stop_another(away):
+    made = plan(etcd("3.6.14", away, "3.6.14"), Wanted(etcd="3.7.3"))
+    assert made.steps == ()
+    assert re.search(r"etcd on e2 does not answer.*no further member may stop.*upgrade_skip", made.refusals[0])
+    assert plan(etcd("3.7.3", away, "3.7.3"), Wanted(etcd="3.7.3")).refusals == ()
+    assert plan(etcd("3.6.14", away, "3.6.14"), Wanted()).refusals == ()
 
 
 def test_node_that_is_away_is_left_and_named():

@@ -48,6 +48,13 @@ def test_own_drain_makes_a_node_due_and_anothers_does_not(found):
     assert table.upgrade_plan(found, GROUPS, wanted)["steps"] == []
 
 
+def test_member_of_etcd_that_does_not_answer_is_refused(found):
+    groups = {**GROUPS, "etcd": ["ctl", "e2"]}
+    made = table.upgrade_plan(found, groups, {"etcd": "3.7.3"})
+    assert made["steps"] == []
+    assert "etcd on e2 does not answer" in made["refusals"][0]
+
+
 def test_table_names_steps_refusals_and_who_is_left(found):
     lines = table.upgrade_table(table.upgrade_plan(found, GROUPS, {"slurm": "25.05"}))
     assert lines[0].split()[:4] == ["step", "hosts", "from", "to"]
