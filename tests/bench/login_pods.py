@@ -2,7 +2,8 @@
 
 One sshd with the module and one without it, on the same host, in rounds of random order. So both pay for one session,
 and for whatever else the machine does. With --pods it is asked what one more pod costs where there are many, on a
-simulated node (`login_pods_many`).
+simulated node (`login_pods_many`). With --followed it is asked how much memory follows the Services of each user's
+cluster (`login_pods_followed`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tests.bench import login_pods_many, testbed
+from tests.bench import login_pods_followed, login_pods_many, testbed
 from tests.bench.login_rounds import FIRST, FURTHER, WITHOUT
 from tests.bench.results import quantile, save
 
@@ -48,16 +49,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Time sessions in login pods against those on the host.")
     parser.add_argument("--rounds", type=int, default=25, help="of all three kinds (default: %(default)s)")
     parser.add_argument("--pods", type=int, metavar="N", help="make N pods on a simulated node instead, up to 1000")
+    parser.add_argument("--followed", type=int, metavar="N", help="follow N clusters' Services instead")
+    parser.add_argument("--before", type=Path, metavar="SRC", help="with --followed: sources of an earlier tree, too")
     testbed.add_arguments(parser)
     arguments = parser.parse_args()
-    if arguments.pods:
+    if arguments.followed:
+        found = login_pods_followed.measure(arguments.followed, arguments.before)
+        print(save("login_pods_followed", quick=arguments.followed < login_pods_many.COUNTED, **found))
+    elif arguments.pods:
         found = login_pods_many.measure(arguments.pods)
         print({name: value for name, value in found.items() if name not in ("looks", "seconds")})
         print(save("login_pods_many", quick=arguments.pods < 1000, **found))
-        return 0
+    else:
+        compare(testbed.TestBed(arguments.name, arguments.host, "root"), arguments.user, arguments.rounds)
+    return 0
+
+
+def compare(cluster: testbed.TestBed, user: str, rounds: int) -> None:
+    """Measure sessions, and write JSON."""
     console = Console()
-    cluster = testbed.TestBed(arguments.name, arguments.host, "root")
-    seconds = measure(cluster, arguments.user, arguments.rounds)
+    seconds = measure(cluster, user, rounds)
     base_ms = round(1000 * statistics.median(seconds[WITHOUT]), 1)
     added = {}
     for kind, goal_ms in GOALS_MS.items():
@@ -69,7 +80,6 @@ def main() -> int:
         }
     console.print(f"without {base_ms} ms, more than that: {added}", markup=False)
     print(save("login_pods", without_ms=base_ms, added=added, seconds=seconds))
-    return 0
 
 
 if __name__ == "__main__":

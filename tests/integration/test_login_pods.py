@@ -32,7 +32,7 @@ class Processes:
 
     def __init__(self, folder):
         self.folder = folder
-        self.started, self.followed = {}, set()
+        self.started, self.following = {}, set()
         self.is_failing = self.is_slow = False
 
     def start(self, uid):
@@ -49,17 +49,20 @@ class Processes:
     def stop(self, uid):
         if self.is_slow:
             raise OSError("systemctl: stopped after 15 s")
-        self.followed.discard(uid)
+        self.following.discard(uid)
         if process := self.started.pop(uid, None):
             process.kill()
             process.wait()
 
     def follow(self, uid):
         assert uid in self.started
-        self.followed.add(uid)
+        self.following.add(uid)
 
     def unfollow(self, uid):
-        self.followed.remove(uid)
+        self.following.remove(uid)
+
+    def followed(self):
+        return frozenset(self.following)
 
 
 class Bed:
@@ -76,7 +79,7 @@ class Bed:
         network = PrivateNetwork(self.host.view, converger, names)
         services = PodServices(IPv4Network("10.96.0.0/16"))
         store, view = self.host.store, self.host.view
-        self.pods = LoginPods(self.name, settings, store, view, network, services, self.units, self.folder)
+        self.pods = LoginPods(self.name, settings, store, view, network, services, self.units, self.folder, self.units)
         return self.pods
 
     def known(self):
@@ -263,14 +266,17 @@ def test_services_are_followed_of_users_with_a_cluster_while_they_have_a_pod(bed
         bed.pods.enter(uid, sessions().pid)
     store.reserve(DAEMON, "daemon", "kubernetes")
     store.take(Request(7, DAEMON, "daemon", "isthmus-control-plane", ("c2",), "kubernetes"))
-    wait(lambda: bed.pods.look() or bed.units.followed, lambda followed: followed == {DAEMON})
-    # The next daemon starts what may have ended.
-    bed.units.followed.clear()
+    wait(lambda: bed.pods.look() or bed.units.following, lambda following: following == {DAEMON})
+    # What ended with all others, and what ended with an earlier daemon, is started again.
+    bed.units.following.clear()
+    bed.pods.look()
+    assert bed.units.following == {DAEMON}
+    bed.units.following.clear()
     bed.begin().look()
-    assert bed.units.followed == {DAEMON}
+    assert bed.units.following == {DAEMON}
     end(bed.units.started[DAEMON])
     bed.pods.look()
-    assert not bed.units.followed
+    assert not bed.units.following
     bed.pods.enter(DAEMON, sessions().pid)
     bed.pods.look()
-    assert bed.units.followed == {DAEMON}
+    assert bed.units.following == {DAEMON}

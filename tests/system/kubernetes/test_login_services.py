@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.support.clusters.sessions import inside, session, ssh, uid, wait_for_pod
+from tests.support.clusters.sessions import inside, session, ssh, wait_for_pod
 from tests.support.clusters.user_clusters import POD_S, fetch
 from tests.support.wait import wait
 
-UNIT = "isthmus-login-services@{}"
+UNIT = "isthmus-login-followers"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -61,12 +61,33 @@ def test_nobody_else_reaches_them(login, user, other_user, place):
     assert login.try_as(other_user, web).rc != 0
 
 
+def process(login, user):
+    return login.run(f"pgrep -u {user} -f {UNIT}").stdout.strip()
+
+
 def test_program_has_the_users_rights_and_network(login, user, place):
-    unit = UNIT.format(uid(login, user))
-    pid = login.output(f"systemctl show --value -p MainPID {unit}")
-    assert login.output(f"stat -c %U /proc/{pid}") == user
+    pid = process(login, user)
+    assert pid.isdecimal(), "one process of the user's"
+    assert login.output(f"ps -o user:32= -p {pid}") == user
+    assert f"/{UNIT}.service/" in login.output(f"cat /proc/{pid}/cgroup")
     assert login.output(f"readlink /proc/{pid}/ns/net") == inside(login, user, "readlink /proc/self/ns/net")
-    assert "CapEff:\t0000000000000000" in login.output(f"cat /proc/{pid}/status")
+    status = login.output(f"cat /proc/{pid}/status")
+    for capabilities in ("Inh", "Prm", "Eff", "Bnd", "Amb"):
+        assert f"Cap{capabilities}:\t0000000000000000" in status
+
+
+def test_program_that_is_killed_or_loses_its_parent_begins_again(login, user, place):
+    for kill in (f"pkill -KILL -u {user} -f {UNIT}", f"systemctl kill --kill-who=main -s KILL {UNIT}"):
+        before = process(login, user)
+        login.output(kill)
+        wait(lambda: process(login, user), lambda now, before=before: now not in ("", before), timeout_s=60)
+    assert inside(login, user, fetch(place("web"))) == "mine"
+
+
+def test_program_is_small(login, user, place):
+    pid = process(login, user)
+    lines = login.output(f"cat /proc/{pid}/smaps_rollup").splitlines()
+    assert sum(int(line.split()[1]) for line in lines if line.startswith("Private_")) < 8 << 10
 
 
 def test_service_without_pods_refuses_and_one_that_is_gone_too(login, user, place, space):

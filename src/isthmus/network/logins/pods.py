@@ -27,9 +27,10 @@ from isthmus.model.network import Job, State
 from isthmus.network.api.messages import ErrorCode
 from isthmus.network.api.protocol import RequestError
 from isthmus.network.drivers.node import ECHO_S, Network
-from isthmus.network.logins import numbers
+from isthmus.network.logins import followers, numbers
+from isthmus.network.logins.followers import Followers
 from isthmus.network.logins.place import Held, Place, ended
-from isthmus.network.logins.services import FollowedServices, owners_of_clusters
+from isthmus.network.logins.services import FollowedServices, Following, owners_of_clusters
 from isthmus.network.services.apply import PodServices
 from isthmus.network.state import ipam
 from isthmus.network.state.keys import StoredError
@@ -55,13 +56,7 @@ class Units(Protocol):
         """Start one; it is ready when this returns. Raises OSError."""
 
     def stop(self, uid: int) -> None:
-        """End it, and all in the pod, and who follows the user's Services. Raises OSError."""
-
-    def follow(self, uid: int) -> None:
-        """Have the Services of the user's cluster followed, soon. Raises OSError."""
-
-    def unfollow(self, uid: int) -> None:
-        """Have them followed no longer. Raises OSError."""
+        """End it, and all in the pod. Raises OSError."""
 
 
 class Systemd:
@@ -75,13 +70,9 @@ class Systemd:
         """See Units."""
         self._do("stop", _pod_unit(uid))
 
-    def follow(self, uid: int) -> None:
-        """See Units."""
-        self._do("start", "--no-block", _services_unit(uid))
-
-    def unfollow(self, uid: int) -> None:
-        """See Units."""
-        self._do("stop", _services_unit(uid))
+    def listen(self) -> None:
+        """Listen for the program that follows Services; it begins with the first who asks. Raises OSError."""
+        self._do("start", followers.UNIT)
 
     def _do(self, *words: str) -> None:
         try:
@@ -112,6 +103,7 @@ class LoginPods:
         services: of pods.
         units: their first processes.
         folder: of their folders.
+        followers_: of the Services in them.
     """
 
     def __init__(
@@ -124,12 +116,13 @@ class LoginPods:
         services: PodServices,
         units: Units | None = None,
         folder: Path = FOLDER,
+        followers_: Following | None = None,
     ) -> None:
         self._node, self._settings = node, settings
         self._store, self._view, self._network = store, view, network
         self._units: Units = units or Systemd()
         self._folder = folder
-        self._services = FollowedServices(self._units, services)
+        self._services = FollowedServices(followers_ or Followers(folder, Systemd().listen), services)
         self._pods: dict[int, _Pod] = {}
         self._locks: dict[int, Lock] = {}
         # Whose last pod could not be removed: systemd would not start a unit that still runs.
@@ -171,6 +164,7 @@ class LoginPods:
         """Remove those whose sessions have ended by now, and give back what nobody here knows of."""
         state = self._view.snapshot.state
         clusters = owners_of_clusters(state)
+        self._services.recall()
         for uid in self._due(state, clusters):
             with self._lock(uid):
                 self._look(uid, has_cluster=uid in clusters)
@@ -317,10 +311,6 @@ class LoginPods:
 
 def _pod_unit(uid: int) -> str:
     return f"isthmus-login@{uid}.service"
-
-
-def _services_unit(uid: int) -> str:
-    return f"isthmus-login-services@{uid}.service"
 
 
 def _reply(pod: _Pod) -> Mapping[str, Any]:

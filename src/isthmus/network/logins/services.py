@@ -1,9 +1,9 @@
 """Services in login pods: a program of the user's follows them while there is a pod here and a cluster of the user's.
 
-Only the user's own API server knows them, and root asks nothing that a user runs. So a unit with the user's rights, in
-the pod's network, watches the API server and brings the table, as supervisors do for their pods
-(`isthmus.cli.login_services`). When to start and to stop it follows from etcd's state: no home is read, and who has no
-cluster costs nothing.
+Only the user's own API server knows them, and root asks nothing that a user runs. So a process with the user's rights,
+in the pod's network, watches the API server and brings the table, as supervisors do for their pods
+(`isthmus.cli.login_services`, forked by `isthmus.cli.login_followers`). When to start and to stop it follows from
+etcd's state: no home is read, and who has no cluster costs nothing.
 """
 
 from __future__ import annotations
@@ -23,21 +23,24 @@ AGAIN_S = 10.0
 _log = logging.getLogger(__name__)
 
 
-class Units(Protocol):
-    """The programs that follow Services."""
+class Following(Protocol):
+    """The programs that follow Services (`followers`)."""
 
     def follow(self, uid: int) -> None:
-        """Start a user's, if it does not run. Raises OSError."""
+        """Start a user's. Raises OSError."""
 
     def unfollow(self, uid: int) -> None:
         """End it. Raises OSError."""
+
+    def followed(self) -> frozenset[int]:
+        """Return whose run; nobody's once what they run by has ended."""
 
 
 class FollowedServices:
     """Whose Services are followed here; calls for one user come one after the other."""
 
-    def __init__(self, units: Units, services: PodServices) -> None:
-        self._units, self._services = units, services
+    def __init__(self, following: Following, services: PodServices) -> None:
+        self._following, self._services = following, services
         self._followed: set[int] = set()
         self._gone_s: dict[int, float] = {}
         self._failed_s: dict[int, float] = {}
@@ -63,11 +66,15 @@ class FollowedServices:
         """Return whether a look could change anything."""
         return has_cluster != (uid in self._followed) or uid in self._gone_s
 
+    def recall(self) -> None:
+        """Forget those whose program has ended with all others: the next look starts it again."""
+        self._followed.intersection_update(self._following.followed())
+
     def end(self, uid: int) -> None:
         """Follow a user's Services no longer: the pod ends, whose network the program would hold."""
         try:
             if uid in self._followed:
-                self._units.unfollow(uid)
+                self._following.unfollow(uid)
         except OSError as error:
             _log.warning("services of the login pod of uid %d: %s", uid, error)
         self._forget(uid)
@@ -76,10 +83,10 @@ class FollowedServices:
         if has_cluster:
             self._gone_s.pop(uid, None)
             if uid not in self._followed:
-                self._units.follow(uid)
+                self._following.follow(uid)
                 self._followed.add(uid)
         elif uid in self._followed and now_s - self._gone_s.setdefault(uid, now_s) >= GONE_S:
-            self._units.unfollow(uid)
+            self._following.unfollow(uid)
             self._services.clear(namespace, uid)
             self._forget(uid)
 
