@@ -19,7 +19,7 @@ from typing import Any
 from filelock import FileLock
 
 from isthmus.artifacts.errors import ChecksumError
-from isthmus.artifacts.recipe import SCRIPT, Recipe, load
+from isthmus.artifacts.recipe import FILE, SCRIPT, Recipe, load
 from isthmus.artifacts.store import Entry, Store, check
 from isthmus.artifacts.ways import Progress
 from isthmus.clients.build import debian, golang
@@ -46,19 +46,12 @@ class Workshop:
         sources: lines of sources.list for the recipe's suite, the release itself first.
         options: lines of apt.conf.
         limits: of the compilers.
-        given: the folder into which an administrator may put sources by hand.
     """
 
     go: golang.Go | None
     sources: list[str]
     options: list[str]
     limits: golang.Limits
-    given: Path
-
-    @property
-    def mirror(self) -> str:
-        """The address of the Debian mirror."""
-        return self.sources[0].split()[1].rstrip("/")
 
 
 def run(arguments: Mapping[str, Any], progress: Progress, *, dry: bool = False) -> dict[str, Any]:
@@ -68,7 +61,7 @@ def run(arguments: Mapping[str, Any], progress: Progress, *, dry: bool = False) 
         arguments: all of ARGUMENTS; `targets` and `apt` are the output of this machine's apt, as `local_apt_sources`
             and `local_apt_options` parse it.
         progress: called with a line of progress.
-        dry: change nothing, return whether something would change.
+        dry: change nothing, return whether something would change; whether the source can be had is asked.
 
     Returns:
         path, sha256 and version of the package, source_version as the recipe has it, took_s.
@@ -81,6 +74,7 @@ def run(arguments: Mapping[str, Any], progress: Progress, *, dry: bool = False) 
         with store.lock(recipe.key):
             found = store.find(recipe.key)
             if dry and not found:
+                _ask(recipe, store, arguments, progress)
                 return {"changed": True}
             entry = found or _make(recipe, store, arguments, progress)
     except (InputError, ChecksumError, OSError, ProcessError) as error:
@@ -94,16 +88,13 @@ def run(arguments: Mapping[str, Any], progress: Progress, *, dry: bool = False) 
     return {"changed": not found, **document, "took_s": round(time.monotonic() - started, 2)}
 
 
-def build(recipe: Recipe, workshop: Workshop, folder: Path, progress: Progress) -> Path:
-    """Build the package in a folder, which must be empty; return its path.
+def build(recipe: Recipe, workshop: Workshop, archive: Path, progress: Progress) -> Path:
+    """Build the package of a source in the archive's folder, which must be empty else; return its path.
 
     Raises:
-        InputError: the source is at none of its addresses, and was not given by hand.
-        ChecksumError: an address has another file.
         isthmus.clients.process.ProcessError: a step failed.
     """
-    archive, source, package = folder / "archive", folder / "source", folder / "package.deb"
-    _fetch(recipe, workshop, archive, progress)
+    source, package = archive.with_name("source"), archive.with_name("package.deb")
     debian.unpack(archive, source)
     inside = {SOURCE: source, RECIPE: recipe.folder}
     if workshop.go:
@@ -128,35 +119,44 @@ def _make(recipe: Recipe, store: Store, arguments: Mapping[str, Any], progress: 
     limits = golang.Limits(int(arguments["jobs"]) or os.cpu_count() or 1, int(arguments["memory_mib"]))
     go = golang.Go(golang.find(recipe.lock, cache / "go"), cache / "go", limits) if recipe.go else None
     sources = local_apt_sources(arguments["targets"], recipe.suite)
-    workshop = Workshop(go, sources, local_apt_options(arguments["apt"]), limits, cache / GIVEN)
+    workshop = Workshop(go, sources, local_apt_options(arguments["apt"]), limits)
     with FileLock(store.root / "locks" / "go"), store.workspace(recipe.folder.name) as folder:
-        return store.keep(recipe.key, recipe.folder.name, Way.BUILD, build(recipe, workshop, folder, progress))
+        _fetch(recipe, arguments, folder / "archive", progress)
+        package = build(recipe, workshop, folder / "archive", progress)
+        return store.keep(recipe.key, recipe.folder.name, Way.BUILD, package)
 
 
-def _fetch(recipe: Recipe, workshop: Workshop, path: Path, progress: Progress) -> None:
-    given = workshop.given / recipe.urls[0].rpartition("/")[2]
+def _ask(recipe: Recipe, store: Store, arguments: Mapping[str, Any], progress: Progress) -> None:
+    with store.workspace(recipe.folder.name) as folder:
+        _fetch(recipe, arguments, folder / "archive", progress)
+
+
+def _fetch(recipe: Recipe, arguments: Mapping[str, Any], path: Path, progress: Progress) -> None:
+    # An administrator may have put it there by hand.
+    given = Path(arguments["cache"], GIVEN, recipe.urls[0].rpartition("/")[2])
     if given.is_file():
         check(given, recipe.sha256, "remove it, or put the file there that has this checksum")
         shutil.copyfile(given, path)
         progress(f"{recipe}: source from {given}")
         return
     said = []
-    for url in (each.format(mirror=workshop.mirror) for each in recipe.urls):
+    mirror = local_apt_sources(arguments["targets"], recipe.suite)[0].split()[1].rstrip("/")
+    for url in (each.format(mirror=mirror) for each in recipe.urls):
         try:
             debian.download(url, path)
         except ProcessError as error:
-            said.append(f"  {url}: {_reason(error)}")
+            said.append(f"  {_reason(error)}")
             continue
         check(path, recipe.sha256, "do not use it; compare the checksum with Debian's .dsc of this version", url)
         progress(f"{recipe}: source from {url}")
         return
     raise InputError(
         "no address gives the source of {}:\n{}\n".format(recipe, "\n".join(said)),
-        f"put the file with sha256 {recipe.sha256} at {given}, or add an address that has it to the recipe",
+        f"put the file with sha256 {recipe.sha256} at {given}, or add an address that has it to {recipe.folder / FILE}",
     )
 
 
 def _reason(error: ProcessError) -> str:
-    """The line by which apt says why."""
+    """The line by which apt says why; it has the address."""
     lines = str(error).splitlines()
     return next((line.removeprefix("E: ") for line in lines if line.startswith("E: ")), lines[-1])

@@ -150,25 +150,24 @@ def debian(monkeypatch):
     return ran
 
 
-def ask(folder, cache, sha256):
+def ask(folder, cache, sha256, *, dry=False):
     write(
         folder,
         **WITHOUT_GO,
         source={"sha256": sha256, "urls": ["{mirror}/tool.tar.gz", "https://snapshot.test/1/tool.tar.gz"]},
     )
     targets = "trixie http://mirror.test/debian main\n"
-    return package.run(arguments(folder, cache, targets=targets), [].append)
+    return package.run(arguments(folder, cache, targets=targets), [].append, dry=dry)
 
 
-def test_source_that_no_address_gives_is_refused_with_its_place(folder, tmp_path, debian):
-    result = ask(folder, tmp_path / "cache", "0" * 64)
+@pytest.mark.parametrize("dry", [False, True])
+def test_source_that_no_address_gives_is_refused_with_its_place(folder, tmp_path, debian, dry):
+    result = ask(folder, tmp_path / "cache", "0" * 64, dry=dry)
     assert result["failed"]
-    assert (
-        "http://mirror.test/debian/tool.tar.gz: Failed to fetch http://mirror.test/debian/tool.tar.gz  404"
-        in result["msg"]
-    )
-    assert "https://snapshot.test/1/tool.tar.gz: Failed" in result["msg"]
+    assert "\n  Failed to fetch http://mirror.test/debian/tool.tar.gz  404" in result["msg"]
+    assert "\n  Failed to fetch https://snapshot.test/1/tool.tar.gz" in result["msg"]
     assert f"; put the file with sha256 {'0' * 64} at {tmp_path}/cache/sources/tool.tar.gz, or add" in result["msg"]
+    assert result["msg"].endswith(f"an address that has it to {folder}/recipe.yml")
     assert debian == []
 
 
@@ -181,6 +180,14 @@ def test_source_that_was_put_there_by_hand_is_taken(folder, tmp_path, debian):
     assert debian == [
         (["sh", "/srv/recipe/package.sh", "1.2.3", result["version"], "1"], ["/srv/recipe", "/srv/source"])
     ]
+
+
+def test_check_run_builds_nothing(folder, tmp_path, debian):
+    (tmp_path / "cache/sources").mkdir(parents=True)
+    (tmp_path / "cache/sources/tool.tar.gz").write_bytes(SOURCE)
+    result = ask(folder, tmp_path / "cache", hashlib.sha256(SOURCE).hexdigest(), dry=True)
+    assert (result, debian) == ({"changed": True}, [])
+    assert not [*(tmp_path / "cache/programs/work").iterdir()]
 
 
 def test_source_that_is_another_is_refused(folder, tmp_path, debian):
@@ -215,10 +222,6 @@ def test_package_that_was_changed_is_refused(folder, kept):
     result = package.run(arguments(folder, cache), [].append)
     assert result["failed"]
     assert f"expected {entry.sha256}; remove the file and run again" in result["msg"]
-
-
-def test_check_run_builds_nothing(folder, tmp_path):
-    assert package.run(arguments(folder, tmp_path / "cache"), [].append, dry=True) == {"changed": True}
 
 
 def test_unknown_argument_is_refused(folder, tmp_path):

@@ -113,7 +113,7 @@ def test_plugin_is_tried_and_laid_beside_the_packages_that_it_is_for(built):
     assert bed.store.done == ["isthmus-slurm-pmix for 26.05.5-1"]
 
 
-def test_plugin_that_was_built_anew_takes_the_place_of_the_other(built):
+def test_plugin_that_was_built_again_takes_the_place_of_the_other(built):
     store = load("slurm_debs").Store(None, built, built.with_name("pmix"))
     store.join("26.05.5-1")
     (built.with_name("pmix") / "26.05.5-1.deb").write_text("another")
