@@ -11,7 +11,7 @@ from tests.support.clusters.upgrades import upgrade
 
 REFUSED = {
     "back": ({"slurm_version": "23.11"}, "newer than slurm_version 23.11, and Slurm cannot go back"),
-    "pmix": ({"slurm_mpi_default": "pmix"}, "no plugin mpi/pmix"),
+    "pmix": ({"slurm_version": "25.11", "slurm_mpi_default": "pmix"}, "no plugin mpi/pmix"),
     "no_such_release": ({"slurm_version": "24.12"}, "24.12 is none of the releases"),
     "no_such_package": (
         {"slurm_version": "25.05", "slurm_package_source": "release"},

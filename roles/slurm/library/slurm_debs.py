@@ -2,6 +2,7 @@
 
 Before anything is switched: an upgrade then needs no mirror, and neither has the way back, whose packages mirrors drop.
 The folder has one folder for each version. Whether apt can install the new ones is tried before they are fetched.
+The plugin mpi/pmix that the deployer has built for a version joins them, so that they are switched together.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import shutil
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.dpkg import offered, question, slurm_programs
+from ansible.module_utils.dpkg import SLURM_PMIX, offered, question, slurm_programs
 
 # One that every host has.
 ANY = "slurm-client"
@@ -48,9 +49,10 @@ def archive(name: str, version: str) -> str:
 class Store:
     """The folder of packages on this host."""
 
-    def __init__(self, module: AnsibleModule, folder: Path) -> None:
+    def __init__(self, module: AnsibleModule, folder: Path, pmix: Path) -> None:
         self.module = module
         self.folder = folder
+        self.pmix = pmix
         self.done: list[str] = []
 
     def run(self, *command: str, cwd: Path | None = None) -> str:
@@ -111,9 +113,10 @@ class Store:
             DebError: apt cannot install it, or would have to remove something.
         """
         offers = offered(self.run("apt-cache", "madison", *packages))
+        own = [str(place) for place in [self.built(version)] if place.is_file()]
         if list((self.folder / version).glob(f"{ANY}_*")) and (ANY, version) not in offers:
             return
-        wanted = [f"{name}={version}" for name in packages if (name, version) in offers]
+        wanted = [f"{name}={version}" for name in packages if (name, version) in offers] + own
         if going := removed(self.run(*APT, "--simulate", "install", *wanted)):
             raise DebError(
                 f"apt would remove {', '.join(going)} for Slurm {version}; remove what needs them, or hold the upgrade"
@@ -123,6 +126,32 @@ class Store:
         before = set(place.glob("*.deb"))
         self.run(*APT, "--download-only", "-o", f"Dir::Cache::archives={place}", "install", *wanted)
         self.done += sorted(path.name for path in {*place.glob("*.deb")} - before)
+
+    def built(self, version: str) -> Path:
+        """Where the deployer puts the plugin mpi/pmix that it has built for a version."""
+        return self.pmix / f"{version}.deb"
+
+    def join(self, version: str) -> None:
+        """Lay the plugin mpi/pmix beside a version's packages, if it is built for that."""
+        built, place = self.built(version), self.folder / version / f"{SLURM_PMIX}.deb"
+        if not built.is_file() or (place.is_file() and place.read_bytes() == built.read_bytes()):
+            return
+        place.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        shutil.copyfile(built, place)
+        self.done.append(f"{SLURM_PMIX} for {version}")
+
+    def require(self, version: str) -> None:
+        """Refuse a version for which the plugin mpi/pmix is not built.
+
+        Raises:
+            DebError: it is built for another one.
+        """
+        if not self.built(version).is_file():
+            raise DebError(
+                f"Slurm {version} has no plugin mpi/pmix, and this Isthmus builds it for"
+                f" {', '.join(sorted(place.stem for place in self.pmix.glob('*.deb')))}; set slurm_version to that if a"
+                " source of this host has it, or slurm_mpi_default: pmi2, or use the next Isthmus"
+            )
 
     def room(self) -> None:
         """Refuse a disk that is nearly full.
@@ -139,16 +168,25 @@ class Store:
 def main() -> None:
     """Fetch both, without a version what is installed; a run that finds them asks apt's lists alone."""
     text = {"type": "str", "default": ""}
-    module = AnsibleModule({"version": text, "folder": {"type": "path", "required": True}}, supports_check_mode=False)
-    store, wanted = Store(module, Path(module.params["folder"])), module.params["version"]
+    path = {"type": "path", "required": True}
+    needed = {"type": "bool", "default": False}
+    module = AnsibleModule(
+        {"version": text, "folder": path, "pmix": path, "pmix_needed": needed}, supports_check_mode=False
+    )
+    store = Store(module, Path(module.params["folder"]), Path(module.params["pmix"]))
+    wanted = module.params["version"]
     try:
         store.room()
         there = slurm_programs(store.run(*question()))
         packages = {name: package.version for name, package in there.items()}
         store.keep(packages)
         version = store.find(wanted) if wanted else ""
+        if module.params["pmix_needed"]:
+            store.require(version)
         if version and any(each != version for each in packages.values()):
             store.bring(packages, version)
+        for each in sorted({*packages.values(), version} - {""}):
+            store.join(each)
     except (DebError, OSError) as error:
         module.fail_json(msg=str(error))
     module.exit_json(changed=bool(store.done), new=version, old=sorted({*packages.values()}), fetched=store.done)

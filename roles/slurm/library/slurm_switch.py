@@ -1,6 +1,7 @@
 """The module `slurm_switch`: the packages of a folder, all at once, without a mirror and without starting a daemon.
 
-For an upgrade and for the way back. Daemons are started afterwards, in their order, by who called.
+For an upgrade and for the way back. Daemons are started afterwards, in their order, by who called. The deployer's own
+plugin mpi/pmix goes where the folder has none: it is of one Slurm alone, and an older one brings the files itself.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.dpkg import installed, of_slurm, question
+from ansible.module_utils.dpkg import SLURM_PMIX, installed, of_slurm, question
 
 POLICY = Path("/usr/sbin/policy-rc.d")
 NO_DAEMON = "#!/bin/sh\nexit 101\n"
@@ -40,6 +41,11 @@ def lacking(archives: dict[str, tuple[str, str]], output: str) -> list[str]:
     """Files whose package is not installed in their version; file -> (name, version)."""
     there = {(name, package.version) for name, package in installed(output).items()}
     return [file for file, package in archives.items() if package not in there]
+
+
+def obsolete(archives: dict[str, tuple[str, str]], output: str) -> list[str]:
+    """The deployer's own package, where it is installed and not among the archives."""
+    return [SLURM_PMIX] if SLURM_PMIX in installed(output) and SLURM_PMIX not in dict(archives.values()) else []
 
 
 def loose(output: str) -> list[str]:
@@ -84,14 +90,15 @@ def main() -> None:
         module.fail_json(
             msg=f"{folder} has no packages; run playbooks/upgrade.yml from its beginning, which fetches them"
         )
-    due = lacking(archives, switch.packages())
-    if due:
+    there = switch.packages()
+    due, going = lacking(archives, there), obsolete(archives, there)
+    if due or going:
         with no_daemons(POLICY):
-            switch.run(*APT, *OPTIONS, "install", *archives)
+            switch.run(*APT, *OPTIONS, "install", *archives, *(f"{name}-" for name in going))
     free = loose(switch.packages()) if module.params["held"] else []
     if free:
         switch.run("apt-mark", "hold", *free)
-    module.exit_json(changed=bool(due or free), installed=[archives[file][0] for file in due])
+    module.exit_json(changed=bool(due or going or free), installed=[archives[file][0] for file in due], removed=going)
 
 
 if __name__ == "__main__":

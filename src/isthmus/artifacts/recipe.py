@@ -1,7 +1,7 @@
 """The recipe of a Debian package: a folder of build/ with its sources and its build script.
 
-recipe.yml has version, suite, date, source and packages; package.sh builds inside a Debian of that suite; debian/ is
-the package's metadata for dpkg.
+recipe.yml has version, suite, date, source and packages, and optionally mark and go; package.sh builds inside a Debian
+of that suite; debian/ is the package's metadata for dpkg.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ import yaml
 from isthmus.artifacts.table import SHA256
 from isthmus.filters.errors import InputError
 from isthmus.filters.suggest import check_keys
-from isthmus.model.programs import OWN_PACKAGE
+from isthmus.model.programs import OWN_PACKAGES
 
 FILE, SCRIPT, CONTROL = "recipe.yml", "package.sh", "debian"
 KEYS = ("version", "suite", "date", "source", "packages")
+OPTIONAL = {"mark": "setuid", "go": True}
 SOURCE_KEYS = ("sha256", "urls")
 LOCK = Path("locks", "build.txt")
 
@@ -38,6 +39,8 @@ class Recipe:
         sha256: hex digest of the source's archive.
         urls: of the archive; `{mirror}` stands for the Debian mirror in use.
         packages: build dependencies from the suite.
+        mark: of the package's version, by which it is known as the project's own.
+        go: the source is a Go module, and is built with the pinned Go.
         key: 32 hex digits over everything that the package is made of.
     """
 
@@ -48,12 +51,14 @@ class Recipe:
     sha256: str
     urls: list[str]
     packages: list[str]
+    mark: str
+    go: bool
     key: str
 
     @property
     def package_version(self) -> str:
         """The version for dpkg: above Debian's of the same release, and different for each recipe."""
-        return f"{self.version}{OWN_PACKAGE}{self.key[:12]}"
+        return f"{self.version}+{self.mark}.{self.key[:12]}"
 
     @property
     def lock(self) -> Path:
@@ -62,7 +67,7 @@ class Recipe:
 
     def __str__(self) -> str:
         """Return the name for messages."""
-        return f"{self.folder.name} {self.version} with setuid"
+        return f"{self.folder.name} {self.version} with {self.mark}"
 
 
 def load(folder: Path) -> Recipe:
@@ -74,7 +79,7 @@ def load(folder: Path) -> Recipe:
     file = folder / FILE
     try:
         document = yaml.safe_load(file.read_text(encoding="utf-8"))
-        check_keys("the recipe", document, KEYS, KEYS)
+        check_keys("the recipe", document, (*KEYS, *OPTIONAL), KEYS)
         check_keys("its source", document["source"], SOURCE_KEYS, SOURCE_KEYS)
         return _recipe(folder, document, _key(folder, document))
     except InputError as error:
@@ -91,14 +96,17 @@ def _recipe(folder: Path, document: Mapping[str, Any], key: str) -> Recipe:
         )
     day = datetime.combine(date.fromisoformat(str(document["date"])), time(), UTC)
     urls, packages = list(document["source"]["urls"]), list(document["packages"])
-    return Recipe(
-        folder, str(document["version"]), str(document["suite"]), int(day.timestamp()), sha256, urls, packages, key
-    )
+    mark, go = (document.get(key, default) for key, default in OPTIONAL.items())
+    if f"+{mark}." not in OWN_PACKAGES:
+        raise InputError(f"mark {mark!r} is none of the project's own", "add it to OWN_PACKAGES of model/programs.py")
+    version, suite = str(document["version"]), str(document["suite"])
+    return Recipe(folder, version, suite, int(day.timestamp()), sha256, urls, packages, mark, go, key)
 
 
 def _key(folder: Path, document: Mapping[str, Any]) -> str:
     """The source's checksum is part of the key, its address is not."""
     parts = {**document, "source": document["source"]["sha256"], "machine": os.uname().machine}
-    files = [folder / SCRIPT, *sorted((folder / CONTROL).iterdir()), folder.parents[1] / LOCK]
+    files = [folder / SCRIPT, *sorted((folder / CONTROL).iterdir())]
+    files += [folder.parents[1] / LOCK] if document.get("go", OPTIONAL["go"]) else []
     texts = [(file.name, file.read_text(encoding="utf-8")) for file in files]
     return hashlib.sha256(json.dumps([parts, texts], sort_keys=True, default=str).encode()).hexdigest()[:32]

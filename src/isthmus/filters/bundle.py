@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from isthmus.model.programs import MIRROR_SCHEMA, OWN_PACKAGE
+from isthmus.model.programs import MIRROR_SCHEMA, OWN_PACKAGES
 from isthmus.support.modules import dpkg
 
 # The version in brackets is the one to be replaced.
@@ -48,7 +48,7 @@ def bundle_index(programs: Mapping[str, Mapping[str, Any]], arch: str) -> dict[s
 
 def _installed(lines: Sequence[str]) -> set[str]:
     there = dpkg.installed("\n".join(lines)).values()
-    return {f"{each.name}={each.version}" for each in there if OWN_PACKAGE not in each.version}
+    return {f"{each.name}={each.version}" for each in there if not any(own in each.version for own in OWN_PACKAGES)}
 
 
 def _to_come(lines: Sequence[str]) -> set[str]:

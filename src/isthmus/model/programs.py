@@ -11,7 +11,7 @@ from pathlib import Path
 MIRROR_INDEX = "programs.json"
 MIRROR_SCHEMA = 1
 # In the version of a package that the deployer has built itself; no repository has it.
-OWN_PACKAGE = "+setuid."
+OWN_PACKAGES = ("+setuid.", "+pmix.")
 
 
 class Way(StrEnum):

@@ -71,6 +71,8 @@ KUBERNETES = Line("Kubernetes", tuple(f"1.{minor}" for minor in range(30, 41)), 
 
 # Debian builds these without the plugin mpi/pmix (its bug 1149781).
 SLURM_WITHOUT_PMIX = frozenset({"25.11", "26.05"})
+# For this one of them build/slurm has a recipe of the plugin.
+SLURM_PMIX = "26.05.5-1"
 
 
 def numbers(version: str) -> tuple[int, ...]:
@@ -99,6 +101,11 @@ def release(version: str) -> str:
 def fits(version: str, wanted: str) -> bool:
     """Return whether a version is the wanted one, which may be cut off at a dot or before the Debian revision."""
     return version == wanted or (version.startswith(wanted) and version[len(wanted)] in ".-+~")
+
+
+def lacks_pmix(version: str) -> bool:
+    """Return whether Debian's packages of a Slurm version lack the plugin mpi/pmix."""
+    return release(version) in SLURM_WITHOUT_PMIX
 
 
 def oldest(versions: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ HOSTVARS = {
         row("old", status="config-files"),
         row("slurmctld", "24"),
         row("apptainer", "1+setuid.ab"),
+        row("isthmus-slurm-pmix", "26.05.5-1+pmix.ab"),
     ),
     "c1": node(row("bash", "5.2-1"), row("slurmd", "24")),
     "c2": node(row("bash", "5.2-2"), row("slurmd", "24")),

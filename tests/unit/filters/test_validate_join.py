@@ -27,6 +27,13 @@ def test_image_has_no_setuid_variant():
     assert "join_service is set with apptainer_setuid" in problems(join_service=True, apptainer_setuid=True)
 
 
+def test_image_has_no_plugin_that_debian_does_not_build():
+    found = "join_service is set with Slurm 26.05, whose plugin mpi/pmix is in no image"
+    assert found in problems(join_service=True, slurm_version="26.05")
+    assert found not in problems(join_service=True, slurm_version="26.05", slurm_mpi_default="pmi2")
+    assert found not in problems(join_service=True, slurm_version="24.11")
+
+
 def test_compute_node_must_be_nothing_else():
     found = problems({"etcd": ["ctl", "c1"]}, join_service=True)
     assert "c1 is more than a compute node" in found

@@ -20,6 +20,8 @@ def site(**variables):
         {"slurm_version": "24.11.5-4+deb13u1", "slurm_package_source": "release"},
         {"slurm_version": "26.05", "slurm_package_source": "forky", "slurm_mpi_default": "none"},
         {"slurm_version": "26.05", "slurm_mpi_default": "pmi2"},
+        {"slurm_version": "26.05"},
+        {"slurm_version": "26.05.5-1"},
         {"upgrade_hooks": {"before_controller": [["./notify", "soon"]], "after_batch": []}},
     ],
 )
@@ -33,7 +35,8 @@ def test_right_requests_have_no_problem(variables):
         ({"slurm_version": 26.05}, "slurm_version is 26.05, a number; write it as text: '26.05'"),
         ({"slurm_version": "31.05"}, "Slurm 31.05 is none of the releases"),
         ({"slurm_version": "new"}, "'new' is no version"),
-        ({"slurm_version": "26.05"}, "no plugin mpi/pmix, and slurm_mpi_default is pmix; set slurm_mpi_default: pmi2"),
+        ({"slurm_version": "25.11"}, "no plugin mpi/pmix, and slurm_mpi_default is pmix; take 26.05.5-1, for which"),
+        ({"slurm_version": "26.05.6"}, "Debian's Slurm 26.05.6 has no plugin mpi/pmix"),
         ({"slurm_package_source": "forky"}, "slurm_version names none; set slurm_version too"),
         ({"slurm_package_source": "../x", "slurm_version": "24.11"}, "'../x', no name of a suite; write release"),
         (

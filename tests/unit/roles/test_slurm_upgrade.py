@@ -46,7 +46,7 @@ class Store:
     """A folder of packages whose mirror answers nothing, or everything."""
 
     def __init__(self, debs, folder, mirror):
-        self.store = debs.Store(None, folder)
+        self.store = debs.Store(None, folder, folder.with_name("pmix"))
         self.asked = []
         self.store.run = self.run
         self.mirror = mirror
@@ -92,10 +92,58 @@ def test_version_for_which_apt_would_remove_something_is_refused(tmp_path):
     assert not [command for command in bed.asked if "--download-only" in command]
 
 
+@pytest.fixture
+def built(tmp_path):
+    """The plugin mpi/pmix as the deployer puts it on a host; folder of packages beside it."""
+    (tmp_path / "pmix").mkdir()
+    (tmp_path / "pmix/26.05.5-1.deb").write_text("plugin")
+    (tmp_path / "packages").mkdir()
+    return tmp_path / "packages"
+
+
+def test_plugin_is_tried_and_laid_beside_the_packages_that_it_is_for(built):
+    bed = Store(load("slurm_debs"), built, MADISON)
+    bed.store.bring({"slurm-client": "24.11.5-4"}, "26.05.5-1")
+    installs = [command for command in bed.asked if "install" in command]
+    assert [command[-1] for command in installs] == [str(built.with_name("pmix") / "26.05.5-1.deb")] * 2
+    for _ in range(2):
+        bed.store.join("26.05.5-1")
+        bed.store.join("24.11.5-4")
+    assert [str(path.relative_to(built)) for path in built.glob("*/*.deb")] == ["26.05.5-1/isthmus-slurm-pmix.deb"]
+    assert bed.store.done == ["isthmus-slurm-pmix for 26.05.5-1"]
+
+
+def test_plugin_that_was_built_again_takes_the_place_of_the_other(built):
+    store = load("slurm_debs").Store(None, built, built.with_name("pmix"))
+    store.join("26.05.5-1")
+    (built.with_name("pmix") / "26.05.5-1.deb").write_text("another")
+    store.join("26.05.5-1")
+    assert (built / "26.05.5-1/isthmus-slurm-pmix.deb").read_text() == "another"
+
+
+def test_slurm_for_which_no_plugin_is_built_is_refused(built):
+    debs = load("slurm_debs")
+    store = debs.Store(None, built, built.with_name("pmix"))
+    store.require("26.05.5-1")
+    with pytest.raises(debs.DebError, match=r"Slurm 26\.05\.6-1 has no plugin mpi/pmix.* for 26\.05\.5-1; set slurm_"):
+        store.require("26.05.6-1")
+
+
+@pytest.mark.parametrize(
+    ("archive", "removed"),
+    [(("slurmd", "24.11.5-4"), ["isthmus-slurm-pmix"]), (("isthmus-slurm-pmix", "26.05.5-1+pmix.ab"), [])],
+)
+def test_plugin_goes_with_the_slurm_that_it_is_for(archive, removed):
+    switch = load("slurm_switch")
+    assert switch.obsolete({"a.deb": archive}, row("isthmus-slurm-pmix", "26.05.5-1+pmix.ab")) == removed
+    assert switch.obsolete({"a.deb": archive}, row("slurmd", "24.11.5-4")) == []
+
+
 def test_disk_that_is_nearly_full_is_refused_before_anything_is_fetched(tmp_path, monkeypatch):
     debs = load("slurm_debs")
     monkeypatch.setattr(debs, "NEEDED_MIB", 1 << 40)
-    result = ansible_modules.run(debs, version="26.05", folder=str(tmp_path / "packages"))
+    folders = {"folder": str(tmp_path / "packages"), "pmix": str(tmp_path / "pmix")}
+    result = ansible_modules.run(debs, version="26.05", **folders)
     assert result["failed"]
     assert result["msg"].startswith(f"{tmp_path}/packages has less than")
     assert result["msg"].endswith("MiB left; make room there")

@@ -83,10 +83,19 @@ def _slurm_refusals(there: Observed, wanted: Wanted) -> Iterator[str]:
     if lacking:
         yield f"{_some(lacking)} without Slurm; run site.yml, or playbooks/add_nodes.yml, with slurm_version unchanged"
     yield from _window_refusals(there, wanted.slurm)
-    if wanted.pmix and skew.release(wanted.slurm) in skew.SLURM_WITHOUT_PMIX:
+    if wanted.pmix and skew.lacks_pmix(wanted.slurm):
+        yield from _pmix_refusals(wanted)
+
+
+def _pmix_refusals(wanted: Wanted) -> Iterator[str]:
+    problem = wanted.pmix_problem
+    if not skew.fits(skew.SLURM_PMIX, wanted.slurm):
+        problem = f"this Isthmus builds it for {skew.SLURM_PMIX} alone"
+    if problem:
         yield (
-            f"Debian's Slurm {wanted.slurm} has no plugin mpi/pmix, and slurm_mpi_default is pmix: every srun of Open"
-            " MPI would fail; set slurm_mpi_default: pmi2 (MPICH's; Open MPI then starts by mpirun alone), or stay"
+            f"Debian's Slurm {wanted.slurm} has no plugin mpi/pmix, slurm_mpi_default is pmix, and without it every"
+            f" srun of Open MPI would fail: {problem}; or set slurm_mpi_default: pmi2 (MPICH's; Open MPI then starts by"
+            " mpirun alone), or stay"
         )
 
 

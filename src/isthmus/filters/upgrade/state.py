@@ -97,6 +97,7 @@ class Wanted:
         slurm: a version or its prefix: 26.05.
         manage: Slurm is managed by the role.
         pmix: jobs need the plugin mpi/pmix.
+        pmix_problem: why the deployer cannot build it for a Slurm that lacks it, with the remedy; "" where it can.
         etcd: version of this tree.
         kubernetes: version of this tree.
     """
@@ -104,6 +105,7 @@ class Wanted:
     slurm: str = ""
     manage: bool = True
     pmix: bool = False
+    pmix_problem: str = ""
     etcd: str = ""
     kubernetes: str = ""
 

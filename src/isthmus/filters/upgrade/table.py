@@ -85,6 +85,11 @@ def upgrade_fits(version: str, wanted: str) -> bool:
     return skew.fits(version, wanted)
 
 
+def upgrade_builds_pmix(version: str) -> bool:
+    """Return whether hosts of a Slurm version or its prefix get the plugin mpi/pmix from the deployer."""
+    return skew.lacks_pmix(version) and skew.fits(skew.SLURM_PMIX, version)
+
+
 def upgrade_mixed(version: str, controller: str) -> str:
     """Return why a node's Slurm is incompatible with its controller's; "" where it is not, or one of them has none."""
     if not version or not controller or skew.upstream(version) == skew.upstream(controller):
@@ -111,6 +116,7 @@ def backup_part(folder: str, with_packages: bool | str) -> str:
 
 FILTERS: dict[str, Callable[..., object]] = {
     "backup_part": backup_part,
+    "upgrade_builds_pmix": upgrade_builds_pmix,
     "upgrade_fits": upgrade_fits,
     "upgrade_found": upgrade_found,
     "upgrade_hosts": upgrade_hosts,

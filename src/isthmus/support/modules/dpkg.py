@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 SLURM = "slurm-wlm"
+# The deployer's own package, of build/slurm, with what Debian's of that Slurm lack.
+SLURM_PMIX = "isthmus-slurm-pmix"
 _FIELDS = (
     "${Package}",
     "${Architecture}",

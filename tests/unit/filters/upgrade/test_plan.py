@@ -169,7 +169,16 @@ REFUSED = {
     ),
     "too_old": (cluster(slurm="22.05.8-4"), WANTED, r"ctl is of Slurm 22.05.8-4, from which 26.05 cannot be reached"),
     "back": (cluster(slurm=NEW, newest=NEW), Wanted(slurm="24.11"), r"ctl is newer than slurm_version 24.11"),
-    "pmix": (cluster(), replace(WANTED, pmix=True), r"no plugin mpi/pmix.*slurm_mpi_default: pmi2"),
+    "pmix": (
+        cluster(),
+        replace(WANTED, pmix=True, pmix_problem="no address gives its source; put it there"),
+        r"no plugin mpi/pmix.*no address gives its source; put it there; or set slurm_mpi_default: pmi2",
+    ),
+    "pmix_of_another": (
+        cluster(),
+        Wanted(slurm="25.11", pmix=True),
+        r"no plugin mpi/pmix.*this Isthmus builds it for 26.05.5-1 alone; or set slurm_mpi_default: pmi2",
+    ),
     "unknown": (cluster(), Wanted(slurm="31.05"), r"31.05 is none of the releases.*correct slurm_version"),
     "database": (cluster(database=Database.UNREADABLE), WANTED, r"database on ctl cannot be read; look at"),
     "etcd": (cluster(etcd="3.5.30"), WANTED, r"ctl has etcd 3.5.30, and this Isthmus brings 3.7.3"),
@@ -234,6 +243,15 @@ def test_member_that_is_away_is_no_reason_to_stop_another(away):
     assert re.search(r"etcd on e2 does not answer.*no further member may stop.*upgrade_skip", made.refusals[0])
     assert plan(etcd("3.7.3", away, "3.7.3"), Wanted(etcd="3.7.3")).refusals == ()
     assert plan(etcd("3.6.14", away, "3.6.14"), Wanted()).refusals == ()
+
+
+@pytest.mark.parametrize("wanted", [replace(WANTED, pmix=True), replace(WANTED, pmix_problem="no source")])
+def test_plugin_that_is_built_or_not_needed_is_in_nobodys_way(wanted):
+    assert plan(cluster(), wanted) == plan(cluster(), WANTED)
+
+
+def test_etcd_goes_back_by_one_minor():
+    assert verbs(plan(cluster(etcd="3.7.3"), Wanted(etcd="3.6.14"))) == [Verb.ETCD]
 
 
 def test_node_that_is_away_is_left_and_named():

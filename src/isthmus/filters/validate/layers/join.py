@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from isthmus.filters.errors import InputError
 from isthmus.filters.validate.site import Site
+from isthmus.model import skew
 
 SERVICE, PORT = "join_service", "join_port"
 
@@ -23,6 +24,11 @@ def join_problems(site: Site) -> Iterator[str]:
         yield site.problem_of(
             InputError(why, "unset one of them; add such nodes with playbooks/add_nodes.yml"), SERVICE
         )
+    version = site.shared("slurm_version")
+    if isinstance(version, str) and site.shared("slurm_mpi_default") in (None, "pmix") and skew.lacks_pmix(version):
+        why = f"{SERVICE} is set with Slurm {version}, whose plugin mpi/pmix is in no image"
+        remedy = "unset it, and add such nodes with playbooks/add_nodes.yml, or set slurm_mpi_default: pmi2"
+        yield site.problem_of(InputError(why, remedy), SERVICE)
     for host in site.groups.get("compute", []):
         if host in site.groups.get("login", []) + site.groups.get("controller", []) + site.groups.get("etcd", []):
             why = f"{SERVICE} is set and {host} is more than a compute node, as nodes that join are"

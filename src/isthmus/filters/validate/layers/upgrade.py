@@ -35,9 +35,10 @@ def _version(site: Site) -> Iterator[str]:
         yield site.problem(str(error), "correct slurm_version, or use a newer Isthmus", "slurm_version")
         return
     pmix = site.shared("slurm_mpi_default") in (None, "pmix")
-    if pmix and skew.release(version) in skew.SLURM_WITHOUT_PMIX:
+    if pmix and skew.lacks_pmix(version) and not skew.fits(skew.SLURM_PMIX, version):
         what = f"Debian's Slurm {version} has no plugin mpi/pmix, and slurm_mpi_default is pmix"
-        yield site.problem(what, "set slurm_mpi_default: pmi2, or stay with an older one", "slurm_version")
+        remedy = f"take {skew.SLURM_PMIX}, for which this Isthmus builds one, or set slurm_mpi_default: pmi2, or stay"
+        yield site.problem(what, remedy, "slurm_version")
 
 
 def _source(site: Site) -> Iterator[str]:

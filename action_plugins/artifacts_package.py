@@ -1,4 +1,4 @@
-"""The task `apptainer_package`: `isthmus.artifacts.package` for Ansible, on the deployer, with progress."""
+"""The task `artifacts_package`: `isthmus.artifacts.package` for Ansible, on the deployer, with progress."""
 
 from typing import Any
 
