@@ -338,7 +338,7 @@ def _groups() -> Cgroups | None:
     try:
         return Cgroups.below_own(BOUNDS)
     except OSError as error:
-        say(f"who follows Services has no bounds of memory: {error}")
+        say(f"who follows Services has no cgroup of its own, and the bounds of each process alone: {error}")
         return None
 
 

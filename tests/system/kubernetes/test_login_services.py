@@ -1,5 +1,7 @@
 """Services of a user's cluster from the user's login pod, and from nobody else's."""
 
+import re
+
 import pytest
 
 from tests.support.clusters.sessions import inside, session, ssh, wait_for_pod
@@ -69,7 +71,8 @@ def test_program_has_the_users_rights_and_network(login, user, place):
     pid = process(login, user)
     assert pid.isdecimal(), "one process of the user's"
     assert login.output(f"ps -o user:32= -p {pid}") == user
-    assert f"/{UNIT}.service/" in login.output(f"cat /proc/{pid}/cgroup")
+    assert f"/{UNIT}.service" in login.output(f"cat /proc/{pid}/cgroup")
+    assert re.search(r"Max address space +268435456 ", login.output(f"cat /proc/{pid}/limits"))
     assert login.output(f"readlink /proc/{pid}/ns/net") == inside(login, user, "readlink /proc/self/ns/net")
     status = login.output(f"cat /proc/{pid}/status")
     for capabilities in ("Inh", "Prm", "Eff", "Bnd", "Amb"):
