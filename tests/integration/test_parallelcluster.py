@@ -130,10 +130,15 @@ def made(lab):
 
 
 NOWHERE = {"instance_type": "t3.medium", "subnet": f"subnet-{'0' * 17}"}
+LACKING = {"Script": "s3://site-isthmus/mine/start.sh"}
 BAD = {
     "names of nothing": (
         {"bucket": "nobody-has-it", "head": NOWHERE},
         [f"subnet {NOWHERE['subnet']} of us-east-1 cannot be read", "bucket nobody-has-it of us-east-1 cannot be read"],
+    ),
+    "scripts of nothing": (
+        {"settings": {**SETTINGS, "HeadNode": {"CustomActions": {"OnNodeStart": LACKING}}}},
+        ["object s3://site-isthmus/mine/start.sh of us-east-1 cannot be read", "make it, or correct its name"],
     ),
     "unknown setting": ({"settings": {**SETTINGS, "HeadNod": {}}}, ["HeadNod: Unknown field"]),
 }
