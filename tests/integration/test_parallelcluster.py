@@ -197,8 +197,9 @@ def test_check_reports_what_a_change_needs(made):
     assert made.record()["state"] == "CREATE_COMPLETE"
 
 
-def test_change_of_the_head_node_is_refused(made):
-    output = made.refused(head={"instance_type": "t3.large", "subnet": made.subnets[0]})
+@pytest.mark.parametrize("arguments", [["--check"], []], ids=["check", "run"])
+def test_change_of_the_head_node_is_refused(made, arguments):
+    output = made.refused(*arguments, head={"instance_type": "t3.large", "subnet": made.subnets[0]})
     assert "HeadNode.InstanceType: t3.medium -> t3.large (new cluster)" in output
 
 
