@@ -34,9 +34,9 @@ class Kind(StrEnum):
 
 # Those of a wave need nothing of one another and are made at once; the reverse removes them.
 WAVES = (
-    (Kind.IMAGE, Kind.KEY_PAIR, Kind.SERVER_GROUP, Kind.NETWORK, Kind.SECURITY_GROUP),
+    (Kind.IMAGE, Kind.KEY_PAIR, Kind.SERVER_GROUP, Kind.NETWORK, Kind.SECURITY_GROUP, Kind.VOLUME),
     (Kind.SUBNET,),
-    (Kind.ROUTER, Kind.PORT, Kind.VOLUME),
+    (Kind.ROUTER, Kind.PORT),
     (Kind.FLOATING_IP, Kind.SERVER),
 )
 UNMARKED = (Kind.KEY_PAIR, Kind.SERVER_GROUP)

@@ -86,6 +86,14 @@ def test_all_is_made_and_recorded(recorded):
     assert not again.begun
 
 
+def test_volume_is_made_beside_the_network_as_only_a_server_needs_it(recorded):
+    """It takes seconds until a volume can be attached."""
+    changes = FakeChanges()
+    chosen = plan(cloud(), desired(settings(home_gib=3)), recorded.current, MARK)
+    Work(changes, recorded, lambda line: None, 0.2, 0.01).make(chosen)
+    assert changes.made.index(Kind.VOLUME) < changes.made.index(Kind.SUBNET)
+
+
 def test_ports_are_made_by_the_ten(recorded):
     calls = []
 
