@@ -101,12 +101,17 @@ class Work:
         """
         servers = {step.name for step in steps if step.kind is Kind.SERVER}
         ports = {step.name: step for step in steps if step.kind is Kind.PORT and step.name in servers}
-        rest = [step for step in steps if step.kind is not Kind.PORT or step.name not in servers]
+        # Without a floating IP it can go while servers do.
+        routers = [step for step in steps if step.kind is Kind.ROUTER and servers]
+        rest = [
+            step for step in steps if step not in routers and (step.kind is not Kind.PORT or step.name not in ports)
+        ]
         for wave in waves(rest, reversed(WAVES)):
             has_servers = any(step.kind is Kind.SERVER for step in wave)
-            self._show([*wave, *(ports.values() if has_servers else ())])
-            freed = {name: step.found for name, step in ports.items() if step.found}
-            self._clear([step.found for step in wave if step.found], freed)
+            self._show([*wave, *([*ports.values(), *routers] if has_servers else ())])
+            freed = {name: step.found for name, step in ports.items() if step.found} if has_servers else {}
+            beside = [step.found for step in routers if step.found] if has_servers else []
+            self._clear([step.found for step in wave if step.found], freed, beside)
 
     def _show(self, wave: Iterable[Step]) -> None:
         for kind, steps in groupby(wave, key=lambda step: step.kind):
@@ -170,12 +175,15 @@ class Work:
         except CloudError as error:
             return str(error).partition("; ")[0]
 
-    def _clear(self, found: Sequence[Found], freed: Mapping[str, Found] = MappingProxyType({})) -> None:
+    def _clear(
+        self, found: Sequence[Found], freed: Mapping[str, Found] = MappingProxyType({}), beside: Sequence[Found] = ()
+    ) -> None:
         """Delete resources of a wave, and remove them from the record; servers are gone when this returns.
 
         Args:
             found: the resources.
             freed: name of a server -> its port, which is deleted as soon as the server is gone.
+            beside: deleted while servers go, when the deletion of `found` was asked for.
 
         Raises:
             CloudError: some could not be deleted.
@@ -184,11 +192,12 @@ class Work:
         refused = [one for one, _ in failed]
         gone = [one for one in found if one not in refused]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
+            more = [(one, pool.submit(self._delete, one)) for one in beside]
             names = self._going([one.name for one in gone if one.kind is Kind.SERVER])
-            ports = [(freed[name], pool.submit(self._delete, freed[name])) for name in names if name in freed]
-            failed += _collected(ports)[1]
+            more += [(freed[name], pool.submit(self._delete, freed[name])) for name in names if name in freed]
+            failed += _collected(more)[1]
         refused = [one for one, _ in failed]
-        self._forget(one for one in [*gone, *(port for port, _ in ports)] if one not in refused)
+        self._forget(one for one in [*gone, *(one for one, _ in more)] if one not in refused)
         if failed:
             raise CloudError(_sum(failed), "run it again; it continues")
 

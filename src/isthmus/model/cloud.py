@@ -105,6 +105,7 @@ class Offer:
         subnets: CIDRs of those networks' subnets, as far as the project may see them.
         quotas: by the API's own names: instances, cores, ram, ports ...
         volumes: whether the cloud has block storage.
+        ids: of flavors, images and networks to the outside, by kind and name.
     """
 
     project: str
@@ -115,6 +116,7 @@ class Offer:
     quotas: Mapping[str, Quota]
     volumes: bool
     region: str = ""
+    ids: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

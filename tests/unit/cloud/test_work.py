@@ -94,6 +94,25 @@ def test_volume_is_made_beside_the_network_as_only_a_server_needs_it(recorded):
     assert changes.made.index(Kind.VOLUME) < changes.made.index(Kind.SUBNET)
 
 
+def test_router_goes_while_servers_do(recorded):
+    """It needs the floating IP gone, and no server."""
+
+    class Slow(FakeChanges):
+        def delete(self, gone):
+            assert gone.kind is not Kind.ROUTER or (Kind.FLOATING_IP, "hpc-login") not in self.there
+            super().delete(gone)
+
+        def listed(self, names, status=""):
+            return {"hpc-c1"}.intersection(names) if not status and (Kind.ROUTER, "hpc-router") in self.there else set()
+
+    changes = Slow()
+    make(changes, recorded)
+    steps = removal(cloud(*map(found, WANTED)), recorded.current, MARK)
+    Work(changes, recorded, lambda line: None, 5, 0.01).remove(steps)
+    assert changes.there == {}
+    assert not recorded.load().made
+
+
 def test_ports_are_made_by_the_ten(recorded):
     calls = []
 
@@ -136,7 +155,7 @@ def test_failed_run_says_what_the_cluster_has_in_the_cloud(tmp_path, monkeypatch
     monkeypatch.setattr(main, "connect", lambda *names: None)
     monkeypatch.setattr(main, "region_of", lambda connection: "")
     monkeypatch.setattr(main, "look", lambda connection: cloud())
-    monkeypatch.setattr(main, "Changes", lambda connection, mark: FakeChanges(refuses=["hpc-c1"]))
+    monkeypatch.setattr(main, "Changes", lambda connection, *given: FakeChanges(refuses=["hpc-c1"]))
     path = tmp_path / "record.json"
     given = VARIABLES | {"record": str(path), "cloud": "", "region": "", "identity": "", "home_keep": False}
     result = main.run({"state": "present", "settings": given}, lambda line: None)
@@ -210,7 +229,7 @@ def test_removal_forgets_what_went_and_keeps_what_stayed(recorded):
     assert (Kind.SERVER, "hpc-c1") in left
     assert (Kind.FLOATING_IP, "hpc-login") not in left
     assert left.keys().isdisjoint({(Kind.SERVER, "hpc-c2"), (Kind.PORT, "hpc-c2")})
-    assert {(Kind.PORT, "hpc-c1"), (Kind.ROUTER, "hpc-router")} <= left.keys()
+    assert {(Kind.PORT, "hpc-c1"), (Kind.SUBNET, "hpc-net")} <= left.keys()
 
 
 def test_port_goes_once_its_server_is_gone(recorded):
@@ -257,7 +276,7 @@ def test_region_is_recorded_where_an_earlier_release_did_not(tmp_path, monkeypat
     monkeypatch.setattr(main, "connect", lambda *names: None)
     monkeypatch.setattr(main, "region_of", lambda connection: "south")
     monkeypatch.setattr(main, "look", lambda connection: cloud(offer=replace(OFFER, region="south")))
-    monkeypatch.setattr(main, "Changes", lambda connection, mark: FakeChanges())
+    monkeypatch.setattr(main, "Changes", lambda connection, *given: FakeChanges())
     given = VARIABLES | {"record": str(path), "cloud": "", "region": "", "identity": "", "home_keep": False}
     assert main.run({"state": "present", "settings": given}, lambda line: None)["changed"]
     assert json.loads(path.read_text())["region"] == "south"
