@@ -54,7 +54,7 @@ class Work:
         """
         ids = {(one.kind, one.name): one.id for one in plan.kept}
         ids |= {(step.kind, step.name): step.found.id for step in plan.steps if step.found}
-        self._begin(plan.steps)
+        self._begin(plan)
         for steps in plan.waves():
             self._show(steps)
             self._clear([step.found for step in steps if step.verb is Verb.REPLACE and step.found])
@@ -117,10 +117,11 @@ class Work:
         for kind, steps in groupby(wave, key=lambda step: step.kind):
             self._progress(f"{kind}: {', '.join(f'{step.verb} {step.name}' for step in steps)}")
 
-    def _begin(self, steps: Iterable[Step]) -> None:
-        """Record the names of resources that cannot bear a mark before they are created."""
-        names = {(step.kind, step.name) for step in steps if step.kind in UNMARKED and step.verb is Verb.CREATE}
-        record = self._record()
+    def _begin(self, plan: Plan) -> None:
+        """Record what is there, and the names of resources that cannot bear a mark before they are created."""
+        new = [step for step in plan.steps if step.verb is Verb.CREATE]
+        names = {(step.kind, step.name) for step in new if step.kind in UNMARKED}
+        record = self._record().with_made(Made(one.kind, one.name, one.id) for one in plan.kept)
         self._recorded.save(replace(record, begun=record.begun | names))
 
     def _wave(self, steps: Sequence[Step], ids: dict[tuple[Kind, str], str]) -> list[Made]:

@@ -1,9 +1,9 @@
 """A real OpenStack in one container: keystone, glance, placement, nova, neutron and cinder of Debian's packages.
 
 nova's driver is the fake one: servers, ports and volumes are made, listed and deleted as in any cloud, by the real
-APIs, and no guest boots. There are several hypervisors: nova gives each its servers one by one. Two images are made once and kept by podman: one of the packages, and one more where the files
-of tests/support/files/openstack_box were run. A container of that answers after half a minute. Its address is part of
-the image, for the catalog names it.
+APIs, and no guest boots. There are several hypervisors: nova gives each its servers one by one. Two images are made
+once and kept by podman: one of the packages, and one more where the files of tests/support/files/openstack_box were
+run. A container of that answers after half a minute. Its address is part of the image, for the catalog names it.
 
     python -m tests.support.servers.openstack up | down | forget
 """

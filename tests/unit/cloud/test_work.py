@@ -146,6 +146,12 @@ def test_unmarked_resources_are_named_before_they_are_made(recorded):
         make(Cut(), recorded)
 
 
+def test_what_a_killed_run_made_is_recorded_by_the_next(recorded):
+    """Its steps were not: an error would name less than there is."""
+    make(FakeChanges(), recorded, *(found(one) for one in WANTED if one.kind is Kind.NETWORK))
+    assert dict(recorded.load().made).keys() == {(one.kind, one.name) for one in WANTED}
+
+
 def test_failed_server_is_reported_with_its_reason(recorded):
     with pytest.raises(CloudError, match="hpc-c2: No valid host was found; the next run replaces them"):
         make(FakeChanges(fails=["hpc-c2"]), recorded)
