@@ -108,10 +108,10 @@ molecule: venv ## The alternative site, on nodes of its own
 	$(PYTEST) -s -m "not full" tests/site/test_molecule.py
 
 openstack-tests: venv ## The provider on an OpenStack in a container, where its image is kept
-	$(PYTEST) -s -m "not full" tests/site/test_openstack.py $(SLOWEST)
+	$(PYTEST) -m "not full" tests/site/test_openstack.py tests/site/test_openstack_refusals.py -n 2 --dist loadfile $(SLOWEST)
 
 site-tests: venv ## Second run, day-2 playbooks, faults
-	$(PYTEST) -s -m "not full" tests/site --ignore=tests/site/test_molecule.py --ignore=tests/site/test_openstack.py $(SLOWEST)
+	$(PYTEST) -s -m "not full" tests/site --ignore=tests/site/test_molecule.py --ignore-glob='tests/site/test_openstack*.py' $(SLOWEST)
 
 # In the end one lane has the test bed and mostly waits for it; the other has what needs nothing of it.
 test: venv ## All of the above but fuzz and the longer attacks; needs nothing done before

@@ -2,7 +2,7 @@
 
     python -m tests.bench.openstack [--servers 20] [--rounds 1]
 
-It starts the box of tests/site/test_openstack.py, where none runs, and writes results/openstack.json. Beside the times
+It starts the box of tests/site/test_openstack*.py, where none runs, and writes results/openstack.json. Beside the times
 there is what the box's services and the deployer spent of the processors, by which a figure from a busy machine can be
 judged. Its exit status says whether each goal was met.
 """
@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,14 @@ def timed(site: Site, what: str, run: Callable[[], Result]) -> dict[str, Any]:
     return {**found, "processor_s": {name: seconds for name, seconds in spent.most_common() if seconds}}
 
 
+def builds(project: Project) -> list[list[float]]:
+    """Return when each server was accepted and when it ran, in seconds after the first one was, as nova says."""
+    servers = project.servers().values()
+    times = [[datetime.fromisoformat(at).timestamp() for at in (s.created_at, f"{s.launched_at}Z")] for s in servers]
+    begun = min(accepted for accepted, _ in times)
+    return sorted([accepted - begun, ran - begun] for accepted, ran in times)
+
+
 def measure(site: Site, count: int) -> dict[str, Any]:
     """Make servers, run again, remove them; the cloud is empty before and after."""
     project = Project(site.box)
@@ -88,6 +97,7 @@ def measure(site: Site, count: int) -> dict[str, Any]:
     states = [server.status for server in project.servers().values()]
     if (len(listed), states) != (count, ["ACTIVE"] * count):
         raise SystemExit(f"{len(listed)} nodes are in the inventory, and servers are {Counter(states)}")
+    found["create"]["servers_s"] = builds(project)
     found["second"] = timed(site, "second", lambda: site.create("bench_second"))
     if found["second"]["changed"]:
         raise SystemExit("the second run changed something; see results/logs/openstack_bench_second.log")

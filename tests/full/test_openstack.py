@@ -1,4 +1,4 @@
-"""The box of tests/site/test_openstack.py, made from nothing, and these tests on it."""
+"""The box of tests/site/test_openstack*.py, made from nothing, and these tests on it."""
 
 import sys
 
@@ -10,6 +10,9 @@ def test_provider_on_a_box_made_from_nothing():
     box.main("forget")
     tests = playbooks.run("openstack_box", sys.executable, "-m", "tests.support.servers.openstack", "up")
     assert tests.rc == 0
-    done = playbooks.run("openstack_site", sys.executable, "-m", "pytest", "-s", "-ra", "tests/site/test_openstack.py")
+    files = ("tests/site/test_openstack.py", "tests/site/test_openstack_refusals.py")
+    done = playbooks.run(
+        "openstack_site", sys.executable, "-m", "pytest", "-ra", "-n", "2", "--dist", "loadfile", *files
+    )
     assert done.rc == 0
     assert "skipped" not in done.output

@@ -130,10 +130,15 @@ def made(lab):
 
 
 NOWHERE = {"instance_type": "t3.medium", "subnet": f"subnet-{'0' * 17}"}
+LACKING = {"Script": "s3://site-isthmus/mine/start.sh"}
 BAD = {
     "names of nothing": (
         {"bucket": "nobody-has-it", "head": NOWHERE},
         [f"subnet {NOWHERE['subnet']} of us-east-1 cannot be read", "bucket nobody-has-it of us-east-1 cannot be read"],
+    ),
+    "scripts of nothing": (
+        {"settings": {**SETTINGS, "HeadNode": {"CustomActions": {"OnNodeStart": LACKING}}}},
+        ["object s3://site-isthmus/mine/start.sh of us-east-1 cannot be read", "make it, or correct its name"],
     ),
     "unknown setting": ({"settings": {**SETTINGS, "HeadNod": {}}}, ["HeadNod: Unknown field"]),
 }
@@ -192,8 +197,9 @@ def test_check_reports_what_a_change_needs(made):
     assert made.record()["state"] == "CREATE_COMPLETE"
 
 
-def test_change_of_the_head_node_is_refused(made):
-    output = made.refused(head={"instance_type": "t3.large", "subnet": made.subnets[0]})
+@pytest.mark.parametrize("arguments", [["--check"], []], ids=["check", "run"])
+def test_change_of_the_head_node_is_refused(made, arguments):
+    output = made.refused(*arguments, head={"instance_type": "t3.large", "subnet": made.subnets[0]})
     assert "HeadNode.InstanceType: t3.medium -> t3.large (new cluster)" in output
 
 

@@ -19,6 +19,7 @@ ORDER = (
     "test_repeat",
     "test_refusals",
     "test_openstack",
+    "test_openstack_refusals",
     "test_cut",
     "test_nodes",
     "test_join",

@@ -4,7 +4,8 @@ An archive lies under its own sha256, and one small object, `current`, says whic
 the old or the new one, never a half. Nothing in the bucket is secret: any user of a node may read it with the
 node's role. Archives but the newest two are removed.
 
-Subnets, the bucket and secrets are asked for here, since ParallelCluster's validators miss some that are not there.
+Subnets, the bucket, secrets and the site's own scripts are asked for here, since ParallelCluster's validators miss some
+that are not there, and report the others only after the bucket was written to.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ ARGUMENTS = {
     "archive": {"type": "path"},
     "subnets": {"type": "list", "elements": "str", "default": []},
     "secrets": {"type": "list", "elements": "str", "default": []},
+    "objects": {"type": "list", "elements": "str", "default": []},
 }
 CURRENT, CONTENT = "current", "content"
 OWN = ("bootstrap.sh", "image.sh", CURRENT)
@@ -96,6 +98,12 @@ class Bucket:
         return keys
 
 
+def place(url: str) -> dict[str, str]:
+    """Bucket and key of an object's URL."""
+    bucket, _, key = url.removeprefix("s3://").partition("/")
+    return {"Bucket": bucket, "Key": key}
+
+
 def lacking(session: Any, params: dict[str, Any]) -> Iterator[str]:
     """What is named and not there, or not to be read."""
     ec2, secrets, s3 = (session.client(name) for name in ("ec2", "secretsmanager", "s3"))
@@ -109,6 +117,7 @@ def lacking(session: Any, params: dict[str, Any]) -> Iterator[str]:
         if ":secretsmanager:" in secret
     ]
     looks.append((f"bucket {params['bucket']}", lambda: s3.head_bucket(Bucket=params["bucket"])))
+    looks += [(f"object {url}", lambda url=url: s3.head_object(**place(url))) for url in params["objects"]]
     from botocore.exceptions import BotoCoreError, ClientError
 
     for what, look in looks:

@@ -55,10 +55,11 @@ def _home(settings: Settings) -> Iterator[Wanted]:
         yield Wanted(Kind.VOLUME, settings.name(HOME), {"gib": settings.home_gib})
 
 
-def _servers(settings: Settings) -> Iterator[Wanted]:
-    for kind in settings.kinds:
-        for node in () if kind.cloud else kind.nodes:
-            yield Wanted(Kind.SERVER, settings.name(node), _server(settings, node, settings.machines[kind.name]))
+def _servers(settings: Settings) -> list[Wanted]:
+    """Return the servers, those with volumes first: they take longest."""
+    nodes = [(node, settings.machines[kind.name]) for kind in settings.kinds if not kind.cloud for node in kind.nodes]
+    servers = [Wanted(Kind.SERVER, settings.name(node), _server(settings, node, machine)) for node, machine in nodes]
+    return sorted(servers, key=lambda one: not (one.settings["volume"] or one.settings["boot_gib"]))
 
 
 def cloud_server(settings: Settings, node: str, join: Join) -> Wanted:

@@ -85,7 +85,8 @@ def _present(arguments: Mapping[str, Any], progress: Progress, dry: bool) -> dic
         if not dry:
             recorded.save(replace(record, project=cloud.offer.project, region=cloud.offer.region))
             with _naming_what_is_there(recorded):
-                Work(Changes(connection, mark), recorded, progress, settings.timeout_s).make(chosen)
+                changes = Changes(connection, mark, cloud.offer.ids)
+                Work(changes, recorded, progress, settings.timeout_s).make(chosen)
         return _result(settings, chosen, recorded, cloud)
 
 

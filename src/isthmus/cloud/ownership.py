@@ -111,15 +111,16 @@ def refuse_strangers(found: Sequence[Found], names: Iterable[tuple[Kind, str]], 
     """
     cluster = ours.rpartition(".")[0]
     wanted = set(names)
-    for one in found:
-        if is_ours(one, record, ours):
-            continue
+    strangers = [one for one in found if not is_ours(one, record, ours)]
+    for one in strangers:
         if one.mark.rpartition(".")[0] == cluster:
             identity = one.mark.rpartition(".")[2]
             raise InputError(
                 f"{one.kind} {one.name} ({one.id}) belongs to a cluster of this name that another deployer created",
                 f"take another cluster_name; or, if its record is lost, set provider_openstack_identity: {identity}",
             )
+    # Afterwards: a key pair of such a cluster has no mark.
+    for one in strangers:
         if one.kind in NAMED and (one.kind, one.name) in wanted:
             raise InputError(
                 f"{one.kind} {one.name} ({one.id}) exists and is not this cluster's",

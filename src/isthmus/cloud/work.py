@@ -54,7 +54,7 @@ class Work:
         """
         ids = {(one.kind, one.name): one.id for one in plan.kept}
         ids |= {(step.kind, step.name): step.found.id for step in plan.steps if step.found}
-        self._begin(plan.steps)
+        self._begin(plan)
         for steps in plan.waves():
             self._show(steps)
             self._clear([step.found for step in steps if step.verb is Verb.REPLACE and step.found])
@@ -101,21 +101,27 @@ class Work:
         """
         servers = {step.name for step in steps if step.kind is Kind.SERVER}
         ports = {step.name: step for step in steps if step.kind is Kind.PORT and step.name in servers}
-        rest = [step for step in steps if step.kind is not Kind.PORT or step.name not in servers]
+        # Without a floating IP it can go while servers do.
+        routers = [step for step in steps if step.kind is Kind.ROUTER and servers]
+        rest = [
+            step for step in steps if step not in routers and (step.kind is not Kind.PORT or step.name not in ports)
+        ]
         for wave in waves(rest, reversed(WAVES)):
             has_servers = any(step.kind is Kind.SERVER for step in wave)
-            self._show([*wave, *(ports.values() if has_servers else ())])
-            freed = {name: step.found for name, step in ports.items() if step.found}
-            self._clear([step.found for step in wave if step.found], freed)
+            self._show([*wave, *([*ports.values(), *routers] if has_servers else ())])
+            freed = {name: step.found for name, step in ports.items() if step.found} if has_servers else {}
+            beside = [step.found for step in routers if step.found] if has_servers else []
+            self._clear([step.found for step in wave if step.found], freed, beside)
 
     def _show(self, wave: Iterable[Step]) -> None:
         for kind, steps in groupby(wave, key=lambda step: step.kind):
             self._progress(f"{kind}: {', '.join(f'{step.verb} {step.name}' for step in steps)}")
 
-    def _begin(self, steps: Iterable[Step]) -> None:
-        """Record the names of resources that cannot bear a mark before they are created."""
-        names = {(step.kind, step.name) for step in steps if step.kind in UNMARKED and step.verb is Verb.CREATE}
-        record = self._record()
+    def _begin(self, plan: Plan) -> None:
+        """Record what is there, and the names of resources that cannot bear a mark before they are created."""
+        new = [step for step in plan.steps if step.verb is Verb.CREATE]
+        names = {(step.kind, step.name) for step in new if step.kind in UNMARKED}
+        record = self._record().with_made(Made(one.kind, one.name, one.id) for one in plan.kept)
         self._recorded.save(replace(record, begun=record.begun | names))
 
     def _wave(self, steps: Sequence[Step], ids: dict[tuple[Kind, str], str]) -> list[Made]:
@@ -170,12 +176,15 @@ class Work:
         except CloudError as error:
             return str(error).partition("; ")[0]
 
-    def _clear(self, found: Sequence[Found], freed: Mapping[str, Found] = MappingProxyType({})) -> None:
+    def _clear(
+        self, found: Sequence[Found], freed: Mapping[str, Found] = MappingProxyType({}), beside: Sequence[Found] = ()
+    ) -> None:
         """Delete resources of a wave, and remove them from the record; servers are gone when this returns.
 
         Args:
             found: the resources.
             freed: name of a server -> its port, which is deleted as soon as the server is gone.
+            beside: deleted while servers go, when the deletion of `found` was asked for.
 
         Raises:
             CloudError: some could not be deleted.
@@ -184,11 +193,12 @@ class Work:
         refused = [one for one, _ in failed]
         gone = [one for one in found if one not in refused]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
+            more = [(one, pool.submit(self._delete, one)) for one in beside]
             names = self._going([one.name for one in gone if one.kind is Kind.SERVER])
-            ports = [(freed[name], pool.submit(self._delete, freed[name])) for name in names if name in freed]
-            failed += _collected(ports)[1]
+            more += [(freed[name], pool.submit(self._delete, freed[name])) for name in names if name in freed]
+            failed += _collected(more)[1]
         refused = [one for one, _ in failed]
-        self._forget(one for one in [*gone, *(port for port, _ in ports)] if one not in refused)
+        self._forget(one for one in [*gone, *(one for one, _ in more)] if one not in refused)
         if failed:
             raise CloudError(_sum(failed), "run it again; it continues")
 

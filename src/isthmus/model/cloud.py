@@ -34,9 +34,9 @@ class Kind(StrEnum):
 
 # Those of a wave need nothing of one another and are made at once; the reverse removes them.
 WAVES = (
-    (Kind.IMAGE, Kind.KEY_PAIR, Kind.SERVER_GROUP, Kind.NETWORK, Kind.SECURITY_GROUP),
+    (Kind.IMAGE, Kind.KEY_PAIR, Kind.SERVER_GROUP, Kind.NETWORK, Kind.SECURITY_GROUP, Kind.VOLUME),
     (Kind.SUBNET,),
-    (Kind.ROUTER, Kind.PORT, Kind.VOLUME),
+    (Kind.ROUTER, Kind.PORT),
     (Kind.FLOATING_IP, Kind.SERVER),
 )
 UNMARKED = (Kind.KEY_PAIR, Kind.SERVER_GROUP)
@@ -105,6 +105,7 @@ class Offer:
         subnets: CIDRs of those networks' subnets, as far as the project may see them.
         quotas: by the API's own names: instances, cores, ram, ports ...
         volumes: whether the cloud has block storage.
+        ids: of flavors, images and networks to the outside, by kind and name.
     """
 
     project: str
@@ -115,6 +116,7 @@ class Offer:
     quotas: Mapping[str, Quota]
     volumes: bool
     region: str = ""
+    ids: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

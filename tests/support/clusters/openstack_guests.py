@@ -47,11 +47,11 @@ PACKAGES = ["nfs-common", "nfs-kernel-server"]
 
 
 def add_hypervisor(running: Box) -> None:
-    """Have nova boot guests; its fake hypervisor gets no more."""
+    """Have nova boot guests; its fake hypervisors get no more."""
     running.run("bash", "-s", GATEWAY, given=(FILES.parent / "openstack_guests.sh").read_text())
     compute = Project(running).admin.compute
     wait(lambda: {one.state for one in compute.services() if one.host == HOST}, {"up"}.__eq__, timeout_s=600)
-    # The scheduler knows it once its cell has found it. Without details, which nova would ask of the fake one too.
+    # The scheduler knows it once its cell has found it. Without details, which nova would ask of the fake ones too.
     wait(lambda: {one.name for one in compute.hypervisors()}, {running.name}.__le__, timeout_s=600)
     for one in compute.services():
         if one.binary == "nova-compute" and one.host != HOST:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import time
@@ -14,14 +15,23 @@ from pathlib import Path
 from typing import Any
 
 import openstack
+import pytest
 import yaml
 
+from tests.bench import results
 from tests.support.clusters import playbooks
 from tests.support.clusters.cluster import BIN, ROOT
+from tests.support.servers import openstack as box
 from tests.support.servers.openstack import Box
 from tests.support.wait import wait
 
 NAME = "ostest"
+MACHINES = {
+    # One with the home's volume beside its flavor's disk, one with a volume to boot from.
+    "ctl": {"flavor": "hpc.login"},
+    "login": {"flavor": "hpc.small", "boot_gib": 5},
+    "c": {"flavor": "hpc.small"},
+}
 
 
 @dataclass
@@ -46,13 +56,7 @@ class Site:
             "login": {"group": "login", "at": 11},
             "c": {"group": "compute", "count": count, "at": 21},
         }
-        machines = {
-            # One with the home's volume beside its flavor's disk, one with a volume to boot from.
-            "ctl": {"flavor": "hpc.login"},
-            "login": {"flavor": "hpc.small", "boot_gib": 5},
-            "c": {"flavor": "hpc.small"},
-        }
-        cloud = {"cloud": "box", "machines": machines, "cidr": "10.20.0.0/24", "external": "external"}
+        cloud = {"cloud": "box", "machines": MACHINES, "cidr": "10.20.0.0/24", "external": "external"}
         cloud |= {"home_gib": 3, **settings}
         source = {"plugin": "cluster_nodes", "provider": "openstack", "nodes": nodes, "openstack": cloud}
         for name in ("group_vars/all", "group_vars/provider_openstack"):
@@ -124,6 +128,11 @@ class Site:
             for one in (process.pid, *map(int, workers)):
                 os.kill(one, signal.SIGKILL)
 
+    def remove(self, log: str, *nodes: str) -> None:
+        """Remove nodes' machines, as playbooks/remove_nodes.yml does in the end."""
+        done = self.play(log, "tests/site/files/openstack_remove.yml", variables={"nodes_names": nodes})
+        assert done.rc == 0
+
     def inventory(self) -> dict[str, Any]:
         """Return what ansible-inventory says."""
         command = [BIN / "ansible-inventory", "-i", self.folder, "--list"]
@@ -185,21 +194,52 @@ class Project:
             identity.delete_region(name)
 
     @contextmanager
-    def without_hypervisors(self) -> Iterator[None]:
-        """Have nova find no place for a server."""
-        compute = self.admin.compute
-        there = [one for one in compute.services() if one.binary == "nova-compute"]
-        for one in there:
-            compute.disable_service(one)
+    def flavor(self, memory_mib: int) -> Iterator[str]:
+        """Have a flavor of this memory; yield its name."""
+        name = f"hpc.{memory_mib}"
+        made = self.admin.compute.create_flavor(name=name, vcpus=1, ram=memory_mib, disk=4)
         try:
-            yield
+            yield name
         finally:
-            for one in there:
-                compute.enable_service(one)
+            self.admin.compute.delete_flavor(made)
 
     def quota(self, **limits: int) -> None:
         """Set the project's limits of nova."""
         self.admin.compute.update_quota_set(self.id, **limits)
+
+
+@contextmanager
+def in_box(folder: Path, name: str) -> Iterator[tuple[Site, Project]]:
+    """Have a site in a project of its own, for tests beside others; write down what its playbooks took."""
+    if not box.is_built():
+        pytest.skip(
+            f"{box.image()} is not there; left to `make test-full`, which makes it (tests/full/test_openstack.py)"
+        )
+    places = {place: folder / place for place in ("inventory", "state", "clouds")}
+    for place in places.values():
+        place.mkdir()
+    with box.used(places["clouds"]) as running, own_project(running, name) as project:
+        site = Site(places["inventory"], places["state"], running)
+        yield site, project
+        results.save(name, seconds=site.times)
+
+
+@contextmanager
+def own_project(running: Box, name: str) -> Iterator[Project]:
+    """Have a user with a project, both of this name and something at random, in clouds.yaml as `box`."""
+    identity = Project(running).admin.identity
+    name = f"{name}-{secrets.token_hex(4)}"
+    text = running.clouds.read_text()
+    made = identity.create_project(name=name, domain_id="default")
+    password = yaml.safe_load(text)["clouds"]["box"]["auth"]["password"]
+    user = identity.create_user(name=name, password=password, domain_id="default", default_project_id=made.id)
+    identity.assign_project_role_to_user(made, user, identity.find_role("member"))
+    running.clouds.write_text(text.replace("name: hpc,", f"name: {name},"))
+    try:
+        yield Project(running)
+    finally:
+        identity.delete_user(user)
+        identity.delete_project(made)
 
 
 def two_regions(text: str) -> str:

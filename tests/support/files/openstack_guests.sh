@@ -23,12 +23,10 @@ max_core = 0
 END
 usermod -aG libvirt,kvm nova
 
-install -d -o nova -g nova /var/lib/nova-guests /var/lib/nova-guests/instances
+install -d -o nova -g nova /var/lib/nova-compute/guests{,/instances}
 helper="sudo /usr/bin/privsep-helper --config-file /etc/nova/nova.conf --config-file /etc/nova/compute.conf"
 install -m 640 -g nova /dev/stdin /etc/nova/compute.conf <<END
 [DEFAULT]
-host = guests
-state_path = /var/lib/nova-guests
 compute_driver = libvirt.LibvirtDriver
 force_config_drive = true
 vif_plugging_is_fatal = false
@@ -68,4 +66,5 @@ sysctl -qw net.ipv4.ip_forward=1
 systemctl daemon-reload
 systemctl start guests-gateway
 systemctl enable --quiet --now virtlogd.socket libvirtd
-systemctl restart nova-compute
+systemctl disable --quiet --now nova-compute@compute{1..4}
+systemctl restart nova-compute@guests

@@ -1,9 +1,9 @@
 """A real OpenStack in one container: keystone, glance, placement, nova, neutron and cinder of Debian's packages.
 
 nova's driver is the fake one: servers, ports and volumes are made, listed and deleted as in any cloud, by the real
-APIs, and no guest boots. Two images are made once and kept by podman: one of the packages, and one more where the files
-of tests/support/files/openstack_box were run. A container of that answers after half a minute. Its address is part of
-the image, for the catalog names it.
+APIs, and no guest boots. There are several hypervisors: nova gives each its servers one by one. Two images are made
+once and kept by podman: one of the packages, and one more where the files of tests/support/files/openstack_box were
+run. A container of that answers after half a minute. Its address is part of the image, for the catalog names it.
 
     python -m tests.support.servers.openstack up | down | forget
 """
@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -27,6 +29,8 @@ FILES = Path(__file__).parents[1] / "files/openstack_box"
 NAME = "isthmus-openstack"
 SUBNET, ADDRESS, REGION = "10.230.78.0/24", "10.230.78.10", "RegionOne"
 BOOT_S, UP = 900, ("running", "degraded")
+# Those who use a box at once hold this one together; its text says whether the last of them removes the box.
+USERS, PASSING = Path(f"/run/lock/{NAME}-users"), "passing"
 REPOSITORY = "localhost/isthmus-openstack"
 PACKAGES = [
     *("ca-certificates", "dbus", "iproute2", "procps", "python3-openstacksdk", "systemd", "systemd-sysv"),
@@ -101,7 +105,21 @@ def is_running() -> bool:
     return _state() == "running"
 
 
-def start(folder: Path) -> Box:
+@contextmanager
+def used(folder: Path) -> Iterator[Box]:
+    """Have a box; the last of its users removes one that the first of them started."""
+    with USERS.open("a+") as users:
+        fcntl.flock(users, fcntl.LOCK_SH)
+        try:
+            yield start(folder, text=PASSING)
+        finally:
+            with suppress(BlockingIOError):
+                fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if USERS.read_text() == PASSING:
+                    stop()
+
+
+def start(folder: Path, *, text: str = "") -> Box:
     """Start a box where none runs, of an image that is made where none is; wait until all answers."""
     with Path(f"/run/lock/{NAME}").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -109,6 +127,7 @@ def start(folder: Path) -> Box:
             _build()
         if not is_running():
             _run(image())
+            USERS.write_text(text)
         box = Box(NAME, ADDRESS, folder / "clouds.yaml")
         # By its input: a folder that git has made again is not the one that a running container has mounted.
         box.run("python3", "-", "ready", given=(FILES / "catalog.py").read_text())

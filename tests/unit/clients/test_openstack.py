@@ -2,6 +2,7 @@
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
@@ -105,6 +106,9 @@ def test_credentials_that_expire_within_a_run_are_named(error):
         raise error
 
 
+OTHERS = {"image": SimpleNamespace(find_image=None), "network": SimpleNamespace(find_network=None)}
+
+
 class FakeNova:
     """Lists servers; a limit, with which the library asks twice, it does not know."""
 
@@ -129,10 +133,39 @@ def test_list_of_names_has_no_details_and_no_strangers():
     assert nova.asked == [(False, None), (False, "BUILD")]
 
 
+def test_slow_question_about_one_flavor_holds_nobody_up():
+    """A cloud that makes servers is busy, and answers late."""
+    answered = Event()
+
+    class Busy(FakeNova):
+        def find_flavor(self, name, *, ignore_missing):
+            assert name != "large" or answered.wait(10)
+            return super().find_flavor(name, ignore_missing=ignore_missing)
+
+    changes = change.Changes(SimpleNamespace(compute=Busy(), **OTHERS), "")
+    with ThreadPoolExecutor(2) as pool:
+        large = pool.submit(changes._id, "flavor", "large")
+        try:
+            assert pool.submit(changes._id, "flavor", "small").result(5) == "id-small"
+        finally:
+            answered.set()
+        assert large.result(5) == "id-large"
+
+
+def test_what_a_look_has_shown_is_not_asked_for():
+    changes = change.Changes(SimpleNamespace(compute=None), "", {("flavor", "small"): "f1"})
+    assert changes._id("flavor", "small") == "f1"
+
+
+def test_name_that_several_images_have_is_not_chosen_among():
+    """The library refuses it then, by its own words."""
+    images = [SimpleNamespace(id=id_, name=name) for id_, name in (("i1", "debian-13"), ("i2", "old"), ("i3", "old"))]
+    assert look._ids("image", images) == {("image", "debian-13"): "i1"}
+
+
 def test_flavor_is_asked_for_once_by_all_threads():
     nova = FakeNova()
-    others = {"image": SimpleNamespace(find_image=None), "network": SimpleNamespace(find_network=None)}
-    changes = change.Changes(SimpleNamespace(compute=nova, **others), "")
+    changes = change.Changes(SimpleNamespace(compute=nova, **OTHERS), "")
     with ThreadPoolExecutor(8) as pool:
         found = {*pool.map(lambda _: changes._id("flavor", "small"), range(32))}
     assert (found, nova.found) == ({"id-small"}, ["small"])

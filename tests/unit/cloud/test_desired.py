@@ -116,3 +116,11 @@ def test_server_that_slurm_starts_is_of_its_kind_and_joins_by_itself():
     assert (server.settings["port"], server.settings["key"]) == ("hpc-b2", "")
     assert "TOKEN=secret" in yaml.safe_load(server.settings["user_data"])["write_files"][0]["content"]
     assert "secret" not in repr(Join("10.20.0.10:7443", "ssh-ed25519 AAAA", "secret"))
+
+
+def test_servers_with_volumes_are_first_as_they_take_longest():
+    nodes = {name: NODES[name] for name in ("c", "ctl", "login")}
+    machines = {**VARIABLES["machines"], "login": {"flavor": "small", "boot_gib": 5}}
+    wanted = desired(settings(nodes=nodes, machines=machines, home_gib=3))
+    servers = [one.name for one in wanted if one.kind is Kind.SERVER]
+    assert servers == ["hpc-ctl", "hpc-login", "hpc-c1", "hpc-c2"]

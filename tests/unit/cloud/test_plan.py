@@ -196,3 +196,11 @@ def test_server_that_slurm_started_is_neither_made_nor_missed():
     made = plan(cloud(*map(found, wanted), server), wanted, WHOLE, MARK)
     assert not [one for one in made.notes if "b1" in one]
     assert not [step for step in made.steps if step.kind is Kind.SERVER]
+
+
+def test_other_deployers_cluster_is_named_before_its_key_pair_that_has_no_mark():
+    """Else its admin would read that he is to remove the key pair of a cluster that runs."""
+    record = Record("0f0f0f0f", "p1")
+    there = [found(one) for one in desired(settings())]
+    with pytest.raises(InputError, match="another deployer created"):
+        plan(cloud(*there), desired(settings()), record, "isthmus.hpc.0f0f0f0f")

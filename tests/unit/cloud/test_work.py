@@ -86,6 +86,33 @@ def test_all_is_made_and_recorded(recorded):
     assert not again.begun
 
 
+def test_volume_is_made_beside_the_network_as_only_a_server_needs_it(recorded):
+    """It takes seconds until a volume can be attached."""
+    changes = FakeChanges()
+    chosen = plan(cloud(), desired(settings(home_gib=3)), recorded.current, MARK)
+    Work(changes, recorded, lambda line: None, 0.2, 0.01).make(chosen)
+    assert changes.made.index(Kind.VOLUME) < changes.made.index(Kind.SUBNET)
+
+
+def test_router_goes_while_servers_do(recorded):
+    """It needs the floating IP gone, and no server."""
+
+    class Slow(FakeChanges):
+        def delete(self, gone):
+            assert gone.kind is not Kind.ROUTER or (Kind.FLOATING_IP, "hpc-login") not in self.there
+            super().delete(gone)
+
+        def listed(self, names, status=""):
+            return {"hpc-c1"}.intersection(names) if not status and (Kind.ROUTER, "hpc-router") in self.there else set()
+
+    changes = Slow()
+    make(changes, recorded)
+    steps = removal(cloud(*map(found, WANTED)), recorded.current, MARK)
+    Work(changes, recorded, lambda line: None, 5, 0.01).remove(steps)
+    assert changes.there == {}
+    assert not recorded.load().made
+
+
 def test_ports_are_made_by_the_ten(recorded):
     calls = []
 
@@ -119,6 +146,12 @@ def test_unmarked_resources_are_named_before_they_are_made(recorded):
         make(Cut(), recorded)
 
 
+def test_what_a_killed_run_made_is_recorded_by_the_next(recorded):
+    """Its steps were not: an error would name less than there is."""
+    make(FakeChanges(), recorded, *(found(one) for one in WANTED if one.kind is Kind.NETWORK))
+    assert dict(recorded.load().made).keys() == {(one.kind, one.name) for one in WANTED}
+
+
 def test_failed_server_is_reported_with_its_reason(recorded):
     with pytest.raises(CloudError, match="hpc-c2: No valid host was found; the next run replaces them"):
         make(FakeChanges(fails=["hpc-c2"]), recorded)
@@ -128,7 +161,7 @@ def test_failed_run_says_what_the_cluster_has_in_the_cloud(tmp_path, monkeypatch
     monkeypatch.setattr(main, "connect", lambda *names: None)
     monkeypatch.setattr(main, "region_of", lambda connection: "")
     monkeypatch.setattr(main, "look", lambda connection: cloud())
-    monkeypatch.setattr(main, "Changes", lambda connection, mark: FakeChanges(refuses=["hpc-c1"]))
+    monkeypatch.setattr(main, "Changes", lambda connection, *given: FakeChanges(refuses=["hpc-c1"]))
     path = tmp_path / "record.json"
     given = VARIABLES | {"record": str(path), "cloud": "", "region": "", "identity": "", "home_keep": False}
     result = main.run({"state": "present", "settings": given}, lambda line: None)
@@ -202,7 +235,7 @@ def test_removal_forgets_what_went_and_keeps_what_stayed(recorded):
     assert (Kind.SERVER, "hpc-c1") in left
     assert (Kind.FLOATING_IP, "hpc-login") not in left
     assert left.keys().isdisjoint({(Kind.SERVER, "hpc-c2"), (Kind.PORT, "hpc-c2")})
-    assert {(Kind.PORT, "hpc-c1"), (Kind.ROUTER, "hpc-router")} <= left.keys()
+    assert {(Kind.PORT, "hpc-c1"), (Kind.SUBNET, "hpc-net")} <= left.keys()
 
 
 def test_port_goes_once_its_server_is_gone(recorded):
@@ -249,7 +282,7 @@ def test_region_is_recorded_where_an_earlier_release_did_not(tmp_path, monkeypat
     monkeypatch.setattr(main, "connect", lambda *names: None)
     monkeypatch.setattr(main, "region_of", lambda connection: "south")
     monkeypatch.setattr(main, "look", lambda connection: cloud(offer=replace(OFFER, region="south")))
-    monkeypatch.setattr(main, "Changes", lambda connection, mark: FakeChanges())
+    monkeypatch.setattr(main, "Changes", lambda connection, *given: FakeChanges())
     given = VARIABLES | {"record": str(path), "cloud": "", "region": "", "identity": "", "home_keep": False}
     assert main.run({"state": "present", "settings": given}, lambda line: None)["changed"]
     assert json.loads(path.read_text())["region"] == "south"

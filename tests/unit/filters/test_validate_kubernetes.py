@@ -42,6 +42,19 @@ def test_right_variables_have_no_problem(variables):
 @pytest.mark.parametrize(
     ("variables", "message"),
     [
+        ({"base_address": "10.96.0.10"}, "10.96.0.0/16 contains ctl (10.96.0.10)"),
+        ({}, "10.96.0.0/16 overlaps network_pod_range 10.64.0.0/10"),
+    ],
+)
+def test_default_range_of_services_counts_where_the_inventory_says_nothing(variables, message):
+    groups = {"all": ["ctl"], "controller": ["ctl"], "kubernetes": ["ctl"]}
+    found = kubernetes_problems(Site({"ctl": KNOWN | variables}, groups, SPECS, Sources([])))
+    assert message in "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
         (
             {"kubernetes_service_range": "10.96.0.0/33"},
             "10.96.0.0/33 is no range for Services; write it as 10.96.0.0/16",

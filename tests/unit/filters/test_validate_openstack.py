@@ -41,6 +41,11 @@ def test_bad_setting_is_refused_with_its_remedy(changed, message):
     assert message in problems(**changed)
 
 
+def test_default_range_of_pods_counts_where_the_inventory_says_nothing():
+    """Else playbooks/create.yml alone would refuse it, once the deployer has logged in to the cloud."""
+    assert "cidr 10.64.1.0/24 overlaps 10.64.0.0/11" in problems(cidr="10.64.1.0/24", more={"network_pod_range": None})
+
+
 CLOUD = {
     "group": "compute",
     "count": 2,

@@ -32,19 +32,20 @@ class Changes:
     Args:
         connection: to it.
         mark: written into what is made.
+        ids: of flavors, images and networks of the cloud, by kind and name; others are asked for.
     """
 
-    def __init__(self, connection: Connection, mark: str) -> None:
+    def __init__(self, connection: Connection, mark: str, ids: Mapping[tuple[str, str], str] | None = None) -> None:
         self._cloud, self._mark = connection, mark
-        self._ids: dict[tuple[str, str], str] = {}
-        self._asking = Lock()
+        self._ids = dict(ids or {})
+        self._asking: dict[tuple[str, str], Lock] = {}
 
     def apply(self, step: Step, ids: Names) -> Made:
         """Take a step that makes, changes or wakes something; a server is then on its way.
 
         Args:
             step: what to do.
-            ids: of what is there, by kind and name; images, flavors and networks of the cloud are asked for.
+            ids: of what is there, by kind and name.
 
         Raises:
             CloudError: the cloud refused.
@@ -273,8 +274,11 @@ class Changes:
         return ids.get((Kind.IMAGE, name)) or self._id("image", name)
 
     def _id(self, kind: str, name: str) -> str:
-        """Return the id of something of the cloud's own, of which each is asked for once by all threads."""
-        with self._asking:
+        """Return the id of something of the cloud's own, of which each is asked for once by all threads.
+
+        Each has a lock of its own: a cloud that makes servers may take ten seconds to answer.
+        """
+        with self._asking.setdefault((kind, name), Lock()):
             if (kind, name) not in self._ids:
                 cloud = self._cloud
                 find: dict[str, Callable[..., Any]] = {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -47,8 +48,15 @@ def look(connection: Connection) -> Cloud:
         quotas=_quotas(answers),
         volumes=answers["volume_limits"] is not None,
         region=region_of(connection),
+        ids=_ids("flavor", answers["flavors"]) | _ids("image", answers["images"]) | _ids("network", external),
     )
     return Cloud(offer, list(_found(answers, names, project)))
+
+
+def _ids(kind: str, found: Sequence[Any]) -> dict[tuple[str, str], str]:
+    """Return the ids of what has a name of its own; a name that several have is left to the call that refuses it."""
+    counts = Counter(one.name for one in found)
+    return {(kind, one.name): str(one.id) for one in found if counts[one.name] == 1}
 
 
 def look_at_servers(connection: Connection) -> list[Found]:

@@ -21,6 +21,8 @@ PORTS = {
 FLAVORS = {"hpc.small": (1, 1024, 4), "hpc.login": (2, 2048, 10), "hpc.compute": (4, 8192, 20)}
 EXTERNAL = {"provider_network_type": "flat", "provider_physical_network": "physnet1", "is_router_external": True}
 POOL = {"start": "203.0.113.100", "end": "203.0.113.200"}
+# As many as setup.sh starts.
+HYPERVISORS = 4
 WAIT_S = 900
 
 
@@ -128,12 +130,13 @@ def ready(cloud):
     services(cloud)
     until("nova-compute", lambda: all_up(cloud.compute.services(), "nova-compute", "nova-conductor", "nova-scheduler"))
     until("cinder-volume", lambda: all_up(cloud.block_storage.services(), "cinder-volume", "cinder-scheduler"))
-    until("the hypervisor", lambda: list(cloud.compute.hypervisors()))
+    until("each hypervisor", lambda: len(list(cloud.compute.hypervisors())) >= HYPERVISORS)
 
 
 def all_up(found, *wanted):
-    """Return whether each of these has reported within the last minute."""
-    return set(wanted) <= {one.binary for one in found if one.state == "up"}
+    """Return whether each of these has reported within the last minute, wherever it runs."""
+    there = [one for one in found if one.binary in wanted]
+    return {one.binary for one in there} == set(wanted) and all(one.state == "up" for one in there)
 
 
 if __name__ == "__main__":

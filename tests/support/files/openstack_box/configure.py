@@ -13,8 +13,11 @@ HERE = Path(__file__).parent
 PASSWORD = Path("/root/password")
 PACKAGES = Path("/usr/local/lib/python3.13/dist-packages")
 SERVICES = ("keystone", "glance", "placement", "nova", "neutron", "cinder")
-# Debian's have 8 or 16 processes each, and two of them close connections without notice.
-UWSGI = {"processes": "2", "threads": "1", "add-header": "Connection: close"}
+# Debian's have 8 or 16 processes each, two of them close connections without notice, and neutron's lets no thread run
+# between two requests, of which it sends its events.
+UWSGI = {"processes": "2", "threads": "1", "enable-threads": "true", "add-header": "Connection: close"}
+# A server takes some twenty requests of neutron's: with two processes all waited for these.
+MORE = {"neutron-api-uwsgi.ini": {"processes": "4"}}
 LOGIN = """auth_type = password
 auth_url = http://{address}:5000/v3
 project_domain_name = Default
@@ -75,8 +78,9 @@ def configure(address, region):
         text = Template(source.read_text()).substitute(given, authtoken=authtoken(owner, given))
         write(place, owner, text)
     for path in Path("/etc").glob("*/*-uwsgi.ini"):
-        kept = [line for line in path.read_text().splitlines() if line.split(" = ")[0] not in UWSGI]
-        path.write_text("\n".join([*kept, *(f"{key} = {value}" for key, value in UWSGI.items())]) + "\n")
+        settings = UWSGI | MORE.get(path.name, {})
+        kept = [line for line in path.read_text().splitlines() if line.split(" = ")[0] not in settings]
+        path.write_text("\n".join([*kept, *(f"{key} = {value}" for key, value in settings.items())]) + "\n")
     for module in ("box_ml2.py", "box_cinder.py"):
         shutil.copy(HERE / module, PACKAGES)
     points = "[neutron.ml2.mechanism_drivers]\nbox = box_ml2:BoxMechanismDriver\n"

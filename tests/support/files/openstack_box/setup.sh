@@ -57,5 +57,5 @@ systemctl disable --quiet --now nova-api-metadata 2>/dev/null || true
 systemctl enable --quiet --now keystone
 python3 "$here/catalog.py" users
 systemctl enable --quiet --now placement-api glance-api neutron-api nova-api nova-conductor nova-scheduler \
-    cinder-api cinder-scheduler cinder-volume nova-compute
+    cinder-api cinder-scheduler cinder-volume nova-compute@compute{1..4}
 python3 "$here/catalog.py" content

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from isthmus.filters.parallelcluster.filters import parallelcluster_names
 from isthmus.filters.parallelcluster.queues import node_names
 from isthmus.filters.parallelcluster.render import cluster_config, image_script, merged, scripts
 from isthmus.filters.provider.inventory import cluster_inventory
@@ -74,3 +75,12 @@ def test_image_is_made_by_the_script_of_nodes():
     lines = image_script(SMALL).splitlines()
     assert lines[2] == "aws s3 cp --only-show-errors s3://site-isthmus/isthmus/lab1/bootstrap.sh /tmp/bootstrap.sh"
     assert lines[3] == "bash /tmp/bootstrap.sh image lab1 s3://site-isthmus/isthmus/lab1"
+
+
+def test_scripts_of_the_site_are_named_as_they_must_be_there_before():
+    """Ours are brought by the run itself; ParallelCluster takes others by HTTPS, too, and several in a sequence."""
+    more = [{"Script": "s3://site-scripts/a.sh"}, {"Script": "https://example.org/b.sh"}]
+    more += [{"Script": "s3://site-isthmus/isthmus/lab1/bootstrap.sh"}, more[0]]
+    head = SMALL["head"] | {"settings": {"CustomActions": {"OnNodeStart": {"Sequence": more}}}}
+    assert parallelcluster_names(small(head=head))["objects"] == ["s3://site-scripts/a.sh"]
+    assert parallelcluster_names(LARGE)["objects"] == []

@@ -96,6 +96,8 @@ def _ports(site: Site) -> Iterator[str]:
 
 def _range(site: Site) -> Iterator[str]:
     given = site.shared(RANGE)
+    if given is None and site.group("kubernetes"):
+        given = site.default("kubernetes", RANGE)
     if given is None:
         return
     services = _network(given)

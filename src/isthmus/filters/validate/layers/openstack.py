@@ -31,7 +31,7 @@ def openstack_problems(site: Site) -> Iterator[str]:
         )
         return
     variables = ("network_pod_range", *(name for driver in definitions().values() for name in driver.ranges))
-    ranges = [one for one in map(site.shared, variables) if one]
+    ranges = [one for name in variables if (one := site.shared(name) or site.default("network", name))]
     more = {"cluster": site.shared("cluster_name"), "nodes": nodes, "pod_ranges": ranges}
     if site.shared("slurm_cloud_nodes") and not given.get("power_clouds"):
         yield site.problem(
