@@ -22,6 +22,8 @@ PROC = Path("/proc")
 DAEMONS = ("slurmctld", "slurmdbd", "slurmd", "sackd")
 # What `slurmdbd -u` ends with.
 CONVERTED, DUE = 0, 1
+# It asks a MariaDB that refuses it again and again, for ever.
+WITHIN = ("timeout", "--kill-after=5", "30")
 WIDENED = "# Widened for an upgrade."
 NODE = re.compile(r"^NodeName=(\S+)", re.MULTILINE)
 GONE = " (deleted)"
@@ -85,7 +87,7 @@ class Asker:
         """Whether accounting's tables are those of the slurmdbd that is installed."""
         if not self.module.get_bin_path("slurmdbd"):
             return "none"
-        code, _, _ = self.module.run_command(["runuser", "--user=slurm", "--", "/usr/sbin/slurmdbd", "-u"])
+        code, _, _ = self.module.run_command([*WITHIN, "runuser", "--user=slurm", "--", "/usr/sbin/slurmdbd", "-u"])
         return {CONVERTED: "current", DUE: "due"}.get(code, "unreadable")
 
     def is_newer(self, one: str, other: str) -> bool:

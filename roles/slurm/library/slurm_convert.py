@@ -22,6 +22,8 @@ CONVERTED, DUE = 0, 1
 STARTED = "slurmdbd version"
 RECORD = Path("/var/lib/isthmus/slurm/slurmdbd.version")
 LAST_LINES = 20
+# `slurmdbd -u` asks a MariaDB that refuses it again and again, for ever.
+WITHIN = ("timeout", "--kill-after=5", "60")
 
 
 class ConversionError(Exception):
@@ -56,7 +58,7 @@ class Conversion:
         Raises:
             ConversionError: it cannot read the database.
         """
-        code, out, error = self.module.run_command(["runuser", "--user=slurm", "--", DAEMON, "-u"])
+        code, out, error = self.module.run_command([*WITHIN, "runuser", "--user=slurm", "--", DAEMON, "-u"])
         if code not in (CONVERTED, DUE):
             raise ConversionError(f"`slurmdbd -u` cannot read the database: {(error or out).strip()}")
         return int(code)
