@@ -50,7 +50,7 @@ int main(int argc, char **argv)
 FILES = {"both": BOTH, "ring.c": RING}
 # What takes the user to be asked again within a moment; each answer is a line with its time.
 PING = "while :; do timeout 2 scontrol --quiet show config >/dev/null 2>&1 && date +%s.%N; sleep 0.2; done"
-UNIT = "isthmus-test-upgrade-ping"
+_UNIT = "isthmus-test-upgrade-ping"
 
 
 @dataclass
@@ -64,6 +64,7 @@ class Load:
     waiting: str
     ended: Sequence[str]
     accounted: str
+    pings: str
 
     def assert_alive(self) -> None:
         """Fail where a job ended or began again."""
@@ -79,7 +80,7 @@ class Load:
 
     def longest_away_s(self) -> float:
         """Return the longest time between two answers of slurmctld."""
-        answers = self.login.output(f"journalctl --unit {UNIT} --output cat | grep -E '^[0-9.]+$'").split()
+        answers = self.login.output(f"journalctl --unit {self.pings} --output cat | grep -E '^[0-9.]+$'").split()
         return asking.gaps_between([float(answer) for answer in answers])["longest_gap_s"]
 
     def rounds(self) -> int:
@@ -104,14 +105,16 @@ def loaded(login: Node, controller: Node, two_computes: Sequence[Node], user: st
     for job in found.values():
         jobs.wait_for_job(controller, job, "RUNNING")
     waiting = jobs.submit(login, user, "--mem=10 --hold", "true")
-    load = Load(login, controller, user, found, waiting, ended, _accounting(controller, ended))
+    # A journal keeps what units of other loads said.
+    pings = f"{_UNIT}-{waiting}"
+    load = Load(login, controller, user, found, waiting, ended, _accounting(controller, ended), pings)
     wait(lambda: jobs.written(login, user, found["ring"]))
     controller.output(f"scontrol update NodeName={second} State=DRAIN Reason={json.dumps(FOREIGN)}")
-    login.output(f"systemd-run --quiet --collect --unit {UNIT} sh -c '{PING}'")
+    login.output(f"systemd-run --quiet --collect --unit {pings} sh -c '{PING}'")
     try:
         yield load
     finally:
-        login.run(f"systemctl stop {UNIT}")
+        login.run(f"systemctl stop {pings}")
         controller.run(f"scontrol update NodeName={second} State=RESUME")
         jobs.cancel(controller, waiting, *found.values())
         asking.remove(login, user)
