@@ -40,8 +40,11 @@ def test_plan_is_printed_and_changes_nothing(controller, load, number):
 
 
 def test_hook_stops_it_after_the_controller(controller, two_computes, load, number):
+    begun = controller.output("date +%s")
     stopped = upgrade(f"upgrade_stopped_{number}", upgrade_hooks={"before_batch": [["false"]]})
     assert stopped.rc != 0
+    # In the foreground, in each round: the one before has brought older tables back.
+    assert controller.output("stat --format=%Y /var/log/slurm/conversion.log") > begun
     assert controller.output("scontrol --version").endswith("26.05.5")
     assert "(deleted)" not in program(controller, "slurmctld")
     wait(lambda: {version[:5] for version in versions(controller).values()} == {"24.11"})

@@ -5,7 +5,8 @@ time limit. So it runs in the foreground, as its guide asks, with a limit of its
 `slurmdbd -u` judges, but it alone is not enough: from 24.11 to 26.05 it sees nothing to convert, and columns and keys
 are added all the same. What the daemon says goes to a file, which can be followed. Jobs are counted before and after.
 
-The version that last got through is recorded; who knows that one has nothing to do.
+The version that last got through is recorded; who knows that one has nothing to do. A restore, whose tables are other
+ones, removes the record.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from ansible.module_utils.basic import AnsibleModule
 DAEMON = "/usr/sbin/slurmdbd"
 CONVERTED, DUE = 0, 1
 STARTED = "slurmdbd version"
-RECORD = Path("/var/lib/isthmus/slurm/slurmdbd.version")
 LAST_LINES = 20
 # `slurmdbd -u` asks a MariaDB that refuses it again and again, for ever.
 WITHIN = ("timeout", "--kill-after=5", "60")
@@ -40,17 +40,13 @@ def has_started(log: str) -> bool:
     return any(STARTED in line and line.endswith("started") for line in log.splitlines())
 
 
-def recorded() -> str:
-    """The version that got through last, "" for none."""
-    return RECORD.read_text().strip() if RECORD.exists() else ""
-
-
 class Conversion:
     """One conversion on this host."""
 
     def __init__(self, module: AnsibleModule) -> None:
         self.module = module
         self.log = Path(module.params["log"])
+        self.record = Path(module.params["record"])
 
     def state(self) -> int:
         """What `slurmdbd -u` says.
@@ -67,6 +63,10 @@ class Conversion:
         """Of the slurmdbd that is installed."""
         _, out, _ = self.module.run_command([DAEMON, "-V"], check_rc=True)
         return str(out).split()[-1]
+
+    def recorded(self) -> str:
+        """The version that got through last with these tables, "" for none."""
+        return self.record.read_text().strip() if self.record.exists() else ""
 
     def jobs(self) -> int:
         """How many jobs accounting knows."""
@@ -111,12 +111,13 @@ def main() -> None:
         "database": text,
         "limit_s": {"type": "int", "required": True},
         "log": {"type": "path", "required": True},
+        "record": {"type": "path", "required": True},
     }
     module = AnsibleModule(options, supports_check_mode=False)
     conversion, begun = Conversion(module), time.monotonic()
     try:
         version = conversion.version()
-        if conversion.state() == CONVERTED and recorded() == version:
+        if conversion.state() == CONVERTED and conversion.recorded() == version:
             module.exit_json(changed=False)
         before = conversion.jobs()
         conversion.convert()
@@ -124,8 +125,8 @@ def main() -> None:
             raise ConversionError(f"accounting had {before} jobs before, and has {after} now")
         if conversion.state() != CONVERTED:
             raise ConversionError("slurmdbd started, and `slurmdbd -u` finds its tables old")
-        RECORD.parent.mkdir(parents=True, exist_ok=True)
-        RECORD.write_text(f"{version}\n")
+        conversion.record.parent.mkdir(parents=True, exist_ok=True)
+        conversion.record.write_text(f"{version}\n")
     except (ConversionError, OSError, subprocess.SubprocessError) as error:
         module.fail_json(
             msg=f"accounting was not converted: {error}; the end of {conversion.log}:\n{last(conversion.log)}"
