@@ -5,8 +5,8 @@ time limit. So it runs in the foreground, as its guide asks, with a limit of its
 `slurmdbd -u` judges, but it alone is not enough: from 24.11 to 26.05 it sees nothing to convert, and columns and keys
 are added all the same. What the daemon says goes to a file, which can be followed. Jobs are counted before and after.
 
-The version that last got through is recorded; who knows that one has nothing to do. A restore, whose tables are other
-ones, removes the record.
+The version that last got through is recorded; who knows that one has nothing to do. The record is removed before
+packages change.
 """
 
 from __future__ import annotations

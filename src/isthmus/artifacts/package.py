@@ -121,17 +121,29 @@ def _make(recipe: Recipe, store: Store, arguments: Mapping[str, Any], progress: 
     sources = local_apt_sources(arguments["targets"], recipe.suite)
     workshop = Workshop(go, sources, local_apt_options(arguments["apt"]), limits)
     with FileLock(store.root / "locks" / "go"), store.workspace(recipe.folder.name) as folder:
-        _fetch(recipe, arguments, folder / "archive", progress)
+        fetch(recipe, arguments, folder / "archive", progress)
         package = build(recipe, workshop, folder / "archive", progress)
         return store.keep(recipe.key, recipe.folder.name, Way.BUILD, package)
 
 
 def _ask(recipe: Recipe, store: Store, arguments: Mapping[str, Any], progress: Progress) -> None:
     with store.workspace(recipe.folder.name) as folder:
-        _fetch(recipe, arguments, folder / "archive", progress)
+        fetch(recipe, arguments, folder / "archive", progress)
 
 
-def _fetch(recipe: Recipe, arguments: Mapping[str, Any], path: Path, progress: Progress) -> None:
+def fetch(recipe: Recipe, arguments: Mapping[str, Any], path: Path, progress: Progress) -> None:
+    """Bring the archive of a recipe's source: what an administrator put into the cache, else of the first address.
+
+    Args:
+        recipe: what is built.
+        arguments: as those of `run`.
+        path: of the archive.
+        progress: called with a line of progress.
+
+    Raises:
+        InputError: no address has it.
+        ChecksumError: it is another.
+    """
     # An administrator may have put it there by hand.
     given = Path(arguments["cache"], GIVEN, recipe.urls[0].rpartition("/")[2])
     if given.is_file():
