@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.clusters import jobs
 from tests.support.clusters.fixtures import cluster, computes, controller, login, nodes, other_user, two_computes, user
+from tests.support.clusters.openstack_site import in_box
 
 __all__ = ["cluster", "computes", "controller", "login", "nodes", "other_user", "two_computes", "user"]
 ORDER = (
@@ -53,6 +54,24 @@ def podman(controller):
         subprocess.run(["podman", *arguments, *containers], check=True, capture_output=True, text=True)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def openstack(tmp_path_factory, request):
+    """A site of the module's own, and its project."""
+    name = request.module.__name__.rpartition(".test_")[2]
+    with in_box(tmp_path_factory.mktemp(name), name) as (site, project):
+        yield site, project
+
+
+@pytest.fixture(scope="module")
+def site(openstack):
+    return openstack[0]
+
+
+@pytest.fixture(scope="module")
+def project(openstack):
+    return openstack[1]
 
 
 @pytest.fixture

@@ -6,28 +6,12 @@ import subprocess
 
 import pytest
 
-from tests.support.clusters.openstack_site import NAME, in_box, qcow2
+from tests.support.clusters.openstack_site import NAME, qcow2
 from tests.support.wait import wait
 
 # More than ports are made in one call, and more than are asked for at once; twenty are tests/bench/openstack.py's.
 COUNT = 10
 NODES = ["ctl", "login", *(f"c{number}" for number in range(1, COUNT + 1))]
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    with in_box(tmp_path_factory.mktemp("openstack"), "openstack_tests") as (site, project):
-        yield site, project
-
-
-@pytest.fixture(scope="module")
-def site(place):
-    return place[0]
-
-
-@pytest.fixture(scope="module")
-def project(place):
-    return place[1]
 
 
 @pytest.fixture(scope="module")

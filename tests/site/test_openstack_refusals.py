@@ -9,27 +9,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.support.clusters.openstack_site import MACHINES, NAME, in_box, two_regions
+from tests.support.clusters.openstack_site import MACHINES, NAME, two_regions
 from tests.support.wait import wait
 
 COUNT = 2
 UNTOUCHED = {kind: [] for kind in ("servers", "networks", "ports", "volumes", "floating IPs", "key pairs")}
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory):
-    with in_box(tmp_path_factory.mktemp("refusals"), "openstack_refusals") as (site, project):
-        yield site, project
-
-
-@pytest.fixture(scope="module")
-def site(place):
-    return place[0]
-
-
-@pytest.fixture(scope="module")
-def project(place):
-    return place[1]
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +30,10 @@ def made(site, project):
         ({"cloud": "boxx"}, "boxx was not found"),
         ({"region": "Mars"}, "Mars is not a valid region name for cloud box. Valid choices are RegionOne"),
         ({"image": "debian-31"}, "did you mean 'debian-13'"),
+        (
+            {"machines": {**MACHINES, "c": {"flavor": "hpc.smal"}}},
+            "'hpc.smal'; did you mean 'hpc.small'?",
+        ),
         ({"cidr": "203.0.113.0/24"}, "overlaps 203.0.113.0/24 of network external"),
         ({"image_file": "/nowhere/node.qcow2"}, "/nowhere/node.qcow2 is not there"),
     ],

@@ -85,6 +85,7 @@ def test_mirrors_without_the_old_packages(dropped, computes):
     refused = upgrade("upgrade_refused_mirrors")
     assert refused.rc != 0
     assert refused.recap[computes[0].name]["failed"]
+    assert "which this host has, cannot be fetched for the way back" in upgrades.words(refused.output)
 
 
 @pytest.fixture

@@ -23,7 +23,10 @@ CONVERTED, DUE = 0, 1
 STARTED = "slurmdbd version"
 LAST_LINES = 20
 # `slurmdbd -u` asks a MariaDB that refuses it again and again, for ever.
-WITHIN = ("timeout", "--kill-after=5", "60")
+LIMIT_S = 60
+WITHIN = ("timeout", "--kill-after=5", str(LIMIT_S))
+# What timeout(1) returns when it has ended the program, with SIGTERM and with SIGKILL.
+ENDED = (124, 137)
 
 
 class ConversionError(Exception):
@@ -55,6 +58,10 @@ class Conversion:
             ConversionError: it cannot read the database.
         """
         code, out, error = self.module.run_command([*WITHIN, "runuser", "--user=slurm", "--", DAEMON, "-u"])
+        if code in ENDED:
+            raise ConversionError(
+                f"`slurmdbd -u` had no answer after {LIMIT_S} s; look whether MariaDB runs and lets slurmdbd's user in"
+            )
         if code not in (CONVERTED, DUE):
             raise ConversionError(f"`slurmdbd -u` cannot read the database: {(error or out).strip()}")
         return int(code)

@@ -1,7 +1,9 @@
 """The modules by which role slurm upgrades: what they decide before they touch anything."""
 
 import gzip
+import re
 import tarfile
+from types import SimpleNamespace
 
 import pytest
 
@@ -249,3 +251,20 @@ def test_daemon_that_stands_still_is_not_current(tmp_path):
 )
 def test_tables_are_done_when_slurmdbd_says_that_it_started(log, started):
     assert load("slurm_convert").has_started(log) is started
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "words"),
+    [
+        (124, "", "`slurmdbd -u` had no answer after 60 s"),
+        (137, "", "`slurmdbd -u` had no answer after 60 s"),
+        (255, "no such table\n", "`slurmdbd -u` cannot read the database: no such table"),
+    ],
+)
+def test_database_that_slurmdbd_cannot_ask_is_no_reason_to_convert(tmp_path, code, error, words):
+    convert = load("slurm_convert")
+    module = SimpleNamespace(
+        params={"log": tmp_path / "log", "record": tmp_path / "record"}, run_command=lambda _: (code, "", error)
+    )
+    with pytest.raises(convert.ConversionError, match=re.escape(words)):
+        convert.Conversion(module).state()
