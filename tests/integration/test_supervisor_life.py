@@ -112,7 +112,9 @@ def test_stop_kills_who_does_not_listen_after_the_grace(pod):
     wait_for_log(kubelet, "main", b"up")
     begun = time.monotonic()
     kubelet.send({"type": "stop", "grace_s": 1})
-    assert ended_with(kubelet.ended(), "main") == ("Error", 137, 9)
+    report = kubelet.ended()
+    assert ended_with(report, "main") == ("Error", 137, 9)
+    assert not report["sigterm"]
     assert 0.9 < time.monotonic() - begun < 20
 
 
@@ -120,7 +122,9 @@ def test_sigterm_from_slurm_ends_the_pod_gracefully(pod):
     kubelet = pod.run(plan(container("main", "trap 'exit 6' TERM; echo up; while :; do sleep 0.05; done")))
     wait_for_log(kubelet, "main", b"up")
     os.kill(pod.supervisor(), signal.SIGTERM)
-    assert ended_with(kubelet.ended(), "main") == ("Error", 6, None)
+    report = kubelet.ended()
+    assert ended_with(report, "main") == ("Error", 6, None)
+    assert report["sigterm"]
     assert pod.exit_status() == 1
 
 

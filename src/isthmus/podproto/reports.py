@@ -182,6 +182,7 @@ _REPORT: dict[str, Check] = {
     "phase": _text,
     "error": _maybe(_object({"reason": _maybe(_text), "message": _maybe(_text)})),
     "services_error": _maybe(_text),
+    "sigterm": _flag,
     "containers": _named(_object(_CONTAINER)),
 }
 _END: dict[str, Check] = {

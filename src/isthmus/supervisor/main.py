@@ -194,6 +194,7 @@ class Supervisor:
 
     def _terminate(self) -> None:
         """Terminate the pod on Slurm's SIGTERM: KillWait is the grace period."""
+        self._report.sigterm()
         self._stop(None)
 
 

@@ -82,6 +82,7 @@ class Report:
             "started": clock.now(),
             "error": None,
             "services_error": "",
+            "sigterm": False,
             "containers": {},
         }
 
@@ -116,6 +117,10 @@ class Report:
         """Set why the pod cannot run."""
         self._document["error"] = {"reason": reason, "message": message}
         self.pod("ended")
+
+    def sigterm(self) -> None:
+        """Set that Slurm asked the pod to end; what its job was ended for, only Slurm knows."""
+        self._document["sigterm"] = True
 
     def services_error(self, why: str) -> None:
         """Set the error of applying Services, or clear it. The pod continues."""

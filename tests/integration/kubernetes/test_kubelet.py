@@ -139,6 +139,20 @@ def test_death_on_slurms_side_is_reported(bed, api):
     assert time.monotonic() - begun < 30
 
 
+def test_pod_that_ends_well_when_slurm_cancels_it_fails(bed, api):
+    """The supervisor's word comes first."""
+    pod = api.pod()
+    api.wait_phase(pod, "Running")
+    number = bed.end_well(pod)
+    container = wait(
+        lambda: api.status(pod)["containerStatuses"][0], lambda found: "terminated" in found["state"], **SOON
+    )
+    assert container["state"]["terminated"]["exitCode"] == 0
+    assert api.status(pod)["phase"] == "Running"
+    bed.slurm.end(number, JobState.CANCELLED)
+    assert api.wait_phase(pod, "Failed")["reason"] == "CANCELLED"
+
+
 def scheduled(status):
     return next((one for one in status.get("conditions", []) if one["type"] == "PodScheduled"), {})
 

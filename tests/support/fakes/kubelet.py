@@ -16,7 +16,7 @@ from isthmus.podproto import frames, windows
 
 REPORT_KEYS = {
     *("schema", "uid", "job", "node", "addresses", "host_address"),
-    *("sequence", "phase", "started", "error", "services_error", "containers", "type"),
+    *("sequence", "phase", "started", "error", "services_error", "sigterm", "containers", "type"),
 }
 
 

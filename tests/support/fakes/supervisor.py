@@ -90,7 +90,9 @@ class FakeSupervisor:
             self.writer.close()
             self._task = None
 
-    async def report(self, phase: str, containers: dict[str, Any], *, write: bool = True) -> None:
+    async def report(
+        self, phase: str, containers: dict[str, Any], *, write: bool = True, sigterm: bool = False
+    ) -> None:
         """Report as the contract has it, on disk first."""
         self.sequence += 1
         report = {
@@ -105,6 +107,7 @@ class FakeSupervisor:
             "started": "2026-01-01T00:00:00Z",
             "error": None,
             "services_error": self.services_error,
+            "sigterm": sigterm,
             "containers": containers,
         }
         if write:

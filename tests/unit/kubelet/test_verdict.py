@@ -63,6 +63,33 @@ def test_good_end_after_slurms_signal_is_no_success(state):
 
 
 @pytest.mark.parametrize(
+    ("slurm", "expected"),
+    [
+        (None, ("Running", None)),
+        (job(), ("Running", None)),
+        (job(JobState.CANCELLED), ("Failed", "CANCELLED")),
+        # `scancel --signal=TERM` ends programs, and no job.
+        (job(JobState.COMPLETED), ("Succeeded", None)),
+    ],
+)
+def test_end_after_slurms_signal_waits_for_slurms_word(slurm, expected):
+    found = status(reported={**report("ended", app=ended(0)), "sigterm": True}, slurm=slurm)
+    assert reported_by(found) == (*expected, "terminated", "Completed")
+
+
+def test_pod_that_was_ended_before_its_containers_began_waits_for_slurms_word_too():
+    assert status(reported={**report("ended"), "sigterm": True}, slurm=job())["phase"] == "Pending"
+
+
+@pytest.mark.parametrize("state", [JobState.RUNNING, JobState.CANCELLED])
+def test_deleted_pod_does_not_wait_for_slurms_word(state):
+    whole = pod()
+    whole["metadata"]["deletionTimestamp"] = text(20)
+    found = status(whole, {**report("ended", app=ended(0)), "sigterm": True}, job(state))
+    assert (found["phase"], found.get("reason")) == ("Succeeded", None)
+
+
+@pytest.mark.parametrize(
     ("reported", "expected"),
     [
         (report("ended", app=ended(**{"code": 137, "reason": "OOMKilled"})), ("Failed", "OUT_OF_MEMORY")),

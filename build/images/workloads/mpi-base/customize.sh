@@ -1,5 +1,6 @@
 #!/bin/bash
-# What pods of MPIJobs share: sshd for root and for the user mpiuser, each with the job's own key; ssh that waits.
+# What pods of MPIJobs share: sshd for root and for the user mpiuser, each with the job's own key; ssh that waits; an
+# mpirun whose exit status says when a worker was lost.
 set -eu
 root=${1:-}
 if [ ! -d "$root" ] || [ "$(realpath "$root")" = / ]; then
@@ -29,6 +30,7 @@ Host *
     StrictHostKeyChecking no
     UserKnownHostsFile /dev/null
     LogLevel ERROR
+    ServerAliveInterval 15
 Match exec "/usr/local/bin/mpi-host own %h"
     ProxyCommand /usr/local/bin/mpi-host sshd
 Match exec "/usr/local/bin/mpi-host await %h %p"
@@ -62,3 +64,49 @@ until timeout 5 bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$2" "$3" 2>/dev/null; do
 done
 SCRIPT
 chmod 755 "$root/usr/local/bin/mpi-host"
+
+[ -e "$root/usr/bin/prte" ] || exit 0
+mkdir -p "$root/usr/local/lib/mpi"
+cat >"$root/usr/local/lib/mpi/prterun" <<'SCRIPT'
+#!/bin/bash
+# What mpirun of Open MPI 5 runs. PRRTE (3.0 to 4.1) ends with 0 where it sees the connection of a worker's daemon close
+# before it sees the end of that worker's ssh. So ssh's own 255, a connection that was lost, is an end of mpirun too.
+ends=$(mktemp -d) || exec -a "$0" /usr/bin/prte "$@"
+trap 'rm -rf "$ends"' EXIT
+export MPI_SSH_ENDS=$ends PRTE_MCA_plm_ssh_agent=${PRTE_MCA_plm_ssh_agent:-/usr/local/lib/mpi/ssh}
+(exec -a "$0" /usr/bin/prte "$@") <&0 &
+prte=$!
+# A terminal sends its signals to both.
+for signal in HUP TERM USR1 USR2; do
+    # shellcheck disable=SC2064 # the id is known now
+    trap "kill -$signal $prte" "$signal"
+done
+trap : INT QUIT
+while :; do
+    wait "$prte"
+    status=$?
+    kill -0 "$prte" 2>/dev/null || break
+done
+((status == 0)) || exit "$status"
+for _ in {1..100}; do
+    compgen -G "$ends/open.*" >/dev/null || break
+    sleep 0.05
+done
+if [ -e "$ends/lost" ]; then
+    echo 'mpirun: the connection to a worker was lost, see above; the exit status is 255' >&2
+    exit 255
+fi
+SCRIPT
+cat >"$root/usr/local/lib/mpi/ssh" <<'SCRIPT'
+#!/bin/bash
+# ssh as PRRTE starts it, for prterun beside it.
+[ -d "${MPI_SSH_ENDS:-}" ] || exec /usr/bin/ssh "$@"
+: >"$MPI_SSH_ENDS/open.$$"
+/usr/bin/ssh "$@"
+status=$?
+((status != 255)) || : >"$MPI_SSH_ENDS/lost"
+rm -f "$MPI_SSH_ENDS/open.$$"
+exit "$status"
+SCRIPT
+chmod 755 "$root/usr/local/lib/mpi/prterun" "$root/usr/local/lib/mpi/ssh"
+ln -sf ../local/lib/mpi/prterun "$root/usr/bin/prterun"

@@ -4,7 +4,8 @@
 
 While the job is pending there are no container statuses, as with a pod that is not scheduled: the reason is
 Slurm's. Before the submission containers wait for images and references.
-A final status is never changed: later news from Slurm neither revives a pod nor turns success into failure.
+A final status is never changed: later news from Slurm neither revives a pod nor turns success into failure. So where
+Slurm ended the job (scancel, time limit, preemption), the phase waits for Slurm's word: programs end well on SIGTERM.
 Equal inputs give equal statuses, times included, so an unchanged status is not published again.
 """
 
@@ -20,7 +21,7 @@ from isthmus.kubelet.pods.unready import UnreadyError
 from isthmus.kubelet.pods.verdict import Verdict
 from isthmus.kubelet.status import conditions
 from isthmus.kubelet.status.containers import last_finish, statuses, write_time
-from isthmus.kubelet.status.phase import Phase, phase
+from isthmus.kubelet.status.phase import Phase, any_started, phase
 from isthmus.model.pod_inputs import ImageState, Object
 from isthmus.model.pod_job import SlurmJob
 from isthmus.podproto.reasons import Reason
@@ -43,12 +44,14 @@ class _Seen:
         over: why nothing runs any longer.
         final: nothing runs any longer.
         end: when the job, or the last container, ended; else now.
+        undecided: nothing runs any longer by Slurm's SIGTERM, and its reason is not known yet.
     """
 
     waiting: Verdict | None
     over: Verdict | None
     final: bool
     end: datetime
+    undecided: bool = False
 
 
 def pod_status(
@@ -142,8 +145,9 @@ def _seen(pod: Object, report: Object | None, job: SlurmJob | None, now: datetim
     reported_end = (report or {}).get("phase") == "ended"
     finish = last_finish(report) if reported_end else None
     broken = _error(report) if reported_end else None
+    sigterm = reported_end and bool((report or {}).get("sigterm"))
     if job is None:
-        return _Seen(None if report else verdict.NOT_SUBMITTED, broken, reported_end, finish or now)
+        return _Seen(None if report else verdict.NOT_SUBMITTED, broken, reported_end, finish or now, sigterm)
     if job.state.waiting and report is None:
         return _Seen(verdict.waiting(job), None, False, now)
     end = finish or (job.ended if job.state.ended else None) or now
@@ -154,7 +158,7 @@ def _seen(pod: Object, report: Object | None, job: SlurmJob | None, now: datetim
     if late and (over is None or over.failed):
         # Containers that are being stopped still run.
         over = late if final else Verdict(late.reason, late.message)
-    return _Seen(None, over, final, end)
+    return _Seen(None, over, final, end, sigterm and not job.state.ended)
 
 
 def _phase(pod: Object, lists: Mapping[str, Sequence[Object]], seen: _Seen) -> Phase:
@@ -163,6 +167,8 @@ def _phase(pod: Object, lists: Mapping[str, Sequence[Object]], seen: _Seen) -> P
         return Phase(old)
     if seen.over and seen.over.failed:
         return Phase.FAILED
+    if seen.undecided and not pod["metadata"].get("deletionTimestamp"):
+        return Phase.RUNNING if any_started(lists["containers"]) else Phase.PENDING
     return phase(pod["spec"], lists["initContainers"], lists["containers"], seen.final)
 
 
