@@ -1,6 +1,7 @@
 """MPIJobs that cannot run, or go on: each ends with a reason where its user looks."""
 
 import re
+import time
 
 import pytest
 
@@ -55,13 +56,22 @@ def test_wrong_field(jobs, job):
     )
 
 
-def test_worker_that_dies(jobs, job, mine, login):
-    """Slurm ends the job of a worker, as it does when a node fails."""
-    name = job(policy={"backoffLimit": 0}, launcher={"command": ["mpirun", "-n", "2", "sleep", "1000"]})
+@pytest.mark.parametrize("after_s", [0, 1, 2])
+def test_worker_that_dies(jobs, job, mine, login, after_s):
+    """Slurm ends the job of a worker, as it does when a node fails; sshd ends well, and PRRTE may end with 0."""
+    rank = "echo up; exec sleep 1000"
+    name = job(
+        policy={"backoffLimit": 0, "cleanPodPolicy": "None"},
+        launcher={"command": ["mpirun", "-n", "2", "sh", "-c", rank]},
+    )
     wait(lambda: jobs.condition(name, "Running"), timeout_s=POD_S)
+    wait(lambda: jobs.log(name), lambda written: written.count("up") == 2, timeout_s=POD_S)
+    time.sleep(after_s)
     login.run_as(mine.user, f"scancel --name={name}-worker-1")
     assert jobs.ended(name, "Failed")["reason"].startswith("BackoffLimitExceeded")
     assert "lost communication" in jobs.log(name)
+    worker = wait(lambda: jobs.space.status(f"{name}-worker-1"), lambda status: status["phase"] == "Failed")
+    assert worker["reason"] == "CANCELLED"
 
 
 def test_rank_out_of_memory(jobs, job):
