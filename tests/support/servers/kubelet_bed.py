@@ -113,10 +113,11 @@ class Bed:
         self.slurm.end(self.supervisor(pod).job, JobState.FAILED if code else JobState.COMPLETED)
 
     def end_well(self, pod: dict[str, Any]) -> str:
-        """Have a pod's containers end with 0 on Slurm's SIGTERM; return the job, which Slurm has not ended yet."""
+        """Have a pod's containers and then the pod end with 0 on Slurm's SIGTERM; return the job, which still runs."""
         ended = container(state="terminated", reason="Completed", exit_code=0, ready=False, finished=FINISHED)
         names = [one["name"] for one in pod["spec"]["containers"]]
-        self._run(self.supervisor(pod).report("ended", dict.fromkeys(names, ended), sigterm=True))
+        for phase in ("stopping", "ended"):
+            self._run(self.supervisor(pod).report(phase, dict.fromkeys(names, ended), sigterm=True))
         return self.supervisor(pod).job
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> Any:

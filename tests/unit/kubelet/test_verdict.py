@@ -63,17 +63,19 @@ def test_good_end_after_slurms_signal_is_no_success(state):
 
 
 @pytest.mark.parametrize(
-    ("slurm", "expected"),
+    ("phase", "slurm", "expected"),
     [
-        (None, ("Running", None)),
-        (job(), ("Running", None)),
-        (job(JobState.CANCELLED), ("Failed", "CANCELLED")),
+        # A container's end is reported before the pod's.
+        ("stopping", job(), ("Running", None)),
+        ("ended", None, ("Running", None)),
+        ("ended", job(), ("Running", None)),
+        ("ended", job(JobState.CANCELLED), ("Failed", "CANCELLED")),
         # `scancel --signal=TERM` ends programs, and no job.
-        (job(JobState.COMPLETED), ("Succeeded", None)),
+        ("ended", job(JobState.COMPLETED), ("Succeeded", None)),
     ],
 )
-def test_end_after_slurms_signal_waits_for_slurms_word(slurm, expected):
-    found = status(reported={**report("ended", app=ended(0)), "sigterm": True}, slurm=slurm)
+def test_end_after_slurms_signal_waits_for_slurms_word(phase, slurm, expected):
+    found = status(reported={**report(phase, app=ended(0)), "sigterm": True}, slurm=slurm)
     assert reported_by(found) == (*expected, "terminated", "Completed")
 
 

@@ -70,7 +70,7 @@ mkdir -p "$root/usr/local/lib/mpi"
 cat >"$root/usr/local/lib/mpi/prterun" <<'SCRIPT'
 #!/bin/bash
 # What mpirun of Open MPI 5 runs. PRRTE (3.0 to 4.1) ends with 0 where it sees the connection of a worker's daemon close
-# before it sees the end of that worker's ssh. So ssh's own 255, a connection that was lost, is an end of mpirun too.
+# before it sees the end of that worker's ssh. So mpirun has ended well only if each ssh does too, with its daemon.
 ends=$(mktemp -d) || exec -a "$0" /usr/bin/prte "$@"
 trap 'rm -rf "$ends"' EXIT
 export MPI_SSH_ENDS=$ends PRTE_MCA_plm_ssh_agent=${PRTE_MCA_plm_ssh_agent:-/usr/local/lib/mpi/ssh}
@@ -89,23 +89,21 @@ while :; do
 done
 ((status == 0)) || exit "$status"
 for _ in {1..100}; do
-    compgen -G "$ends/open.*" >/dev/null || break
-    sleep 0.05
+    compgen -G "$ends/*" >/dev/null || exit 0
+    sleep 0.1
 done
-if [ -e "$ends/lost" ]; then
-    echo 'mpirun: the connection to a worker was lost, see above; the exit status is 255' >&2
-    exit 255
-fi
+echo 'mpirun: the connection to a worker was lost, see above; the exit status is 255' >&2
+exit 255
 SCRIPT
 cat >"$root/usr/local/lib/mpi/ssh" <<'SCRIPT'
 #!/bin/bash
 # ssh as PRRTE starts it, for prterun beside it.
 [ -d "${MPI_SSH_ENDS:-}" ] || exec /usr/bin/ssh "$@"
-: >"$MPI_SSH_ENDS/open.$$"
+: >"$MPI_SSH_ENDS/$$"
 /usr/bin/ssh "$@"
 status=$?
-((status != 255)) || : >"$MPI_SSH_ENDS/lost"
-rm -f "$MPI_SSH_ENDS/open.$$"
+# Its own failure, or none of it.
+((status == 255)) || rm -f "$MPI_SSH_ENDS/$$"
 exit "$status"
 SCRIPT
 chmod 755 "$root/usr/local/lib/mpi/prterun" "$root/usr/local/lib/mpi/ssh"

@@ -44,7 +44,7 @@ class _Seen:
         over: why nothing runs any longer.
         final: nothing runs any longer.
         end: when the job, or the last container, ended; else now.
-        undecided: nothing runs any longer by Slurm's SIGTERM, and its reason is not known yet.
+        undecided: Slurm's SIGTERM came, and its reason is not known yet.
     """
 
     waiting: Verdict | None
@@ -145,7 +145,7 @@ def _seen(pod: Object, report: Object | None, job: SlurmJob | None, now: datetim
     reported_end = (report or {}).get("phase") == "ended"
     finish = last_finish(report) if reported_end else None
     broken = _error(report) if reported_end else None
-    sigterm = reported_end and bool((report or {}).get("sigterm"))
+    sigterm = bool((report or {}).get("sigterm"))
     if job is None:
         return _Seen(None if report else verdict.NOT_SUBMITTED, broken, reported_end, finish or now, sigterm)
     if job.state.waiting and report is None:
@@ -167,9 +167,10 @@ def _phase(pod: Object, lists: Mapping[str, Sequence[Object]], seen: _Seen) -> P
         return Phase(old)
     if seen.over and seen.over.failed:
         return Phase.FAILED
-    if seen.undecided and not pod["metadata"].get("deletionTimestamp"):
+    found = phase(pod["spec"], lists["initContainers"], lists["containers"], seen.final)
+    if found.final and seen.undecided and not pod["metadata"].get("deletionTimestamp"):
         return Phase.RUNNING if any_started(lists["containers"]) else Phase.PENDING
-    return phase(pod["spec"], lists["initContainers"], lists["containers"], seen.final)
+    return found
 
 
 def _conditions(
