@@ -89,6 +89,7 @@ while :; do
 done
 ((status == 0)) || exit "$status"
 for _ in {1..100}; do
+    [ -e "$ends/lost" ] && break
     compgen -G "$ends/*" >/dev/null || exit 0
     sleep 0.1
 done
@@ -102,8 +103,10 @@ cat >"$root/usr/local/lib/mpi/ssh" <<'SCRIPT'
 : >"$MPI_SSH_ENDS/$$"
 /usr/bin/ssh "$@"
 status=$?
-# Its own failure, or none of it.
-((status == 255)) || rm -f "$MPI_SSH_ENDS/$$"
+if ((status == 255)); then # its own failure
+    : >"$MPI_SSH_ENDS/lost"
+fi
+rm -f "$MPI_SSH_ENDS/$$"
 exit "$status"
 SCRIPT
 chmod 755 "$root/usr/local/lib/mpi/prterun" "$root/usr/local/lib/mpi/ssh"
