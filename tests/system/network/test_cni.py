@@ -1,6 +1,6 @@
-"""Jobs in the site's own network: who reaches whom, names, what is left of ended ones, and a list that is wrong.
+"""Jobs in the site's own network: addresses, what users cannot say to plugins, and a list that is wrong.
 
-molecule's scenario `network` brings such a network as docs/admins/cni.md says.
+What every network that users share has is in test_shared_networks.
 """
 
 import json
@@ -11,14 +11,11 @@ import pytest
 from tests.support.clusters import jobs
 from tests.support.wait import wait
 from tests.system.network.conftest import PORT, pods, served
-from tests.system.network.test_daemon import kill
-from tests.system.network.test_isolation import KINDS, ask
-from tests.system.network.test_names import domain, resolve  # noqa: F401 -- a fixture
+from tests.system.network.left_of_pods import left
 from tests.system.network.test_spank import CHOOSE
 from tests.system.network.test_spank_dead import MISSED
 
 OWN = "--pod-network=cni"
-LEASES = "/var/lib/cni/networks"
 KEPT = "/root/isthmus-test-kept.conflist"
 # What an admin may do wrong -> how, and what the user reads.
 WRONG = {
@@ -55,33 +52,6 @@ def shared(offered, login, controller, user, other_user, two_computes, probe):
         yield found
 
 
-@pytest.fixture(scope="module")
-def leftovers(site):
-    """What a node still has of pods: namespaces, records, addresses, and ends of their wires."""
-    interface = site["interface"]
-    ends = f"ls -d /sys/class/net/{interface}" if "*" in interface else f"ls /sys/class/net/{interface}/brif"
-    looks = ("ls /run/netns | grep ^isthmus-cni-", "ls /var/lib/isthmus/cni", f"find {LEASES} -name '*.*.*.*'", ends)
-
-    def look(node):
-        return {word for each in looks for word in node.run(f"{each} 2>/dev/null").stdout.split()}
-
-    return look
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_pod_reaches_every_pod_of_the_network(shared, two_computes, probe, kind):
-    near, far = (node.name for node in two_computes)
-    mine, theirs = shared
-    for target in (mine[far], theirs[near], theirs[far]):
-        mine[near].run(ask(probe, kind, target.address))
-
-
-def test_pod_sees_the_address_of_the_pod_that_asks(shared, two_computes, probe):
-    near, far = (node.name for node in two_computes)
-    reported = shared[0][near].run(ask(probe, "tcp", shared[0][far].address))
-    assert reported.split()[1] == shared[0][near].address
-
-
 def test_pod_has_an_address_of_the_sites_range(shared, site):
     addresses = [pod.address for job in shared for pod in job.values()]
     assert len(set(addresses)) == len(addresses)
@@ -94,47 +64,6 @@ def test_pod_has_no_rights_over_its_network(shared, two_computes):
     pod = shared[0][two_computes[0].name]
     assert pod.run("ls /sys/class/net").split() == ["eth0", "lo"]
     assert pod.try_run("ip address add 10.180.9.9/32 dev eth0").rc != 0
-
-
-def test_the_sites_and_private_pods_do_not_reach_each_other(shared, serving, two_computes, probe):
-    for near in (node.name for node in two_computes):
-        for far in (node.name for node in two_computes):
-            own, private = shared[0], serving[0]
-            own[near].run(ask(probe, "tcp", own[far].address))
-            private[near].run(ask(probe, "tcp", private[far].address))
-            assert own[near].try_run(ask(probe, "tcp", private[far].address)).rc != 0
-            assert private[near].try_run(ask(probe, "tcp", own[far].address)).rc != 0
-
-
-def test_host_processes_reach_pods(shared, two_computes, controller, user, other_user, probe):
-    for host in (two_computes[0], controller):
-        for who in (user, other_user):
-            for pod in shared[0].values():
-                assert host.try_as(who, ask(probe, "tcp", pod.address)).rc == 0
-
-
-def test_pod_reaches_neither_etcd_nor_sshd_nor_metadata(shared, two_computes, controller, probe):
-    pod = shared[0][two_computes[0].name]
-    own = two_computes[0].output("ip -4 -o address | awk '{print $4}' | cut -d/ -f1 | grep -v ^127").split()
-    for address in (controller.variables["base_address"], *own):
-        for port in (22, 2379):
-            assert pod.try_run(f"{probe} tcp {address} {port}").rc != 0
-    assert pod.try_run(f"{probe} tcp 169.254.169.254 80").rc != 0
-
-
-def test_pod_resolves_names_of_its_network(shared, two_computes, other_user, domain):  # noqa: F811
-    near, far = (node.name for node in two_computes)
-    mine, theirs = shared
-    wait(lambda: resolve(mine[near], "pod1"), lambda seen: seen == [mine[far].address])
-    name = f"pod0.{theirs[near].job}.{other_user}.{domain}"
-    wait(lambda: resolve(mine[near], name), lambda seen: seen == [theirs[near].address])
-
-
-def test_pod_resolves_no_name_of_a_private_network(shared, serving, two_computes, user, domain):  # noqa: F811
-    near = two_computes[0].name
-    name = f"{serving[0][near].job}.{user}.{domain}"
-    wait(lambda: resolve(serving[0][near], name), lambda seen: len(seen) == 2)
-    assert resolve(shared[0][near], name) == []
 
 
 @pytest.fixture(scope="module")
@@ -179,34 +108,6 @@ def test_option_with_more_than_the_networks_name_is_refused(login, user, more):
     assert f"isthmus: {OWN}{more}: {CHOOSE}" in refused.stderr
 
 
-@pytest.mark.disruptive
-def test_live_pods_survive_the_daemons_death(shared, two_computes, probe, leftovers):
-    near, far = two_computes
-    before = leftovers(near)
-    kill(near)
-    for pods_of in shared:
-        pods_of[near.name].run(f"{probe} tcp {pods_of[far.name].address} {PORT}")
-        pods_of[far.name].run(f"{probe} tcp {pods_of[near.name].address} {PORT}")
-    assert leftovers(near) == before
-
-
-@pytest.mark.disruptive
-def test_job_that_ends_while_the_daemon_is_dead_leaves_nothing(login, controller, user, two_computes, leftovers):
-    near = two_computes[0]
-    before = leftovers(near)
-    job = jobs.submit(login, user, f"{OWN} --nodelist={near.name} --mem=20", "sleep 600")
-    jobs.wait_for_job(controller, job, "RUNNING")
-    # A namespace, a record, an address and the end of a wire.
-    wait(lambda: leftovers(near) - before, lambda made: len(made) == 4)
-    near.output("systemctl stop isthmus-networkd")
-    try:
-        jobs.cancel(controller, job)
-        assert leftovers(near) - before
-    finally:
-        near.output("systemctl start isthmus-networkd")
-    wait(lambda: leftovers(near), lambda left: left <= before)
-
-
 @pytest.fixture(params=WRONG)
 def wrong(request, two_computes, path):
     """A list that cannot be used, on one node, until the test has ended; and what is said of it."""
@@ -223,10 +124,10 @@ def wrong(request, two_computes, path):
 
 @pytest.mark.disruptive
 def test_wrong_list_fails_jobs_that_ask_for_it_with_the_reason(
-    shared, wrong, login, controller, user, two_computes, probe, leftovers
+    shared, wrong, login, controller, user, two_computes, probe
 ):
     near, far = two_computes
-    before = leftovers(near)
+    before = left(near, "cni")
     job = jobs.submit(login, user, f"{OWN} --nodelist={near.name} --mem=20", "echo it ran")
     jobs.wait_for_job(controller, job, "FAILED")
     said = jobs.output(login, user, job)
@@ -237,7 +138,7 @@ def test_wrong_list_fails_jobs_that_ask_for_it_with_the_reason(
     assert login.run_as(user, f"srun --pod-network --nodelist={near.name} --mem=20 hostname") == near.name
     jobs.wait_for_nodes(controller, near.name)
     shared[0][near.name].run(f"{probe} tcp {shared[0][far.name].address} {PORT}")
-    wait(lambda: leftovers(near), lambda left: left <= before)
+    wait(lambda: left(near, "cni"), lambda left: left <= before)
 
 
 @pytest.mark.disruptive
@@ -245,13 +146,3 @@ def test_right_list_serves_again_and_no_error_is_left(login, user, two_computes)
     near = two_computes[0]
     assert login.run_as(user, f"srun {OWN} --nodelist={near.name} --mem=20 hostname") == near.name
     wait(lambda: json.loads(near.output("isthmus network status --json"))["errors"], lambda left: left == {})
-
-
-def test_nothing_is_left_after_jobs_came_and_went(login, controller, user, other_user, two_computes, leftovers):
-    before = {node.name: leftovers(node) for node in two_computes}
-    options = f"{OWN} --nodes=2 --ntasks-per-node=1 --mem=20"
-    started = [jobs.submit(login, who, options, "srun true") for _ in range(5) for who in (user, other_user)]
-    for job in started:
-        jobs.wait_for_job(controller, job, "COMPLETED", timeout_s=180)
-    for node in two_computes:
-        wait(lambda node=node: leftovers(node), lambda left, node=node: left <= before[node.name])
