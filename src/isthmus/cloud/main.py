@@ -152,7 +152,7 @@ def _absent(arguments: Mapping[str, Any], progress: Progress, dry: bool) -> dict
     with Recorded(path, dry=dry) as recorded:
         connection = connect(str(arguments["cloud"]), str(arguments["region"]))
         _refuse_other_region(recorded, connection)
-        cloud = look(connection)
+        cloud = look(connection, offers=False)
         record = _checked(recorded, cloud, str(arguments["cluster"]), str(arguments["identity"]))
         cluster = str(arguments["cluster"])
         mark = ownership.mark(cluster, record.identity)

@@ -215,7 +215,8 @@ class Work:
             left = there
             if left and time.monotonic() > until:
                 raise CloudError(f"after {self._timeout_s} s still there: {', '.join(sorted(left))}", "run it again")
-            time.sleep(self._look_s if left else 0)
+            # While many are on their way the cloud has better to do than to list them.
+            time.sleep(self._look_s * (1 + len(left) / _AT_ONCE) if left else 0)
 
     def _delete(self, found: Found) -> None:
         for left in reversed(range(_TRIES)):

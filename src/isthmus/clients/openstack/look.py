@@ -27,14 +27,18 @@ _NETWORK_QUOTAS = (
 )
 
 
-def look(connection: Connection) -> Cloud:
+def look(connection: Connection, *, offers: bool = True) -> Cloud:
     """Ask for all.
+
+    Args:
+        connection: to the cloud.
+        offers: False: without flavors and quotas, which a removal has no use for.
 
     Raises:
         CloudError: a service cannot be asked.
     """
     project = str(connection.current_project_id)
-    answers = _answers(connection, project)
+    answers = _answers(connection, project, offers)
     names = {one.id: one.name for key in ("networks", "subnets", "groups", "ports", "images") for one in answers[key]}
     images = {one.name: _image_gib(one) for one in answers["images"]}
     external = [one for one in answers["networks"] if one.is_router_external]
@@ -42,13 +46,13 @@ def look(connection: Connection) -> Cloud:
     offer = Offer(
         project=project,
         images=images,
-        flavors={one.name: Flavor(one.vcpus, one.ram, one.disk) for one in answers["flavors"]},
+        flavors={one.name: Flavor(one.vcpus, one.ram, one.disk) for one in answers.get("flavors", ())},
         external=[one.name for one in external],
         subnets=[one.cidr for one in answers["subnets"] if one.network_id in ids and one.ip_version == 4],
-        quotas=_quotas(answers),
-        volumes=answers["volume_limits"] is not None,
+        quotas=_quotas(answers) if offers else {},
+        volumes=has_volumes(connection),
         region=region_of(connection),
-        ids=_ids("flavor", answers["flavors"]) | _ids("image", answers["images"]) | _ids("network", external),
+        ids=_ids("flavor", answers.get("flavors", ())) | _ids("image", answers["images"]) | _ids("network", external),
     )
     return Cloud(offer, list(_found(answers, names, project)))
 
@@ -72,14 +76,12 @@ def look_at_servers(connection: Connection) -> list[Found]:
         return servers + [_port(one, {}) for one in connection.network.ports(project_id=project)]
 
 
-def _answers(connection: Connection, project: str) -> dict[str, Any]:
+def _answers(connection: Connection, project: str, offers: bool) -> dict[str, Any]:
     network, compute, image = connection.network, connection.compute, connection.image
     questions: dict[str, Callable[[], Any]] = {
         "servers": lambda: list(compute.servers(details=True)),
-        "flavors": lambda: list(compute.flavors()),
         "key_pairs": lambda: list(compute.keypairs()),
         "server_groups": lambda: list(compute.server_groups()),
-        "limits": lambda: compute.get_limits().absolute,
         "images": lambda: list(image.images(limit=500)),
         "networks": lambda: list(network.networks()),
         "subnets": lambda: list(network.subnets()),
@@ -87,10 +89,17 @@ def _answers(connection: Connection, project: str) -> dict[str, Any]:
         "groups": lambda: list(network.security_groups(project_id=project)),
         "ports": lambda: list(network.ports(project_id=project)),
         "floating_ips": lambda: list(network.ips(project_id=project)),
-        "network_quotas": lambda: network.get_quota(project, details=True),
         "volumes": lambda: list(connection.block_storage.volumes()) if has_volumes(connection) else [],
-        "volume_limits": lambda: connection.block_storage.get_limits().absolute if has_volumes(connection) else None,
     }
+    if offers:
+        questions |= {
+            "flavors": lambda: list(compute.flavors()),
+            "limits": lambda: compute.get_limits().absolute,
+            "network_quotas": lambda: network.get_quota(project, details=True),
+            "volume_limits": lambda: (
+                connection.block_storage.get_limits().absolute if has_volumes(connection) else None
+            ),
+        }
 
     def ask(name: str) -> Any:
         with calls(f"asking the cloud for its {name.replace('_', ' ')}"):
