@@ -1,9 +1,10 @@
 """Real guests: nova boots the disk of a node, cloud-init takes its data from the config drive, and site.yml deploys it.
 
-Two of the layers, and the main job's MPI on both guests.
+All layers, the main job's MPI on both guests, and a user's cluster with a pod on each.
 """
 
 import json
+import shlex
 import time
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def deployed(made):
     guests.share_home(made)
     begun = time.monotonic()
     assert made.play("guests_site", "site.yml").rc == 0
-    print(f"site.yml with base, slurm and the main job: {time.monotonic() - begun:.0f} s")
+    print(f"site.yml with the main job: {time.monotonic() - begun:.0f} s")
     return made
 
 
@@ -78,6 +79,44 @@ def test_main_job_ran_on_both(deployed):
 def test_user_runs_a_job_of_his_own(deployed):
     shown = guests.ask(deployed, "ctl", "su - ada -c 'srun --nodes=2 hostname'")
     assert sorted(shown.splitlines()) == ["c1", "ctl"]
+
+
+def as_ada(site, command):
+    """Return what a user's command on the submit host prints."""
+    return guests.ask(site, "ctl", f"su - ada -c {shlex.quote(command)}")
+
+
+def run_pod(site, name, node, command):
+    """Have a pod of the user's run on a guest."""
+    images = json.loads(guests.ask(site, "ctl", "cat /etc/isthmus/images.json"))["images"]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "annotations": {"slurm-job.hpk.io/flags": f"--nodelist={node}"}},
+        "spec": {
+            "restartPolicy": "Never",
+            "containers": [{"name": "main", "image": images["busybox"]["reference"], "command": ["sh", "-c", command]}],
+        },
+    }
+    as_ada(site, f"echo {shlex.quote(json.dumps(pod))} | kubectl apply -f -")
+
+
+def wait_pod(site, name, phase):
+    as_ada(site, f"kubectl wait pod/{name} --for=jsonpath='{{.status.phase}}'={phase} --timeout=600s")
+
+
+def test_users_pods_on_two_guests_reach_each_other(deployed):
+    as_ada(deployed, "isthmus up --timeout 900")
+    try:
+        run_pod(deployed, "web", "c1", "echo from c1 >/tmp/page; exec httpd -f -p 8080 -h /tmp")
+        wait_pod(deployed, "web", "Running")
+        host, address = as_ada(deployed, "kubectl get pod web -o jsonpath='{.status.hostIP} {.status.podIP}'").split()
+        assert host == "10.20.0.21"
+        run_pod(deployed, "ask", "ctl", f"wget -qO- http://{address}:8080/page")
+        wait_pod(deployed, "ask", "Succeeded")
+        assert as_ada(deployed, "kubectl logs ask") == "from c1"
+    finally:
+        as_ada(deployed, "isthmus down")
 
 
 def test_second_run_changes_nothing(deployed):

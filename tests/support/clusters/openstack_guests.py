@@ -26,9 +26,9 @@ GATEWAY, CIDR = "10.20.0.1/24", "10.20.0.0/24"
 BOOT_S = 3000
 HOST = "guests"
 NODES = {"ctl": {"group": "controller", "at": 10}, "c": {"group": "compute", "count": 1, "at": 21}}
-MACHINES = {name: {"flavor": "hpc.login"} for name in NODES}
-# Those of the layers that are deployed; what the others need is tested where nodes are fast.
-LAYERS = ("base", "slurm")
+# A user's control plane takes 2 GiB of a node.
+FLAVOR = {"name": "hpc.guest", "vcpus": 2, "ram": 4096, "disk": 10}
+MACHINES = {name: {"flavor": FLAVOR["name"]} for name in NODES}
 HOME = "/home 10.20.0.0/24(rw,async,no_subtree_check)"
 # An answer within the 20 s of ansible.cfg is too much to ask of a guest that boots, as one within 10 s is of Slurm's.
 SITE = {
@@ -41,6 +41,8 @@ SITE = {
     "main_job_user": "ada",
     "main_job_hpcc": False,
     "main_job_timeout_s": 1800,
+    # Their images are half a GiB, over an SSH that QEMU translates.
+    "workloads": [],
 }
 # Beside the layers' packages, for the home; each by its name, or apt counts it as a dependency that may go again.
 PACKAGES = ["nfs-common", "nfs-kernel-server"]
@@ -53,6 +55,7 @@ def add_hypervisor(running: Box) -> None:
     wait(lambda: {one.state for one in compute.services() if one.host == HOST}, {"up"}.__eq__, timeout_s=600)
     # The scheduler knows it once its cell has found it. Without details, which nova would ask of the fake ones too.
     wait(lambda: {one.name for one in compute.hypervisors()}, {running.name}.__le__, timeout_s=600)
+    compute.create_flavor(**FLAVOR)
     for one in compute.services():
         if one.binary == "nova-compute" and one.host != HOST:
             compute.disable_service(one)
@@ -85,12 +88,9 @@ def write(site: Site, disk: Path) -> None:
 
 
 def groups() -> dict[str, Any]:
-    """Return the groups of a site whose controller runs jobs too, without the layers that are not deployed."""
+    """Return the groups of a site whose controller runs jobs too."""
     known: dict[str, Any] = yaml.safe_load((ROOT / "inventories/common/groups.yml").read_text())
-    children = known["all"]["children"]
-    layers = list(children)[list(children).index(LAYERS[0]) :]
-    left_out = dict.fromkeys(["etcd", *(layer for layer in layers if layer not in LAYERS)])
-    return {"all": {"children": children | left_out | {"compute": {"children": {"controller": None}}}}}
+    return {"all": {"children": known["all"]["children"] | {"compute": {"children": {"controller": None}}}}}
 
 
 def share_home(site: Site) -> None:
