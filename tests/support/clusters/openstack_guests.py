@@ -41,6 +41,8 @@ SITE = {
     "main_job_user": "ada",
     "main_job_hpcc": False,
     "main_job_timeout_s": 1800,
+    # A control plane takes over three minutes.
+    "kubernetes_job_timeout_s": 1800,
     # Their images are half a GiB, over an SSH that QEMU translates.
     "workloads": [],
 }
