@@ -112,7 +112,7 @@ def test_users_pods_on_two_guests_reach_each_other(deployed):
         wait_pod(deployed, "web", "Running")
         host, address = as_ada(deployed, "kubectl get pod web -o jsonpath='{.status.hostIP} {.status.podIP}'").split()
         assert host == "10.20.0.21"
-        run_pod(deployed, "ask", "ctl", f"wget -qO- http://{address}:8080/page")
+        run_pod(deployed, "ask", "ctl", f"until wget -qO- http://{address}:8080/page; do sleep 1; done")
         wait_pod(deployed, "ask", "Succeeded")
         assert as_ada(deployed, "kubectl logs ask") == "from c1"
     finally:

@@ -85,6 +85,14 @@ def served(login, controller, users, network, names, probe):
 
 
 @pytest.fixture(scope="module")
+def shared(option, login, controller, user, other_user, two_computes, probe):
+    """A job of each of two users, with the module's option, on both nodes; node -> pod that serves."""
+    names = [node.name for node in two_computes]
+    with served(login, controller, (user, other_user), option, names, probe) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
 def serving(login, controller, user, other_user, two_computes, probe):
     """(user, node) -> pod that serves, one job of each user on both nodes; and a second job of the first user."""
     names = [node.name for node in two_computes]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.clusters import jobs
 from tests.support.wait import wait
-from tests.system.network.conftest import PORT, pods, served
+from tests.system.network.conftest import PORT, pods
 from tests.system.network.left_of_pods import left
 from tests.system.network.test_spank import CHOOSE
 from tests.system.network.test_spank_dead import MISSED
@@ -45,11 +45,9 @@ def path(site):
 
 
 @pytest.fixture(scope="module")
-def shared(offered, login, controller, user, other_user, two_computes, probe):
-    """A job of each of two users on both nodes; node -> pod that serves."""
-    names = [node.name for node in two_computes]
-    with served(login, controller, (user, other_user), OWN, names, probe) as found:
-        yield found
+def option(offered):
+    """Of a job in it."""
+    return OWN
 
 
 def test_pod_has_an_address_of_the_sites_range(shared, site):

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.clusters import jobs
 from tests.support.wait import wait
-from tests.system.network.conftest import PORT, served
+from tests.system.network.conftest import PORT
 from tests.system.network.left_of_pods import left
 from tests.system.network.test_daemon import kill
 from tests.system.network.test_isolation import KINDS, ask
@@ -29,14 +29,6 @@ def driver(request, controller):
 def option(driver):
     """Of a job in it."""
     return f"--pod-network={driver}"
-
-
-@pytest.fixture(scope="module")
-def shared(option, login, controller, user, other_user, two_computes, probe):
-    """A job of each of two users on both nodes; node -> pod that serves."""
-    names = [node.name for node in two_computes]
-    with served(login, controller, (user, other_user), option, names, probe) as found:
-        yield found
 
 
 @pytest.mark.parametrize("kind", KINDS)
