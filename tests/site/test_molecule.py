@@ -5,7 +5,8 @@ from tests.support.clusters import playbooks
 # What settings change; tests/full verifies all, and that a second run changes nothing.
 SAMPLE = """
 tests/system/base tests/system/slurm/test_cluster.py tests/system/slurm/test_limits.py tests/system/apptainer
-tests/system/network/test_names.py tests/system/kubernetes/test_hosts.py tests/system/kubernetes/test_up.py tests/system/kubernetes/test_gpus.py
+tests/system/network/test_names.py tests/system/kubernetes/test_hosts.py
+tests/system/kubernetes/test_up.py tests/system/kubernetes/test_gpus.py
 """
 # Then its Slurm gets another revision. The site is the only one of `make test` that nobody needs afterwards.
 UPGRADE = "tests/upgrade/test_revision.py"
