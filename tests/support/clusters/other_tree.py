@@ -18,8 +18,8 @@ CHANGES = {
 }
 
 
-def make(folder: Path) -> Path:
-    """Copy the tree as git knows it, work that is not committed too, and change it."""
+def copy(folder: Path) -> Path:
+    """Copy the tree as git knows it, work that is not committed too."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -31,6 +31,12 @@ def make(folder: Path) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).exists():
             shutil.copy2(ROOT / name, target, follow_symlinks=False)
+    return folder
+
+
+def make(folder: Path) -> Path:
+    """Copy the tree and change it."""
+    copy(folder)
     for name, (here, there) in CHANGES.items():
         text = (folder / name).read_text()
         assert here in text, f"{name} has no {here!r} any more; change tests/support/clusters/other_tree.py"

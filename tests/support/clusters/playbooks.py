@@ -40,8 +40,8 @@ class Result:
         return {host for host, counts in self.recap.items() if counts["changed"]}
 
 
-def run(log: str, *command: str, environment: Mapping[str, str] | None = None) -> Result:
-    """Run a command of the deployer's environment, show its output as it comes, and keep it."""
+def run(log: str, *command: str, environment: Mapping[str, str] | None = None, tree: Path = ROOT) -> Result:
+    """Run a command of the deployer's environment in a tree, show its output as it comes, and keep it."""
     LOGS.mkdir(parents=True, exist_ok=True)
     path = f"{BIN}:{os.environ['PATH']}"
     variables = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", **(environment or {})}
@@ -49,7 +49,7 @@ def run(log: str, *command: str, environment: Mapping[str, str] | None = None) -
     with (
         Path(LOGS, f"{log}.log").open("w") as kept,
         subprocess.Popen(
-            command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command, cwd=tree, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as process,
     ):
         for line in process.stdout or ():
@@ -90,10 +90,10 @@ def _killed(is_reached: Callable[[str], bool], arguments: Sequence[str], tree: P
     return reached
 
 
-def play(log: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Result:
-    """Run ansible-playbook on the inventory under test."""
+def play(log: str, *arguments: str, environment: Mapping[str, str] | None = None, tree: Path = ROOT) -> Result:
+    """Run ansible-playbook on the inventory under test, with the playbooks of a tree."""
     sources = [argument for source in inventory_sources() for argument in ("-i", source)]
-    return run(log, str(BIN / "ansible-playbook"), *sources, *arguments, environment=environment)
+    return run(log, str(BIN / "ansible-playbook"), *sources, *arguments, environment=environment, tree=tree)
 
 
 def succeed(log: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Result:
