@@ -49,6 +49,8 @@ _RETRY_S, _RETRY_MOST_S = 1.0, 5.0
 # Until a home that took no file is tried again.
 _HOME_S = 5.0
 _PROBE_S = 3.0
+# Of a program that runs, as kubeadm's liveness probes wait: on a busy node an answer takes seconds.
+_ALIVE_S = 15.0
 _ACCOUNT_S = 0.2
 
 _log = logging.getLogger(__name__)
@@ -163,7 +165,7 @@ def _programs(setup: Run) -> list[Program]:
         memory = programs.memory_limit(name, site.settings.memory_mib)
         ca = "etcd-ca" if name == "etcd" else "ca"
         access = Access(url, layout.certificate(ca), layout.certificate(client), layout.key(client))
-        api = ApiServer(access, _PROBE_S)
+        api, patient = ApiServer(access, _PROBE_S), ApiServer(access, _ALIVE_S)
         argv = tuple(setup.launch(name, arguments, memory))
         return Program(
             name,
@@ -172,7 +174,7 @@ def _programs(setup: Run) -> list[Program]:
             needs,
             keep=setup.locks,
             farewell=farewell,
-            is_alive=lambda: _is_alive(api, alive or path),
+            is_alive=lambda: _is_alive(patient, alive or path),
         )
 
     data = ("etcd", *((READABLE,) if setup.trial else ()))
