@@ -80,8 +80,10 @@ def test_session_ends_with_its_job(login, controller, user, computes):
 
 @pytest.mark.disruptive
 def test_without_the_daemon_a_session_is_refused_where_the_job_has_a_pod(login, controller, user, computes):
-    node = computes[0]
-    with jobs.running(login, controller, user, f"--pod-network --mem=50 --nodelist={node.name}"):
+    node, options = computes[0], f"--pod-network --mem=50 --nodelist={computes[0].name}"
+    with jobs.running(login, controller, user, options, "echo began; sleep 300") as job:
+        # Its task asks the daemon, too, and a job that ends takes the session along.
+        wait(lambda: jobs.written(login, user, job))
         node.output("systemctl stop isthmus-networkd")
         try:
             refused = login.try_as(user, f"ssh -o BatchMode=yes {node.name} id || exit 1")
