@@ -44,7 +44,7 @@ def run(log: str, *command: str, environment: Mapping[str, str] | None = None, t
     """Run a command of the deployer's environment in a tree, show its output as it comes, and keep it."""
     LOGS.mkdir(parents=True, exist_ok=True)
     path = f"{BIN}:{os.environ['PATH']}"
-    variables = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", **(environment or {})}
+    variables = {**_environment(tree), "PATH": path, "PYTHONUNBUFFERED": "1", **(environment or {})}
     lines, at_s, begun = [], [], time.monotonic()
     with (
         Path(LOGS, f"{log}.log").open("w") as kept,
@@ -59,6 +59,14 @@ def run(log: str, *command: str, environment: Mapping[str, str] | None = None, t
             lines.append(COLOR.sub("", line))
             at_s.append(time.monotonic() - begun)
     return Result(process.returncode, "".join(lines), at_s)
+
+
+def _environment(tree: Path) -> dict[str, str]:
+    """Return this process's variables; molecule's lead Ansible to this tree."""
+    if tree == ROOT:
+        return dict(os.environ)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("ANSIBLE_")}
+    return kept | {"ANSIBLE_CONFIG": str(tree / "ansible.cfg")}
 
 
 def cut(at: str, *arguments: str, tree: Path = ROOT) -> None:
@@ -77,7 +85,13 @@ def _killed(is_reached: Callable[[str], bool], arguments: Sequence[str], tree: P
     sources = [argument for source in inventory_sources() for argument in ("-i", source)]
     command = (str(BIN / "ansible-playbook"), *sources, *arguments)
     with subprocess.Popen(
-        command, cwd=tree, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        command,
+        cwd=tree,
+        env=_environment(tree),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
     ) as process:
         lines = (COLOR.sub("", line) for line in process.stdout or ())
         reached = next((line.strip() for line in lines if is_reached(line)), "")
