@@ -27,15 +27,18 @@ WRITES = (
 
 
 def next_isthmus(folder):
-    """Copy the tree, and have it want the next release of etcd, which is built."""
-    table = other_tree.copy(folder) / "artifacts.yml"
-    known = yaml.safe_load(table.read_text())
-    release = known["releases"]["etcd"]
-    release["version"] = NEXT
+    """Copy the tree, and have it want the next release of etcd, which is built; etcdctl stays."""
+    locks = other_tree.copy(folder) / "build/go"
+    (locks / "etcd").rename(locks / "etcdctl")
+    (locks / "etcd-after").rename(locks / "etcd")
+    known = yaml.safe_load((folder / "artifacts.yml").read_text())
+    release = known["releases"].pop("etcd")
     del release["upstream"]
-    for program in release["programs"].values():
-        del program["member"]
-    table.write_text(yaml.safe_dump(known, sort_keys=False))
+    programs = {name: {"package": program["package"]} for name, program in release["programs"].items()}
+    known["releases"]["etcdctl"] = release | {"programs": {"etcdctl": programs.pop("etcdctl")}}
+    known["releases"]["etcd"] = release | {"version": NEXT, "programs": programs}
+    del known["releases"]["etcd-after"]
+    (folder / "artifacts.yml").write_text(yaml.safe_dump(known, sort_keys=False))
     return folder
 
 
