@@ -5,6 +5,7 @@ Another release of etcd is another Isthmus, so the next one is a copy of this tr
 
 import json
 import re
+import shlex
 import time
 import uuid
 
@@ -13,7 +14,7 @@ import yaml
 from ClusterShell.NodeSet import NodeSet
 
 from tests.repo.tree import ROOT
-from tests.support.clusters import asking, other_tree, playbooks, upgrades
+from tests.support.clusters import asking, etcd_members, other_tree, playbooks, upgrades
 from tests.support.clusters.upgrades import UPGRADE, words
 
 RELEASES = yaml.safe_load((ROOT / "artifacts.yml").read_text())["releases"]
@@ -52,10 +53,7 @@ def newer(tmp_path_factory):
 @pytest.fixture(scope="module")
 def members(cluster):
     """Hosts with a member of etcd."""
-    found = cluster.part("etcd")
-    if len(found) < 3:
-        pytest.skip("with fewer than three members of etcd its clients wait")
-    return found
+    return etcd_members.members(cluster)
 
 
 class Writes:
@@ -67,7 +65,7 @@ class Writes:
         loop = WRITES.format(prefix=PREFIX)
         self._node.output(
             f"systemd-run --quiet --collect --unit {self._unit} --setenv ETCDCTL_ENDPOINTS={endpoints}"
-            f" sh -c {json.dumps(loop).replace('$', chr(92) + '$')}"
+            f" sh -c {shlex.quote(loop)}"
         )
 
     def times(self):
@@ -102,10 +100,7 @@ def writes(members):
 
 def etcd_versions(members):
     """Return host -> the release that its member runs."""
-    return {
-        node.name: json.loads(node.output("isthmus-etcdctl endpoint status --write-out=json"))[0]["Status"]["version"]
-        for node in members
-    }
+    return {node.name: etcd_members.status(node)["version"] for node in members}
 
 
 def processes(members):

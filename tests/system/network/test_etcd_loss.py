@@ -1,9 +1,9 @@
 """One of three members of etcd is lost, the one that leads or another: jobs keep starting, and it comes back."""
 
-import json
-
 import pytest
 
+from tests.support.clusters import etcd_members
+from tests.support.clusters.etcd_members import status
 from tests.support.wait import wait
 
 pytestmark = pytest.mark.disruptive
@@ -15,10 +15,7 @@ START = "timeout 120 srun --pod-network --nodes=2 --ntasks-per-node=1 --mem=20 l
 @pytest.fixture(scope="module")
 def members(cluster):
     """Three members."""
-    members = cluster.part("etcd")
-    if len(members) < 3:
-        pytest.skip("etcd has one member here")
-    return members
+    return etcd_members.members(cluster)
 
 
 @pytest.fixture(params=["leader", "follower"])
@@ -31,12 +28,6 @@ def lost(request, members):
     yield gone
     gone.output("systemctl start isthmus-etcd")
     wait(lambda: healthy(members[0]), lambda count: count == len(members))
-
-
-def status(member):
-    """Return what a member says of itself; `--cluster` would say nothing of any while one is lost."""
-    (shown,) = json.loads(member.output("isthmus-etcdctl endpoint status --write-out=json"))
-    return shown["Status"]
 
 
 def leader(members):
