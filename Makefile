@@ -154,6 +154,7 @@ bench: venv ## Take the figures in docs/results (results/*.json)
 	$(BIN)/python -m tests.bench.network_store
 	$(BIN)/python -m tests.bench.network_scale
 	$(BIN)/python -m tests.bench.pod_networks
+	$(BIN)/python -m tests.bench.pid_namespaces
 	$(BIN)/python -m tests.bench.encryption
 	$(BIN)/python -m tests.bench.routed
 	$(BIN)/python -m tests.bench.login_pods
