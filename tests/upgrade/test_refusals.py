@@ -68,16 +68,19 @@ def test_no_room_for_the_dump(full):
 
 @pytest.fixture
 def dropped(computes, before):
-    """A node whose old packages no mirror has: its lists are of nothing, and it has kept none."""
+    """A node whose old packages no mirror has, as it asks for another component of it, and which has kept none.
+
+    Its lists are gone, too, as in an image that was made small.
+    """
     node = computes[0]
     aside = "/var/tmp/isthmus-test-aside"
-    node.output(
-        f"mkdir {aside}; mv /var/lib/apt/lists /etc/apt/sources.list.d {aside}; mkdir -p /etc/apt/sources.list.d"
-    )
+    moved = "/var/lib/apt/lists /etc/apt/sources.list /etc/apt/sources.list.d"
+    node.output(f"mkdir {aside}; mv {moved} {aside}; mkdir -p /etc/apt/sources.list.d")
+    node.output(f"sed 's/ main$/ contrib/' {aside}/sources.list > /etc/apt/sources.list")
     node.output(f"mv {PACKAGES} {aside} 2>/dev/null || true; rm -f /var/cache/apt/archives/slurm*.deb")
     yield
-    node.output(f"rm -rf /var/lib/apt/lists /etc/apt/sources.list.d {PACKAGES}")
-    node.output(f"mv {aside}/lists /var/lib/apt/; mv {aside}/sources.list.d /etc/apt/")
+    node.output(f"rm -rf {moved} {PACKAGES}")
+    node.output(f"mv {aside}/lists /var/lib/apt/; mv {aside}/sources.list {aside}/sources.list.d /etc/apt/")
     node.output(f"mv {aside}/packages {PACKAGES} 2>/dev/null || true; rmdir {aside}")
 
 

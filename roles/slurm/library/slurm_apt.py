@@ -15,6 +15,7 @@ PREFERENCES = Path("/etc/apt/preferences.d/isthmus-slurm")
 SOURCES = Path("/etc/apt/sources.list.d/isthmus-slurm.sources")
 RELEASE = Path("/etc/os-release")
 MARK = "# Managed by Ansible (role slurm): changes are overwritten.\n"
+UPDATE = ["apt-get", "update"]
 TARGETS = ["apt-get", "indextargets", "--format", "$(RELEASE) $(REPO_URI)", "Created-By: Packages"]
 SLURM = "src:slurm-wlm"
 # A mirror's copy of such a suite may be older than a week, which is how long its lists count.
@@ -59,6 +60,23 @@ def mirror(targets: str, codename: str) -> str:
     return found[0]
 
 
+def own_mirror(module: AnsibleModule, codename: str) -> str:
+    """The same, from apt, which names none while it has no lists: they are read then.
+
+    Raises:
+        ValueError: from nowhere.
+    """
+    _, targets, _ = module.run_command(TARGETS)
+    try:
+        return mirror(targets, codename)
+    except ValueError:
+        if module.check_mode:
+            raise
+    module.run_command(UPDATE, check_rc=True)
+    _, targets, _ = module.run_command(TARGETS)
+    return mirror(targets, codename)
+
+
 def text(path: Path) -> str:
     """A file's text, "" for none."""
     return path.read_text() if path.is_file() else ""
@@ -81,10 +99,9 @@ def main() -> None:
     module = AnsibleModule({"version": texts, "suite": texts}, supports_check_mode=True)
     version, suite = module.params["version"], module.params["suite"]
     codename = re.search(r"^VERSION_CODENAME=(\S+)", text(RELEASE), re.MULTILINE)
-    _, targets, _ = module.run_command(TARGETS) if suite else (0, "", "")
     try:
         name = codename[1] if codename else ""
-        source = sources(suite, name, mirror(targets, name) if suite else "")
+        source = sources(suite, name, own_mirror(module, name) if suite else "")
     except ValueError as error:
         module.fail_json(msg=str(error))
     wanted = {PREFERENCES: preferences(version, suite, name), SOURCES: source}
@@ -93,7 +110,7 @@ def main() -> None:
         for path in changed:
             write(path, wanted[path])
         if SOURCES in changed:
-            module.run_command(["apt-get", "update"], check_rc=True)
+            module.run_command(UPDATE, check_rc=True)
     module.exit_json(changed=bool(changed), paths=[str(path) for path in changed])
 
 
