@@ -49,3 +49,18 @@ def test_files_are_written_once_and_removed(module, tmp_path):
     assert not ansible_modules.run(module, version="24.11")["changed"]
     assert ansible_modules.run(module, version="")["paths"] == [str(tmp_path / "preferences")]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_lists_are_read_where_apt_has_none(module, monkeypatch, tmp_path):
+    lists, release, mirror = (tmp_path / name for name in ("lists", "release", "mirror"))
+    release.write_text("VERSION_CODENAME=trixie\n")
+    mirror.write_text(TARGETS)
+    lists.write_text("")
+    monkeypatch.setattr(module, "RELEASE", release)
+    monkeypatch.setattr(module, "TARGETS", ["cat", str(lists)])
+    monkeypatch.setattr(module, "UPDATE", ["cp", str(mirror), str(lists)])
+    refused = ansible_modules.run(module, suite="forky", _ansible_check_mode=True)
+    assert "no source for trixie" in refused["msg"]
+    assert lists.read_text() == ""
+    assert ansible_modules.run(module, suite="forky")["changed"]
+    assert "URIs: http://mirror/debian/" in (tmp_path / "sources").read_text()
