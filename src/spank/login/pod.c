@@ -60,16 +60,34 @@ static bool leave_out_networks(struct problem *problem)
     return umount2("/run/netns", MNT_DETACH) == 0 || errno == EINVAL || errno == ENOENT || failed(problem, "/run/netns");
 }
 
-static bool choose_ports(int ports, struct problem *problem)
+static bool set_network(const char *name, const char *text)
 {
-    char text[32];
-    ssize_t length = read(ports, text, sizeof(text));
-    int fd = open("/proc/sys/net/ipv4/ip_local_port_range", O_WRONLY | O_CLOEXEC);
-    bool chosen = length > 0 && fd >= 0 && write(fd, text, (size_t)length) == length;
+    char path[64];
+    size_t length = strlen(text);
+    int fd = -1;
+    bool is_set = false;
 
+    (void)snprintf(path, sizeof(path), "/proc/sys/net/ipv4/%s", name);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    is_set = fd >= 0 && write(fd, text, length) == (ssize_t)length;
     if (fd >= 0) {
         (void)close(fd);
     }
+    return is_set;
+}
+
+/* Ports of closed connections are out of use for a minute (tcp(7), TIME_WAIT), and each srun leaves six: a script of
+ * steps would have none left, so only a few may be. */
+static bool choose_ports(int ports, struct problem *problem)
+{
+    char text[32] = "";
+    char kept[16];
+    unsigned first = 0;
+    unsigned last = 0;
+    bool chosen = read(ports, text, sizeof(text) - 1) > 0 && sscanf(text, "%5u %5u", &first, &last) == 2 && first < last;
+
+    (void)snprintf(kept, sizeof(kept), "%u", (last - first) / 8 + 1);
+    chosen = chosen && set_network("ip_local_port_range", text) && set_network("tcp_max_tw_buckets", kept);
     return chosen || failed(problem, "the pod's ports cannot be set");
 }
 

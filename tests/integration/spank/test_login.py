@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces and mounts
 UID = 2001
 LOOK = (
     "readlink /proc/self/ns/net /proc/self/ns/mnt /proc/self/ns/pid /proc/self/ns/ipc; cat /proc/1/comm;"
-    " cat /proc/sys/net/ipv4/ip_local_port_range; ls /sys/class/net; stat -fc %T /tmp /var/tmp /dev/shm;"
+    " cat /proc/sys/net/ipv4/ip_local_port_range /proc/sys/net/ipv4/tcp_max_tw_buckets; ls /sys/class/net; stat -fc %T /tmp /var/tmp /dev/shm;"
     " grep ^nameserver /etc/resolv.conf"
 )
 
@@ -59,7 +59,7 @@ def test_pod_has_a_view_of_its_own(pod, folder):
     seen = inside(pod, "sh", "-c", LOOK)
     outside = [os.readlink(f"/proc/self/ns/{kind}") for kind in ("net", "mnt", "pid", "ipc")]
     assert not set(seen[:4]) & set(outside)
-    assert seen[4:] == ["isthmus_login", "20256", "20511", "lo", *["tmpfs"] * 3, "nameserver", "192.0.2.53"]
+    assert seen[4:] == ["isthmus_login", "20256", "20511", "32", "lo", *["tmpfs"] * 3, "nameserver", "192.0.2.53"]
     (folder / "outside").write_text("")
     assert inside(pod, "sh", "-c", "ls -A /tmp; cat /proc/[0-9]*/comm | sort -u | head -9")[0] != "outside"
 

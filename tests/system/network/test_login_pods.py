@@ -1,6 +1,7 @@
 """Sessions on the login host are in the user's login pod, and all that users do there goes on to work."""
 
 import json
+import shlex
 
 import pytest
 
@@ -14,6 +15,13 @@ ASK = (
     "python3 -c 'import sys, urllib.request as u; print(u.urlopen(sys.argv[1], timeout=5).read().decode().strip())'"
     " http://127.0.0.1:{}/page"
 )
+
+# Closed here first, so that the port is out of use for a minute, as many of srun's (tcp(7), TIME_WAIT).
+CLOSE = """
+import socket, sys
+for _ in range(400):
+    socket.create_connection((sys.argv[1], 6817), 5).close()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +95,10 @@ def test_slurm_starts_and_shows_what_it_is_asked(login, user, computes):
     job = inside(login, user, "sbatch --parsable --output=/dev/null --mem=20 --wrap 'sleep 60'")
     assert job in inside(login, user, "squeue --me --noheader --format=%i")
     inside(login, user, f"scancel {job}")
+
+
+def test_closed_connections_leave_ports_for_srun(login, user, controller):
+    inside(login, user, f"python3 -c {shlex.quote(CLOSE)} {controller.name} && timeout 60 srun --mem=20 true")
 
 
 def test_signals_of_srun_reach_the_step(login, user):
