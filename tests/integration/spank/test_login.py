@@ -15,7 +15,8 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces and mounts
 UID = 2001
 LOOK = (
     "readlink /proc/self/ns/net /proc/self/ns/mnt /proc/self/ns/pid /proc/self/ns/ipc; cat /proc/1/comm;"
-    " cat /proc/sys/net/ipv4/ip_local_port_range /proc/sys/net/ipv4/tcp_max_tw_buckets; ls /sys/class/net; stat -fc %T /tmp /var/tmp /dev/shm;"
+    " cd /proc/sys/net/ipv4; cat ip_local_port_range tcp_max_tw_buckets;"
+    " ls /sys/class/net; stat -fc %T /tmp /var/tmp /dev/shm;"
     " grep ^nameserver /etc/resolv.conf"
 )
 
