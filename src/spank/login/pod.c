@@ -76,8 +76,8 @@ static bool set_network(const char *name, const char *text)
     return is_set;
 }
 
-/* Ports of closed connections are out of use for a minute (tcp(7), TIME_WAIT), and each srun leaves six: a script of
- * steps would have none left, so only a few may be. */
+/* Ports of closed connections are out of use for a minute (TIME_WAIT, tcp_max_tw_buckets in tcp(7)), and each srun leaves
+ * six: a script of steps would have none left. So an eighth may be such; the kernel then closes the rest at once. */
 static bool choose_ports(int ports, struct problem *problem)
 {
     char text[32] = "";
