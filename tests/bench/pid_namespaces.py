@@ -22,6 +22,8 @@ from tests.bench import rounds, testbed
 from tests.bench.results import save
 
 FILE = "/etc/slurm/plugstack.conf.d/isthmus.conf"
+# Slurm reads all that is in the file's folder.
+BESIDE = "/etc/slurm/isthmus-bench.new"
 WITHOUT, WITH = "without", "with"
 # The first job of a kind fills caches and counts not.
 TIMED = """\
@@ -54,7 +56,7 @@ def switched(hosts: Sequence[testbed.TestBed]) -> Iterator[dict[str, Files]]:
 
 def write(host: testbed.TestBed, text: str) -> None:
     """Replace a host's file as a whole."""
-    host.run(f"cat > {FILE}.new && mv {FILE}.new {FILE}", stdin=f"{text.strip()}\n")
+    host.run(f"cat > {BESIDE} && mv {BESIDE} {FILE}", stdin=f"{text.strip()}\n")
 
 
 def measure(cluster: testbed.TestBed, jobs: int, nodes: int) -> float:
